@@ -1,0 +1,334 @@
+"""The nouns: few, frozen, array-based, validated once, read-only.
+
+Axis order is always batch, head, query, key, feature. Padding has relevance exactly 0.
+Columns (one array for many examples, with offsets) rather than one object per row.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.errors import InputError
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+PlaceKind = Literal["span", "box", "range", "column"]
+SiteKind = Literal["self", "cross", "causal", "windowed", "pooling"]
+
+
+def frozen(values: ArrayLike, dtype: Any = np.float64) -> NDArray[Any]:
+    """A read-only copy of `values`."""
+    array = np.array(values, dtype=dtype, copy=True)
+    array.setflags(write=False)
+    return array
+
+
+def _freeze(record: object, **arrays: NDArray[Any]) -> None:
+    for name, array in arrays.items():
+        object.__setattr__(record, name, array)
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What rebuilds a method anywhere: kind, name, JSON parameters.
+
+    >>> spec = Spec.parse("explainer", "rollout:residual=0.3,heads=max")
+    >>> str(spec), spec.params["residual"]
+    ('rollout:heads=max,residual=0.3', 0.3)
+    >>> Spec.from_json(spec.to_json()) == spec
+    True
+    """
+
+    kind: str
+    name: str
+    params: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", MappingProxyType(dict(sorted(self.params.items()))))
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.name, json.dumps(dict(self.params), sort_keys=True)))
+
+    def __str__(self) -> str:
+        if not self.params:
+            return self.name
+        shown = (f"{k}={v if isinstance(v, str) else json.dumps(v)}" for k, v in self.params.items())
+        return f"{self.name}:{','.join(shown)}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Spec, (self.kind, self.name, dict(self.params))
+
+    def to_json(self) -> dict[str, Json]:
+        return {"kind": self.kind, "name": self.name, "params": dict(self.params)}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Spec:
+        return Spec(str(value["kind"]), str(value["name"]), dict(value.get("params", {})))
+
+    @staticmethod
+    def parse(kind: str, text: str) -> Spec:
+        """`name` or `name:key=value,key=value`; values are JSON where they parse as JSON."""
+        name, _, rest = text.partition(":")
+        params: dict[str, Json] = {}
+        for part in filter(None, re.split(r",(?=\w+=)", rest)):
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise InputError(f"{kind} {text!r}", expected="name:key=value,key=value", got=repr(part))
+            try:
+                params[key.strip()] = json.loads(value)
+            except json.JSONDecodeError:
+                params[key.strip()] = value
+        return Spec(kind, name.strip(), params)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One thing the model is asked about.
+
+    `inputs` holds what the user gave: {"text": ...}, {"text": ..., "text_pair": ...}, {"image": array},
+    {"series": array (steps, channels)}, {"row": array}. `rationale` lists the places (see `Units.places`)
+    that a person, or the generator, calls decisive. `group` (patient, author) clusters splits and bootstraps.
+    `parent` is the example this one was made from (a window, a noisy copy).
+    """
+
+    id: str
+    inputs: Mapping[str, Any]
+    label: Json = None
+    rationale: tuple[tuple[float, ...], ...] | None = None
+    group: str | None = None
+    parent: str | None = None
+    slices: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cluster(self) -> str:
+        """What counts as one independent draw."""
+        return self.group or self.parent or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What relevance is about, one entry per unit; the same notion for every modality.
+
+    places: (n, 2) character spans or time ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns.
+    special: units the user did not write ([CLS], a class token); never removed, relevance exactly 0.
+    groups: the larger unit each belongs to (sub-word -> word); -1 for special units.
+    part: 0 for the first text, 1 for the second.
+    keys: where the unit stands on the key axis of the model's attention; -1 where it has no place there.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    place_kind: PlaceKind
+    places: Floats
+    special: Bools
+    groups: Ints
+    part: Ints
+    keys: Ints
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.names)
+        width = {"span": 2, "box": 4, "range": 2, "column": 1}[self.place_kind]
+        if np.shape(self.places) != (n, width):
+            raise InputError("units", expected=f"places of shape {(n, width)}", got=str(np.shape(self.places)))
+        for name in ("special", "groups", "part", "keys"):
+            if np.shape(getattr(self, name)) != (n,):
+                raise InputError("units", expected=f"{name} of shape {(n,)}", got=str(np.shape(getattr(self, name))))
+        _freeze(
+            self,
+            places=frozen(self.places),
+            special=frozen(self.special, np.bool_),
+            groups=frozen(self.groups, np.int64),
+            part=frozen(self.part, np.int64),
+            keys=frozen(self.keys, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def free(self) -> Bools:
+        """Units that may be removed and that relevance is shared among."""
+        return np.logical_not(self.special)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One place where attention happens: a module, and which of its calls."""
+
+    name: str
+    call: int
+    kind: SiteKind
+    layer: int
+    heads: int
+    module: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}#{self.call}" if self.call else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """The weights of one site: (batch, head, query, key), rows summing to 1 minus `sink`.
+
+    Rows and columns of padding are 0. `checked` says how the weights were proved.
+    """
+
+    site: Site
+    weights: NDArray[np.float32]
+    sink: NDArray[np.float32] | None = None
+    checked: str = "never"
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.weights) != 4:
+            raise InputError(
+                f"attention {self.site.key}", expected="weights of shape (batch, head, query, key)",
+                got=str(np.shape(self.weights)),
+            )
+        self.weights.setflags(write=False)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        b, h, q, k = self.weights.shape
+        return b, h, q, k
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of one site's attention.
+
+    what: "uniform", "permute", "replace" (with `values`), "scale" (by `factor`), "knock_out" (scores of the
+    edges queries x keys set to minus infinity, rows renormalised), "mask_heads" (the heads' output is zeroed).
+    site: a site key, or a glob over site keys. heads, queries, keys: None means all.
+    """
+
+    what: Literal["uniform", "permute", "replace", "scale", "knock_out", "mask_heads"]
+    site: str = "*"
+    heads: tuple[int, ...] | None = None
+    queries: tuple[int, ...] | None = None
+    keys: tuple[int, ...] | None = None
+    factor: float = 1.0
+    seed: int = 0
+    values: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the model said to a ragged list of questions: example i owns rows offsets[i]:offsets[i + 1].
+
+    value: the objective (a logit-like scalar; gradients are taken of it).
+    probability: the same on a 0..1 scale (for regression: the value itself).
+    distribution: (rows, classes) where the task has few classes, else None.
+    """
+
+    offsets: Ints
+    value: Floats
+    probability: Floats
+    distribution: Floats | None = None
+
+    def rows(self, i: int) -> slice:
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Relevance of every unit of many examples by one method, as one column."""
+
+    method: str
+    ids: tuple[str, ...]
+    offsets: Ints
+    values: Floats
+    signed: bool = False
+    extras: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.offsets) != len(self.ids) + 1 or int(self.offsets[-1]) != len(self.values):
+            raise InputError(
+                f"relevance by {self.method}", expected=f"{int(self.offsets[-1])} values for {len(self.ids)} examples",
+                got=f"{len(self.values)} values and {len(self.offsets)} offsets",
+            )
+        _freeze(self, offsets=frozen(self.offsets, np.int64), values=frozen(self.values))
+
+    def __getitem__(self, i: int) -> Floats:
+        return self.values[int(self.offsets[i]) : int(self.offsets[i + 1])]
+
+    def __iter__(self) -> Iterator[Floats]:
+        return (self[i] for i in range(len(self.ids)))
+
+    @staticmethod
+    def of(
+        method: str, ids: Sequence[str], rows: Sequence[ArrayLike], *, signed: bool = False,
+        extras: Mapping[str, ArrayLike] | None = None,
+    ) -> Relevance:
+        arrays = [np.asarray(row, np.float64).ravel() for row in rows]
+        offsets = np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
+        values = np.concatenate(arrays) if arrays else np.zeros(0)
+        kept = {k: frozen(v) for k, v in (extras or {}).items()}
+        return Relevance(method, tuple(ids), offsets, values, signed, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One metric of one method: a value per example, NaN where it is undefined (counted, never averaged in).
+
+    `where` names the setting (operator, k, the other method). `curves` holds (examples, points) arrays,
+    `grid` their x axis.
+    """
+
+    metric: str
+    method: str
+    ids: tuple[str, ...]
+    values: Floats
+    better: Literal["higher", "lower", "none"]
+    where: Mapping[str, Json] = field(default_factory=dict)
+    curves: Mapping[str, Floats] = field(default_factory=dict)
+    grid: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if np.shape(self.values) != (len(self.ids),):
+            raise InputError(
+                f"score {self.metric}", expected=f"{len(self.ids)} values", got=str(np.shape(self.values))
+            )
+        _freeze(self, values=frozen(self.values))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A number that may be shown: estimate, interval, n, clusters, undefined count, seed."""
+
+    metric: str
+    method: str
+    estimate: float
+    low: float
+    high: float
+    n: int
+    clusters: int
+    undefined: int
+    seed: int
+    level: float = 0.95
+    better: Literal["higher", "lower", "none"] = "none"
+    role: Literal["method", "baseline", "ceiling", "null"] = "method"
+    where: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An answer to one question, with the rule and the evidence behind it."""
+
+    question: str
+    answer: Literal["holds", "fails", "mixed", "uninformative"]
+    sentence: str
+    rule: str
+    evidence: tuple[Summary, ...] = ()

@@ -1,0 +1,220 @@
+"""The phone book: a file in a room is a method; its file name is its public name.
+
+    @explainer(needs=("attention",), cite="Abnar & Zuidema 2020")
+    def rollout(case: Case, *, residual: float = 0.5) -> Relevance: ...
+
+Nothing is listed by hand: `catalogue.json` is generated from the code (`make catalogue`), so that names,
+parameters and near misses are known without importing torch. Outsiders register by entry point
+(group `regard.explainers`, ...) with the same decorator.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.resources
+import inspect
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from regard.errors import InputError, UnknownName
+from regard.records import Json, Spec
+
+ROOMS: Mapping[str, str] = {
+    "explainer": "regard.explainers",
+    "metric": "regard.metrics",
+    "dataset": "regard.datasets.builtin",
+    "source": "regard.sources",
+    "engine": "regard.evaluate.engines",
+}
+"""Kind of method -> the package that holds one file for each."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+_MARK = "__regard__"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    type: str
+    default: Json
+    choices: tuple[Json, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the phone book knows about one method without importing it."""
+
+    kind: str
+    name: str
+    module: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    facts: Mapping[str, Json]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "module": self.module,
+            "summary": self.summary,
+            "parameters": [
+                {"name": p.name, "type": p.type, "default": p.default, "choices": list(p.choices)}
+                for p in self.parameters
+            ],
+            "facts": dict(self.facts),
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Entry:
+        parameters = tuple(
+            Parameter(p["name"], p["type"], p["default"], tuple(p["choices"])) for p in value["parameters"]
+        )
+        return Entry(value["kind"], value["name"], value["module"], value["summary"], parameters, value["facts"])
+
+
+def method(kind: str, **facts: Json) -> Callable[[F], F]:
+    """The one decorator; the named ones below only give it a kind. The function itself is unchanged."""
+
+    def mark(function: F) -> F:
+        setattr(function, _MARK, (kind, facts))
+        return function
+
+    return mark
+
+
+def explainer(
+    *, needs: tuple[str, ...] = (), signed: bool = False, cite: str = "", cost: str = "", misleads: str = "",
+    role: str = "method",
+) -> Callable[[F], F]:
+    """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it."""
+    return method(
+        "explainer", needs=list(needs), signed=signed, cite=cite, cost=cost, misleads=misleads, role=role
+    )
+
+
+def metric(
+    *, better: str, needs: tuple[str, ...] = (), cite: str = "", formula: str = "", baseline: str = "random",
+    ceiling: str = "", cost: str = "", misleads: str = "",
+) -> Callable[[F], F]:
+    """better: "higher", "lower" or "none"."""
+    return method(
+        "metric", better=better, needs=list(needs), cite=cite, formula=formula, baseline=baseline,
+        ceiling=ceiling, cost=cost, misleads=misleads,
+    )
+
+
+def describe(function: Callable[..., Any]) -> Entry:
+    """The entry of a decorated function; raises where the house rules are broken."""
+    if not hasattr(function, _MARK):
+        raise InputError(f"function {function.__name__}", expected="a method decorated with its kind", got="none")
+    kind, facts = getattr(function, _MARK)
+    hints = typing.get_type_hints(function)
+    parameters = []
+    for p in inspect.signature(function).parameters.values():
+        if p.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        if p.default is inspect.Parameter.empty:
+            raise InputError(f"{kind} {function.__name__}", expected=f"a default for {p.name}", got="none")
+        name, choices = _type_name(hints[p.name])
+        default = list(p.default) if isinstance(p.default, tuple) else p.default
+        parameters.append(Parameter(p.name, name, default, choices))
+    doc = inspect.getdoc(function) or ""
+    return Entry(
+        kind, function.__name__, function.__module__, doc.strip().split("\n", 1)[0], tuple(parameters), facts
+    )
+
+
+def _type_name(hint: Any) -> tuple[str, tuple[Json, ...]]:
+    if typing.get_origin(hint) is typing.Literal:
+        choices = typing.get_args(hint)
+        return type(choices[0]).__name__, tuple(choices)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        named = [a for a in typing.get_args(hint) if a is not type(None)]
+        return _type_name(named[0])[0] + "?", ()
+    if typing.get_origin(hint) is tuple:
+        return "list", ()
+    return getattr(hint, "__name__", str(hint)), ()
+
+
+@cache
+def _shipped() -> Mapping[str, Mapping[str, Entry]]:
+    text = importlib.resources.files("regard").joinpath("catalogue.json").read_text("utf-8")
+    book: dict[str, dict[str, Entry]] = {kind: {} for kind in ROOMS}
+    for value in json.loads(text):
+        entry = Entry.from_json(value)
+        book[entry.kind][entry.name] = entry
+    return book
+
+
+@cache
+def _outsiders(kind: str) -> Mapping[str, importlib.metadata.EntryPoint]:
+    return {e.name: e for e in importlib.metadata.entry_points(group=f"regard.{kind}s")}
+
+
+def names(kind: str) -> list[str]:
+    """Every public name of a kind, ours and outsiders'; imports none of them."""
+    if kind not in ROOMS:
+        raise UnknownName("kind", kind, ROOMS)
+    return sorted({*_shipped()[kind], *_outsiders(kind)})
+
+
+def entry(kind: str, name: str) -> Entry:
+    """What is known about one method. Ours come from the catalogue, an outsider's file is imported."""
+    if name not in names(kind):
+        raise UnknownName(kind, name, names(kind))
+    return _shipped()[kind].get(name) or describe(find(kind, name))
+
+
+def find(kind: str, name: str) -> Callable[..., Any]:
+    """The function itself; imports its one file."""
+    if name not in names(kind):
+        raise UnknownName(kind, name, names(kind))
+    if name in _shipped()[kind]:
+        function = getattr(importlib.import_module(_shipped()[kind][name].module), name)
+    else:
+        function = _outsiders(kind)[name].load()
+    if getattr(function, _MARK, ("",))[0] != kind:
+        raise InputError(f"{kind} {name!r}", expected=f"a function decorated with @{kind}", got=repr(function))
+    return typing.cast("Callable[..., Any]", function)
+
+
+def build(spec: Spec) -> Callable[..., Any]:
+    """The function of a Spec with its parameters bound; unknown or ill-typed parameters are refused.
+
+    >>> build(Spec("explainer", "random", {"sed": 1}))
+    Traceback (most recent call last):
+    ...
+    regard.errors.UnknownName: ...
+    """
+    known = {p.name: p for p in entry(spec.kind, spec.name).parameters}
+    bound: dict[str, Any] = {}
+    for key, value in spec.params.items():
+        if key not in known:
+            raise UnknownName(f"parameter of {spec.name}", key, known)
+        bound[key] = _checked(spec, known[key], value)
+    function = find(spec.kind, spec.name)
+
+    def call(*given: Any) -> Any:
+        return function(*given, **bound)
+
+    return call
+
+
+def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
+    kind = parameter.type.rstrip("?")
+    if value is None and parameter.type.endswith("?"):
+        return None
+    if parameter.choices and value not in parameter.choices:
+        raise UnknownName(f"value of {spec.name}.{parameter.name}", str(value), map(str, parameter.choices))
+    wanted: dict[str, tuple[type, ...]] = {
+        "float": (int, float), "int": (int,), "bool": (bool,), "str": (str,), "list": (list, tuple),
+    }
+    if kind in wanted and (not isinstance(value, wanted[kind]) or (isinstance(value, bool) and kind != "bool")):
+        raise InputError(f"{spec.name}.{parameter.name}", expected=kind, got=repr(value))
+    return tuple(value) if isinstance(value, list) else value
