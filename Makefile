@@ -1,0 +1,50 @@
+# Everything goes through these verbs; CI calls exactly them.
+.PHONY: help setup setup-dev demo test check bench docs catalogue quality clean
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+VENV ?= .venv
+PY := $(VENV)/bin/python
+OUT ?= demo-run
+# One thread per process where two test workers share two cores; over-subscription costs a factor of ten.
+THREADS ?= 2
+export VENV
+export PYTHONPATH := $(CURDIR)/src
+export TOKENIZERS_PARALLELISM := false
+export HF_HUB_OFFLINE := 1
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup:  ## virtual environment with pinned packages for the demo
+	@EXTRAS=demo scripts/setup.sh
+
+setup-dev:
+	@EXTRAS=demo,models,data,peft,dev scripts/setup.sh
+
+demo: setup  ## audit the embedded default model and write demo-run/report.html (about 2 minutes after installs)
+	@OMP_NUM_THREADS=$(THREADS) $(PY) -m regard audit --profile quick --out $(OUT)
+	@echo "Open $(OUT)/report.html in a browser."
+
+test: setup-dev  ## all tests (prints the ten slowest)
+	@REGARD_BROWSER="$$(scripts/browser.sh)" OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist worksteal
+
+check: setup-dev  ## style, types, generated files
+	@$(PY) -m ruff format --check src tests benchmarks docs scripts
+	@$(PY) -m ruff check src tests benchmarks docs scripts
+	@$(PY) -m mypy
+	@$(PY) -m regard.testing.catalogue --check
+
+catalogue: setup-dev  ## rebuild the list of methods from the code
+	@$(PY) -m regard.testing.catalogue
+
+bench: setup-dev  ## speed and memory side by side with the peers; writes benchmarks/results/
+	@OMP_NUM_THREADS=1 $(PY) -m benchmarks
+
+quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results/
+	@OMP_NUM_THREADS=$(THREADS) $(PY) -m benchmarks.quality
+
+docs: setup-dev  ## the documentation as pages in site/
+	@$(PY) docs/build.py site
+
+clean:  ## remove everything that was generated
+	rm -rf $(VENV) site $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis

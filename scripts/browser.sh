@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Finds a Chromium for the browser tests, or installs Debian's if it may. Prints its path; says why if there is none.
+for name in chromium chromium-browser google-chrome; do
+  if command -v "$name" >/dev/null 2>&1; then command -v "$name"; exit 0; fi
+done
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  echo "setup: installing chromium for the browser tests" >&2
+  apt-get update -qq >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null 2>&1
+  command -v chromium && exit 0
+fi
+echo "no browser found; browser tests will be listed as NOT RUN (install chromium to run them)" >&2

