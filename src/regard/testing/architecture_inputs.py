@@ -1,0 +1,64 @@
+"""Inputs for the tiny architectures: deterministic, ragged where the model takes an attention mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+Inputs = dict[str, Any]
+
+VOCABULARY = 99
+LENGTH = 9
+_FIRST_WORD = 10
+"""Ids below this are special in one model or another (padding, start, end, image places)."""
+
+
+def _stream(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def token_ids(rows: int, length: int, seed: int = 1) -> torch.Tensor:
+    """(rows, length) ordinary words, no special ids."""
+    return torch.randint(_FIRST_WORD, VOCABULARY, (rows, length), generator=_stream(seed))
+
+
+def noise(*shape: int, seed: int = 2) -> torch.Tensor:
+    return torch.randn(shape, generator=_stream(seed))
+
+
+def text() -> Inputs:
+    """Two texts of 9 and 6 tokens, padded on the right."""
+    mask = torch.ones(2, LENGTH, dtype=torch.long)
+    mask[1, 6:] = 0
+    return {"input_ids": token_ids(2, LENGTH), "attention_mask": mask}
+
+
+def text_padded_left() -> Inputs:
+    """The same, padded on the left as for generation: the padded query rows see no key at all."""
+    mask = torch.ones(2, LENGTH, dtype=torch.long)
+    mask[1, :3] = 0
+    return {"input_ids": token_ids(2, LENGTH), "attention_mask": mask}
+
+
+def text_on_page() -> Inputs:
+    """Words with their boxes on a page."""
+    corner = torch.randint(0, 400, (2, LENGTH, 2), generator=_stream(3))
+    return {**text(), "bbox": torch.cat([corner, corner + 50], dim=-1)}
+
+
+def page() -> Inputs:
+    """Words, boxes, and the picture of the page."""
+    return {**text_on_page(), "pixel_values": noise(2, 3, 32, 32)}
+
+
+def text_to_text() -> Inputs:
+    """Source of 9 and 6 tokens, target of 7 and 5."""
+    mask = torch.ones(2, 7, dtype=torch.long)
+    mask[1, 5:] = 0
+    return {**text(), "decoder_input_ids": token_ids(2, 7, seed=4), "decoder_attention_mask": mask}
+
+
+def image() -> Inputs:
+    """Two colour pictures of 32 x 32."""
+    return {"pixel_values": noise(2, 3, 32, 32)}

@@ -1,0 +1,1 @@
+"""The rows of the support table, one file per family."""
