@@ -1,0 +1,129 @@
+"""A trained network on disk: `regard.json` (what it is) and `model.safetensors` (its numbers). Nothing is executed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from regard.errors import InputError, UnknownName
+from regard.networks.classifier import AttentionClassifier
+from regard.networks.series import SeriesTransformer
+from regard.networks.tabular import TabularTransformer
+from regard.networks.vision import VisionTransformer
+from regard.records import Json
+
+Network = AttentionClassifier | VisionTransformer | TabularTransformer | SeriesTransformer
+
+FORMAT: Final = "regard-network"
+VERSION: Final = 1
+NETWORKS: Final[Mapping[str, Callable[..., Network]]] = {
+    kind.name: kind for kind in (AttentionClassifier, VisionTransformer, TabularTransformer, SeriesTransformer)
+}
+_ABOUT, _WEIGHTS = "regard.json", "model.safetensors"
+
+
+def save_checkpoint(
+    directory: str | Path,
+    network: Network,
+    *,
+    labels: Sequence[str],
+    task: str,
+    modality: Literal["text", "image", "series", "tabular"],
+    facts: Mapping[str, Json] | None = None,
+) -> None:
+    """Write `network` into `directory`; each file appears whole or not at all.
+
+    `facts` are further entries of regard.json: vocabulary (of a text), columns (of a table), training, ...
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    weights = directory / f".{_WEIGHTS}.new"
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}, weights)
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "network": network.name,
+        "config": network.config,
+        "labels": list(labels),
+        "task": task,
+        "modality": modality,
+        "sha256": _sha256(weights),
+        **(facts or {}),
+    }
+    described = directory / f".{_ABOUT}.new"
+    described.write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    os.replace(weights, directory / _WEIGHTS)
+    os.replace(described, directory / _ABOUT)
+
+
+def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
+    """The network, in eval mode on the CPU, and its regard.json. Any mismatch is an error."""
+    directory = Path(directory)
+    about = _read_about(directory / _ABOUT)
+    kind = str(about.get("network"))
+    if kind not in NETWORKS:
+        raise UnknownName("network", kind, NETWORKS)
+    weights = directory / _WEIGHTS
+    try:
+        tensors: dict[str, torch.Tensor] = load_file(weights)
+    except (OSError, SafetensorError) as error:
+        raise InputError(str(weights), expected="a safetensors file", got=str(error)) from error
+    if about.get("sha256") not in (None, _sha256(weights)):
+        raise InputError(
+            str(weights),
+            expected="the weights that regard.json was written with",
+            got="another sha256",
+            remedy="save the checkpoint again",
+        )
+    try:
+        network = NETWORKS[kind](**about["config"])
+    except (KeyError, TypeError) as error:
+        raise InputError(str(directory / _ABOUT), expected=f"a config of {kind}", got=str(error)) from error
+    _fill(network, tensors, str(weights))
+    return network.eval(), about
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), expected="the description of a regard network", got=str(error)) from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise InputError(str(path), expected=f'"format": "{FORMAT}"', got="another file")
+    if about.get("version") != VERSION:
+        raise InputError(
+            str(path), expected=f"version {VERSION}", got=repr(about.get("version")), remedy="a matching regard release"
+        )
+    return about
+
+
+def _fill(network: nn.Module, tensors: Mapping[str, torch.Tensor], subject: str) -> None:
+    wanted = network.state_dict()
+    missing, unexpected = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
+    if missing or unexpected:
+        got = "; ".join(
+            f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names
+        )
+        raise InputError(subject, expected=f"the {len(wanted)} tensors of {type(network).__name__}", got=got)
+    for name, tensor in tensors.items():
+        if tensor.shape != wanted[name].shape:
+            raise InputError(
+                f"{subject}, tensor {name}", expected=str(tuple(wanted[name].shape)), got=str(tuple(tensor.shape))
+            )
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise InputError(f"{subject}, tensor {name}", expected="finite numbers", got="NaN or infinity")
+    network.load_state_dict(dict(tensors), strict=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,84 @@
+"""The classifier of the attention-as-explanation debate: encode the words, attend over time steps, decide."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import UnknownName
+from regard.networks.encoders import ENCODERS
+from regard.networks.scores import SCORES, make_score, masked_softmax
+from regard.networks.vocabulary import PAD
+from regard.records import Json
+
+
+class Reading(NamedTuple):
+    """What the classifier computed: logits (batch, classes), attention weights (batch, n), states (batch, n, width)."""
+
+    logits: Tensor
+    weights: Tensor
+    states: Tensor
+
+
+class AttentionClassifier(nn.Module):
+    """Tokens (batch, n) -> logits (batch, classes), through attention over time steps.
+
+    encoder: bilstm, cnn, average (no context), transformer. attention: dot, scaled_dot, cosine, additive, bilinear,
+    uniform. The query is one learned vector (Yang et al. 2016; with `additive` this is the classifier of
+    Jain & Wallace 2019 and Wiegreffe & Pinter 2019, whose query is absorbed in a bias).
+
+    >>> network = AttentionClassifier(words=10, classes=2, size=4, hidden=4).eval()
+    >>> network(torch.tensor([[3, 4, 5], [6, 7, 0]])).shape
+    torch.Size([2, 2])
+    """
+
+    name = "attention_classifier"
+
+    def __init__(
+        self,
+        *,
+        words: int,
+        classes: int,
+        encoder: str = "bilstm",
+        attention: str = "additive",
+        size: int = 100,
+        hidden: int = 64,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        if encoder not in ENCODERS:
+            raise UnknownName("encoder", encoder, ENCODERS)
+        if attention not in SCORES:
+            raise UnknownName("attention", attention, SCORES)
+        self.config: dict[str, Json] = {
+            "words": words,
+            "classes": classes,
+            "encoder": encoder,
+            "attention": attention,
+            "size": size,
+            "hidden": hidden,
+            "dropout": dropout,
+        }
+        self.embedding = nn.Embedding(words, size, padding_idx=PAD)
+        self.encoder = ENCODERS[encoder](size, hidden)
+        width = self.encoder.width
+        self.query = nn.Parameter(torch.randn(1, width) / width**0.5)
+        self.score = make_score(attention, width, width, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(width, classes)
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """`mask` (batch, n) is False where attention must not read; padding (token 0) never is read."""
+        return self.read(tokens, mask).logits
+
+    def read(self, tokens: Tensor, mask: Tensor | None = None) -> Reading:
+        """The logits together with what led to them, in the graph: for losses that speak of attention."""
+        real = tokens != PAD
+        mask = real if mask is None else real & mask.bool()
+        states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)
+        query = self.query.expand(states.shape[0], 1, -1)
+        weights = masked_softmax(self.score(query, states), mask.unsqueeze(1))
+        context = torch.bmm(weights, states).squeeze(1)
+        return Reading(self.output(self.dropout(context)), weights.squeeze(1), states)

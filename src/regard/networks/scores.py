@@ -1,0 +1,112 @@
+"""How well does a query match a key? The score functions of the literature, and the softmax that follows them.
+
+A score takes queries (..., q, d) and keys (..., k, d') and gives (..., q, k). Those without parameters are plain
+functions; those with parameters are modules. `make_score` gives either as a module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.errors import UnknownName
+
+
+def dot(query: Tensor, key: Tensor) -> Tensor:
+    """q . k (Luong et al. 2015), (..., q, k).
+
+    >>> dot(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[11.,  2.]])
+    """
+    return query @ key.transpose(-2, -1)
+
+
+def scaled_dot(query: Tensor, key: Tensor) -> Tensor:
+    """q . k / sqrt(d) (Vaswani et al. 2017), (..., q, k)."""
+    # scaling the query, not the product: d numbers per query instead of k
+    return (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
+
+
+def cosine(query: Tensor, key: Tensor) -> Tensor:
+    """The cosine of the angle between q and k (Graves et al. 2014), (..., q, k), between -1 and 1."""
+    return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).transpose(-2, -1)
+
+
+def uniform(query: Tensor, key: Tensor) -> Tensor:
+    """The same score for every key, (..., q, k): attention that cannot choose, as a baseline."""
+    return key.new_zeros(*key.shape[:-2], query.shape[-2], key.shape[-2])
+
+
+class Additive(nn.Module):
+    """v . tanh(W q + U k + b) (Bahdanau et al. 2015), (..., q, k)."""
+
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, hidden, bias=False)
+        self.key = nn.Linear(key_size, hidden)
+        self.value = nn.Linear(hidden, 1, bias=False)
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        both = self.query(query).unsqueeze(-2) + self.key(key).unsqueeze(-3)
+        scores: Tensor = self.value(torch.tanh(both)).squeeze(-1)
+        return scores
+
+
+class Bilinear(nn.Module):
+    """q W k (Luong et al. 2015, "general"), (..., q, k)."""
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__()
+        self.matrix = nn.Linear(query_size, key_size, bias=False)
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return dot(self.matrix(query), key)
+
+
+class Plain(nn.Module):
+    """A score function without parameters, as a module."""
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.function(query, key)
+
+
+SCORES: Mapping[str, Callable[[int, int, int], nn.Module]] = {
+    "dot": lambda query_size, key_size, hidden: Plain(dot),
+    "scaled_dot": lambda query_size, key_size, hidden: Plain(scaled_dot),
+    "cosine": lambda query_size, key_size, hidden: Plain(cosine),
+    "additive": Additive,
+    "bilinear": lambda query_size, key_size, hidden: Bilinear(query_size, key_size),
+    "uniform": lambda query_size, key_size, hidden: Plain(uniform),
+}
+"""Name -> (size of a query, size of a key, hidden size) -> module."""
+
+
+def make_score(name: str, query_size: int, key_size: int, hidden: int) -> nn.Module:
+    """The score of that name as a module: (..., q, d), (..., k, d') -> (..., q, k)."""
+    if name not in SCORES:
+        raise UnknownName("attention score", name, SCORES)
+    return SCORES[name](query_size, key_size, hidden)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Weights (..., q, k) over the keys where `mask` is True; exactly 0 elsewhere.
+
+    A row with no key to read is all zero, never NaN. `mask` broadcasts to the scores.
+
+    >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False, False, False]]))
+    tensor([[0.5000, 0.5000, 0.0000],
+            [0.0000, 0.0000, 0.0000]])
+    """
+    if mask is None:
+        return F.softmax(scores, dim=-1)
+    # the lowest finite number, not -inf: a row of nothing but -inf would be NaN, and so would its gradient
+    weights = F.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+    return weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)

@@ -1,0 +1,54 @@
+"""A small Transformer classifier for time series: one token per time step."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.networks.transformer import ClassToken, Standardise, TransformerEncoder, sinusoids
+from regard.records import Json
+
+
+class SeriesTransformer(nn.Module):
+    """Series (batch, steps, channels) -> logits (batch, classes); any number of steps.
+
+    The class token stands before the steps at position 0. `mask` (batch, steps) is False on padding.
+
+    >>> network = SeriesTransformer(channels=1, classes=2).eval()
+    >>> network(torch.zeros(3, 24, 1)).shape
+    torch.Size([3, 2])
+    """
+
+    name = "series_transformer"
+
+    def __init__(
+        self, *, channels: int, classes: int, size: int = 32, heads: int = 4, layers: int = 2, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.config: dict[str, Json] = {
+            "channels": channels,
+            "classes": classes,
+            "size": size,
+            "heads": heads,
+            "layers": layers,
+            "dropout": dropout,
+        }
+        self.standardise = Standardise(channels)
+        self.embedding = nn.Linear(channels, size)
+        self.token = ClassToken(size)
+        self.encoder = TransformerEncoder(size, heads, layers, dropout=dropout)
+        self.output = nn.Linear(size, classes)
+
+    def forward(self, series: Tensor, mask: Tensor | None = None) -> Tensor:
+        if series.dim() != 3 or series.shape[2] != self.config["channels"]:
+            raise InputError(
+                "series", expected=f"(batch, steps, {self.config['channels']})", got=str(tuple(series.shape))
+            )
+        x = self.embedding(self.standardise(series))
+        x = self.token(x + sinusoids(x.shape[1], x.shape[2], like=x))
+        if mask is not None:
+            # the class token itself can always be read
+            mask = torch.cat([mask.new_ones(mask.shape[0], 1), mask], dim=1).bool()
+        logits: Tensor = self.output(self.encoder(x, mask)[:, 0])
+        return logits

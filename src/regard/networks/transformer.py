@@ -1,0 +1,145 @@
+"""The Transformer encoder (Vaswani et al. 2017), written out so that it can be read and watched.
+
+Every attention is a plain softmax followed by a matrix product. With copied weights it agrees with
+`nn.MultiheadAttention` and `nn.TransformerEncoderLayer`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.networks.scores import masked_softmax, scaled_dot
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side, concatenated: (batch, q, size) -> (batch, q, size).
+
+    `memory` (batch, k, size) is what is read; without it the queries read themselves.
+    `mask` (batch, k) is True where a key may be read.
+    """
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        if size % heads:
+            raise InputError("multi-head attention", expected=f"a size that {heads} heads divide", got=str(size))
+        self.heads = heads
+        self.query = nn.Linear(size, size)
+        self.key = nn.Linear(size, size)
+        self.value = nn.Linear(size, size)
+        self.output = nn.Linear(size, size)
+
+    def forward(self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        memory = x if memory is None else memory
+        query, key, value = self._split(self.query(x)), self._split(self.key(memory)), self._split(self.value(memory))
+        readable = None if mask is None else mask[:, None, None, :]
+        weights = masked_softmax(scaled_dot(query, key), readable)
+        context = (weights @ value).transpose(1, 2).flatten(2)
+        out: Tensor = self.output(context)
+        return out
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(batch, n, size) -> (batch, head, n, size / heads)"""
+        return x.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2)
+
+
+class TransformerLayer(nn.Module):
+    """Attention and a feed-forward network, each with a residual connection and LayerNorm.
+
+    `norm_first`: LayerNorm before each part (Xiong et al. 2020; trains without warm-up) or after it (the original).
+    """
+
+    def __init__(self, size: int, heads: int, *, hidden: int, dropout: float = 0.1, norm_first: bool = True) -> None:
+        super().__init__()
+        self.norm_first = norm_first
+        self.attention = MultiHeadAttention(size, heads)
+        self.inner = nn.Linear(size, hidden)
+        self.outer = nn.Linear(hidden, size)
+        self.norm_attention = nn.LayerNorm(size)
+        self.norm_feed = nn.LayerNorm(size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        if self.norm_first:
+            x = x + self.dropout(self.attention(self.norm_attention(x), mask=mask))
+            return x + self._feed(self.norm_feed(x))
+        x = self.norm_attention(x + self.dropout(self.attention(x, mask=mask)))
+        out: Tensor = self.norm_feed(x + self._feed(x))
+        return out
+
+    def _feed(self, x: Tensor) -> Tensor:
+        out: Tensor = self.dropout(self.outer(self.dropout(F.relu(self.inner(x)))))
+        return out
+
+
+class TransformerEncoder(nn.Module):
+    """A stack of pre-norm layers and a last LayerNorm: (batch, n, size) -> (batch, n, size)."""
+
+    def __init__(self, size: int, heads: int, layers: int, *, hidden: int | None = None, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            TransformerLayer(size, heads, hidden=hidden or 2 * size, dropout=dropout) for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(size)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, mask)
+        out: Tensor = self.norm(x)
+        return out
+
+
+def sinusoids(length: int, size: int, *, like: Tensor) -> Tensor:
+    """Positions as sines and cosines of geometric wave lengths (Vaswani et al. 2017), (length, size).
+
+    >>> sinusoids(2, 4, like=torch.zeros(1))[0]
+    tensor([0., 1., 0., 1.])
+    """
+    pairs = (size + 1) // 2
+    rates = torch.exp(torch.arange(pairs, device=like.device, dtype=torch.float64) * (-math.log(10_000.0) / pairs))
+    angles = torch.arange(length, device=like.device, dtype=torch.float64)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :size].to(like.dtype)
+
+
+class ClassToken(nn.Module):
+    """Puts one learned vector before every sequence: (batch, n, size) -> (batch, n + 1, size)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.vector = nn.Parameter(torch.randn(size) * 0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([self.vector.expand(x.shape[0], 1, -1), x], dim=1)
+
+
+class Standardise(nn.Module):
+    """(x - mean) / scale with the statistics of the training data, kept with the weights.
+
+    So the network reads what the user has: pixels, kilowatts, millimetres.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("scale", torch.ones(shape))
+
+    def learn(self, data: Tensor) -> None:
+        """Take mean and spread over all axes of `data` that the statistics broadcast along."""
+        axes = [
+            i for i in range(data.dim()) if i < data.dim() - self.mean.dim() or self.mean.shape[i - data.dim()] == 1
+        ]
+        mean = data.mean(dim=axes)
+        scale = data.std(dim=axes, unbiased=False)
+        self.mean.copy_(mean.reshape(self.mean.shape))
+        # a feature that never changes carries nothing; dividing by its spread would make it infinite
+        self.scale.copy_(torch.where(scale > 0, scale, torch.ones_like(scale)).reshape(self.scale.shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.mean) / self.scale

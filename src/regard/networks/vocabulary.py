@@ -1,0 +1,90 @@
+"""Words and their numbers: a word tokenizer that keeps character spans."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.errors import InputError
+from regard.records import Json
+
+PAD, UNK, MASK = 0, 1, 2
+SPECIALS = ("<pad>", "<unk>", "<mask>")
+
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
+)
+_CHINESE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_JOINED = "[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+_WORD = re.compile(
+    f"[{_CHINESE}][{_MARKS}]*"  # scripts without spaces: a character each
+    f"|(?:(?![{_CHINESE}])[\\w{_MARKS}])+(?:['\u2019](?:(?![{_CHINESE}])[\\w{_MARKS}])+)*"  # words, don't
+    f"|[\U0001f1e6-\U0001f1ff]{{2}}"  # flags
+    f"|\\S{_JOINED}*(?:\u200d\\S{_JOINED}*)*"  # any other sign; emoji stay whole
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Words in the order of their numbers; the first three are <pad>, <unk>, <mask>.
+
+    >>> vocabulary = Vocabulary.build(["A good film.", "good film, good fun"], min_count=2)
+    >>> vocabulary.words
+    ('<pad>', '<unk>', '<mask>', 'good', 'film')
+    >>> vocabulary.encode("Good fun!")
+    ([3, 1, 1], [(0, 4), (5, 8), (8, 9)])
+    """
+
+    words: tuple[str, ...]
+    lower: bool = True
+    _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.words[: len(SPECIALS)] != SPECIALS or len(set(self.words)) != len(self.words):
+            raise InputError("vocabulary", expected=f"different words after {', '.join(SPECIALS)}", got="another list")
+        object.__setattr__(self, "_numbers", {word: i for i, word in enumerate(self.words)})
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def split(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
+        """The words of a text and their character spans in it."""
+        found = list(_WORD.finditer(text))
+        # lower-casing can change the length of a text (İ), so spans come first
+        words = [m.group().lower() if self.lower else m.group() for m in found]
+        return words, [m.span() for m in found]
+
+    def encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """The numbers of the words of a text, and their character spans in it."""
+        words, spans = self.split(text)
+        # a text that happens to contain "<mask>" is split into signs, so no user text becomes a special word
+        return [self._numbers.get(word, UNK) for word in words], spans
+
+    def to_json(self) -> dict[str, Json]:
+        return {"words": list(self.words), "lower": self.lower}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Vocabulary:
+        return Vocabulary(tuple(map(str, value["words"])), bool(value["lower"]))
+
+    @staticmethod
+    def build(texts: Iterable[str], *, min_count: int = 2, limit: int | None = None, lower: bool = True) -> Vocabulary:
+        """Every word seen `min_count` times or more, the most frequent first, ties by alphabet."""
+        empty = Vocabulary(SPECIALS, lower)
+        counts = Counter(word for text in texts for word in empty.split(text)[0])
+        kept = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
+        return Vocabulary((*SPECIALS, *kept[:limit]), lower)
+
+
+def pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Rows of equal length, <pad> at the end; at least one column.
+
+    >>> pad([[5, 6], [7]])
+    [[5, 6], [7, 0]]
+    """
+    longest = max(1, *map(len, rows)) if rows else 1
+    return [[*row, *[PAD] * (longest - len(row))] for row in rows]
