@@ -1,0 +1,36 @@
+"""Attention rollout algebra (Abnar & Zuidema 2020). Numpy or torch (with gradients)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from array_api_compat import array_namespace, device
+
+from regard.measures.divergence import Array
+
+
+def rollout(matrices: Sequence[Array], *, residual: float = 0.5) -> Array:
+    """(..., n, n): the product, last layer leftmost, of row-normalised (1 - residual) A + residual I.
+
+    `matrices` holds one (..., n, n) attention per layer, first layer first. Rows that sum to less than 1 (mass that
+    went to a sink) are normalised; a row of zeros without residual stays zero. Rows of the result sum to 1.
+
+    >>> import numpy as np
+    >>> a = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> rollout([a, a]).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    if not matrices:
+        raise ValueError("rollout needs at least one matrix")
+    if not 0 <= residual <= 1:
+        raise ValueError(f"residual must be in 0..1, got {residual}")
+    xp = array_namespace(*matrices)
+    out: Array = None
+    for a in matrices:
+        if a.shape[-1] != a.shape[-2] or (out is not None and a.shape[-1] != out.shape[-1]):
+            raise ValueError(f"rollout needs square matrices of one size, got {[tuple(m.shape) for m in matrices]}")
+        mixed = (1 - residual) * a + residual * xp.eye(a.shape[-1], dtype=a.dtype, device=device(a))
+        total = xp.sum(mixed, axis=-1, keepdims=True)
+        step = mixed / xp.where(total > 0, total, xp.ones_like(total))
+        out = step if out is None else step @ out
+    return out
