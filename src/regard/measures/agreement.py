@@ -32,7 +32,8 @@ def kendall(x: ArrayLike, y: ArrayLike) -> Floats:
         return np.full(shape, np.nan)
     pairs = n * (n - 1) // 2
     tied_a, tied_b = _tied_pairs(la), _tied_pairs(lb)
-    tied_both = _tied_pairs(np.sort(la * n + lb, axis=-1), is_sorted=True)
+    some = tied_a.any() and tied_b.any()
+    tied_both = _tied_pairs(np.sort(la * n + lb, axis=-1), is_sorted=True) if some else 0
     untied = pairs - tied_a - tied_b + tied_both
     up = _concordant(la, lb)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -188,5 +189,7 @@ def _tied_pairs(level: Ints, *, is_sorted: bool = False) -> Ints:
         new = np.zeros(level.shape, np.int64)
         new[:, 1:] = level[:, 1:] != level[:, :-1]
         level = np.cumsum(new, axis=-1)
+    elif (level.max(-1) == level.shape[-1] - 1).all():  # dense ranks up to n - 1: nothing is tied
+        return np.zeros(len(level), np.int64)
     c = _counts(level, level.shape[-1])
     return np.asarray((c * (c - 1) // 2).sum(-1))

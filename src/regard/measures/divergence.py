@@ -28,11 +28,10 @@ def tvd(p: Array, q: Array, *, axis: int = -1) -> Array:
 def kl(p: Array, q: Array, *, axis: int = -1) -> Array:
     """Kullback-Leibler divergence KL(p || q) in nats; infinite where q is 0 and p is not."""
     xp = array_namespace(p, q)
-    one = xp.ones_like(p)
-    inside = p > 0
-    ratio = xp.where(inside, p, one) / xp.where(inside, q, one)
-    terms = xp.where(inside, p * xp.log(ratio), xp.zeros_like(p))
-    return xp.sum(terms, axis=axis)
+    one, zero = xp.ones_like(p), xp.zeros_like(p)
+    inside, outside = (p > 0) & (q > 0), (p > 0) & (q <= 0)
+    terms = xp.where(inside, p * xp.log(xp.where(inside, p, one) / xp.where(inside, q, one)), zero)
+    return xp.sum(xp.where(outside, xp.full_like(p, float("inf")), terms), axis=axis)
 
 
 def jsd(p: Array, q: Array, *, axis: int = -1) -> Array:

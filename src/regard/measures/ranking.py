@@ -21,23 +21,32 @@ def _sorted_levels(values: ArrayLike, tolerance: float) -> tuple[Ints, Ints]:
     v = np.asarray(values, np.float64)
     if np.isnan(v).any():
         raise ValueError("NaN has no rank: count and drop it first")
-    by_value = np.argsort(-v, axis=-1, kind="stable")
-    s = np.take_along_axis(v, by_value, -1)
-    index = np.broadcast_to(np.arange(s.shape[-1]), s.shape)
-    starts = np.ones(s.shape, np.bool_)
-    with np.errstate(invalid="ignore"):  # inf - inf
-        starts[..., 1:] = s[..., :-1] - s[..., 1:] > tolerance
+    shape, n = v.shape, v.shape[-1]
+    v = v.reshape(int(np.prod(shape[:-1])), n)
+    positions = np.argsort(-v, axis=-1)
+    down = np.take_along_axis(v, positions, -1)
+    with np.errstate(invalid="ignore"):  # inf - inf is NaN, which is no gap
+        starts = np.concatenate([np.ones((len(v), min(1, n)), bool), down[:, :-1] - down[:, 1:] > tolerance], -1)
+    level = np.broadcast_to(np.arange(n), v.shape)
+    tied = np.flatnonzero(~starts.all(-1))
+    if len(tied):  # most rows have no ties, and the sort alone settles them
+        level = level.copy()
+        positions[tied], level[tied] = _with_ties(positions[tied], down[tied], starts[tied], tolerance)
+    return positions.reshape(shape), level.reshape(shape)
+
+
+def _with_ties(positions: Ints, down: Floats, starts: NDArray[np.bool_], tolerance: float) -> tuple[Ints, Ints]:
+    index = np.broadcast_to(np.arange(down.shape[-1]), down.shape)
     head = np.maximum.accumulate(np.where(starts, index, 0), axis=-1)
     # A run of small gaps may span more than one tolerance: cut it into bins that hang from its top,
     # else a long even slope (a thousand nearly equal weights) would be one tie.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        depth = np.nan_to_num((np.take_along_axis(s, head, -1) - s) / (tolerance or 1.0))
-    bins = np.floor(depth - 1e-9)
-    bins[bins < 0] = 0
-    starts[..., 1:] |= bins[..., 1:] != bins[..., :-1]
+    with np.errstate(invalid="ignore"):
+        depth = np.nan_to_num((np.take_along_axis(down, head, -1) - down) / (tolerance or 1.0))
+    bins = np.maximum(np.floor(depth - 1e-9), 0)
+    starts[:, 1:] |= bins[:, 1:] != bins[:, :-1]
     level = np.cumsum(starts, axis=-1) - 1
-    final = np.lexsort((by_value, level), axis=-1)
-    return np.take_along_axis(by_value, final, -1), np.take_along_axis(level, final, -1)
+    final = np.lexsort((positions, level), axis=-1)
+    return np.take_along_axis(positions, final, -1), np.take_along_axis(level, final, -1)
 
 
 def order(values: ArrayLike, *, tolerance: float = TIE) -> Ints:
