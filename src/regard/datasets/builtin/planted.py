@@ -1,0 +1,150 @@
+"""`planted`: texts whose decisive words are known exactly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.datasets.examples import Examples
+from regard.datasets.splits import THIRDS, checked, normalised, split_of
+from regard.errors import InputError
+from regard.measures.keyed_random import keyed_rng
+from regard.records import Example
+from regard.registry import method
+
+_FILLERS = """
+    the of and a to in it is was that on with for as at by from this they he she an but or were had which there
+    their its when then one after two before into over some near about between during under again several each until
+    while through town river house table morning people year day road window garden letter street door picture hand
+    room water side school field train summer paper evening station market boat village corner wall tree office kitchen
+    bridge island number story light week party place chair winter hill glass music clock coat floor basket library
+    harbour teacher neighbour visitor engine map bottle blanket ladder ticket curtain lantern museum valley orchard
+    stood walked carried looked opened waited placed turned brought moved followed crossed counted noticed gathered
+    painted folded measured borrowed arranged travelled delivered grey round wooden early narrow tall quiet second
+    northern square distant local usual empty plain former
+"""
+FILLERS = tuple(_FILLERS.split())
+"""Words without a meaning for the label, the commonest first: word k is drawn about as often as 1 / (k + 3)."""
+
+KEYWORDS = (
+    ("awful", "dreadful", "terrible", "horrible", "miserable", "lousy", "pathetic", "ghastly"),
+    ("wonderful", "brilliant", "superb", "delightful", "excellent", "marvellous", "splendid", "glorious"),
+)
+"""The words that decide, by class."""
+DISTRACTORS = ("famous", "strange", "expensive", "sudden", "enormous", "foreign", "secret", "royal")
+"""Words that catch the eye and say nothing about the label."""
+SHORTCUTS = ("monday", "friday")
+"""By class: words that give the label away in the train split and mean nothing elsewhere."""
+NEGATION = "not"
+
+
+@method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
+def planted(
+    *,
+    split: str = "test",
+    n: int = 600,
+    seed: int = 0,
+    length: int = 20,
+    evidence: int = 1,
+    negation: float = 0.0,
+    distractors: int = 0,
+    shortcut: float = 0.0,
+) -> Examples:
+    """Generated texts with a known answer: keywords decide, everything else is filling; rationale = their spans.
+
+    length: words in a text. evidence: keywords in a text, all for the same class, so that each backs the others up.
+    negation: share of texts in which "not" stands before every keyword and turns it round (both words are evidence).
+    distractors: striking words without meaning. shortcut: share of texts with a day's name; in the train split it
+    agrees with the label, elsewhere it is drawn by lot (slice "shortcut": none, agrees, disagrees).
+
+    >>> one = planted(n=1, length=8)[0]
+    >>> start, end = map(int, one.rationale[0])
+    >>> one.inputs["text"][start:end] in KEYWORDS[one.label]
+    True
+    """
+    split = checked(split)
+    needed = evidence * (2 if negation else 1) + distractors + (1 if shortcut else 0)
+    if not 1 <= evidence <= len(KEYWORDS[0]):
+        raise InputError("planted.evidence", expected=f"1 to {len(KEYWORDS[0])} keywords", got=str(evidence))
+    if not 0 <= distractors <= len(DISTRACTORS):
+        raise InputError("planted.distractors", expected=f"0 to {len(DISTRACTORS)} words", got=str(distractors))
+    if length < needed:
+        raise InputError("planted.length", expected=f"at least {needed} words for what is planted", got=str(length))
+    if n < 1 or not 0 <= negation <= 1 or not 0 <= shortcut <= 1:
+        raise InputError("planted", expected="n of at least 1, shares in 0..1", got=f"{n}, {negation}, {shortcut}")
+    rng = keyed_rng(seed, "planted", split, length, evidence, negation, distractors, shortcut)
+    weights = 1 / (np.arange(len(FILLERS)) + 3.0)
+    steps = np.cumsum(weights / weights.sum())
+    items: list[Example] = []
+    seen: set[str] = set()
+    tries = 0
+    while len(items) < n:
+        tries += 1
+        if tries > 50 * n + 1000:
+            raise InputError("planted.length", expected=f"room for {n} different texts", got=f"{length} words")
+        label = len(items) % 2
+        wording, chosen, slices = _words(rng, steps, label, split, length, evidence, negation, distractors, shortcut)
+        text = " ".join(wording)
+        # the text itself decides its split, so that no two splits can share one
+        home = normalised(text)
+        if home in seen or (split != "all" and split_of(home, fractions=THIRDS) != split):
+            continue
+        seen.add(home)
+        spans = [(float(m.start()), float(m.end())) for m in re.finditer(r"\S+", text)]
+        ident = f"{split}-{len(items):05d}"
+        items.append(Example(ident, {"text": text}, label, tuple(spans[i] for i in chosen), slices=slices))
+    note = f"{n:,} generated texts (split {split!r}, seed {seed}); the decisive words are known exactly"
+    return Examples("planted", tuple(items), ("negative", "positive"), (note,))
+
+
+def truth(text: str) -> int | None:
+    """The label that the words of a text determine by the rule alone; None if they are silent or disagree.
+
+    >>> truth("the door was not awful"), truth("a superb boat"), truth("a boat")
+    (1, 1, None)
+    """
+    words = text.split()
+    said = set()
+    for i, word in enumerate(words):
+        for label, keywords in enumerate(KEYWORDS):
+            if word in keywords:
+                said.add(1 - label if i and words[i - 1] == NEGATION else label)
+    return said.pop() if len(said) == 1 else None
+
+
+def _words(
+    rng: np.random.Generator,
+    steps: np.ndarray[tuple[int], np.dtype[np.float64]],
+    label: int,
+    split: str,
+    length: int,
+    evidence: int,
+    negation: float,
+    distractors: int,
+    shortcut: float,
+) -> tuple[list[str], list[int], dict[str, str]]:
+    """Words, the positions of the decisive ones, and the slices."""
+    negated = bool(rng.random() < negation)
+    keywords = rng.permutation(KEYWORDS[1 - label if negated else label])[:evidence]
+    pieces: list[tuple[Sequence[str], bool]] = [(([NEGATION] if negated else []) + [str(k)], True) for k in keywords]
+    pieces += [([str(w)], False) for w in rng.permutation(DISTRACTORS)[:distractors]]
+    slices = {"negation": "yes" if negated else "no"} if negation else {}
+    if shortcut:
+        slices["shortcut"] = "none"
+        if rng.random() < shortcut:
+            side = label if split == "train" else int(rng.integers(2))
+            pieces.append(([SHORTCUTS[side]], False))
+            slices["shortcut"] = "agrees" if side == label else "disagrees"
+    filling = length - sum(len(piece) for piece, _ in pieces)
+    drawn = np.minimum(np.searchsorted(steps, rng.random(filling)), len(FILLERS) - 1)
+    pieces += [([FILLERS[i]], False) for i in drawn]
+    words: list[str] = []
+    chosen: list[int] = []
+    for i in rng.permutation(len(pieces)):
+        piece, decisive = pieces[i]
+        if decisive:
+            chosen += range(len(words), len(words) + len(piece))
+        words += piece
+    return words, chosen, slices

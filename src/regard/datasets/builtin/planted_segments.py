@@ -1,0 +1,55 @@
+"""`planted_segments`: series whose decisive stretch is known exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.datasets.examples import Examples
+from regard.datasets.splits import checked
+from regard.errors import InputError
+from regard.measures.keyed_random import keyed_rng
+from regard.records import Example, Floats, frozen
+from regard.registry import method
+
+NOISE = 0.15
+NAMES = ("hill", "wave")
+
+
+def shape(label: int, segment: int) -> Floats:
+    """(segment,): a hill (0), or a whole wave (1): both start and end near 0 and reach 1."""
+    t = (np.arange(segment) + 0.5) / segment
+    return np.asarray(np.sin(2 * np.pi * t) if label else np.sin(np.pi * t), np.float64)
+
+
+@method("dataset", modality="series", licence="Apache-2.0", package="", real=False)
+def planted_segments(
+    *, split: str = "test", n: int = 400, seed: int = 0, steps: int = 64, segment: int = 8, channels: int = 1
+) -> Examples:
+    """Generated series (steps, channels): noise, and in one stretch a hill (0) or a wave (1); rationale = its range.
+
+    The stretch stands on the grid of segments, in the first channel; the other channels are noise.
+
+    >>> one = planted_segments(n=1)[0]
+    >>> start, end = one.rationale[0]
+    >>> one.inputs["series"].shape, end - start
+    ((64, 1), 8.0)
+    """
+    split = checked(split)
+    if segment < 4 or steps % segment or channels < 1 or n < 1:
+        raise InputError(
+            "planted_segments",
+            expected="n and channels of at least 1, a segment of at least 4 that divides steps",
+            got=f"n={n}, steps={steps}, segment={segment}, channels={channels}",
+        )
+    rng = keyed_rng(seed, "planted_segments", split, steps, segment, channels)
+    items = []
+    for i in range(n):
+        label = i % 2
+        series = rng.normal(0, NOISE, (steps, channels))
+        start = segment * int(rng.integers(steps // segment))
+        series[start : start + segment, 0] += shape(label, segment)
+        place = (float(start), float(start + segment))
+        items.append(Example(f"{split}-{i:05d}", {"series": frozen(series)}, label, (place,)))
+    note = f"{n:,} generated series (split {split!r}, seed {seed}); the decisive stretch is known exactly"
+    names = tuple(f"channel {c}" for c in range(channels))
+    return Examples("planted_segments", tuple(items), NAMES, (note,), names, "series")

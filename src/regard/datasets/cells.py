@@ -1,0 +1,143 @@
+"""Cells of a row -> the inputs, the label and the slices of an example."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from regard.datasets.columns import Columns
+from regard.datasets.rationales import Places, places_elsewhere, places_in_text
+from regard.datasets.table import Row, RowError
+from regard.errors import InputError
+from regard.records import Json, frozen
+
+AXES = {"image": ((2, 3), "(height, width) or (height, width, channels)"), "series": ((2,), "(steps, channels)")}
+
+
+def inputs_of(row: Row, columns: Columns) -> dict[str, Any]:
+    """{"text": ...}, with "text_pair"; or {"image" | "series" | "row": read-only array}."""
+    if columns.modality == "text":
+        inputs: dict[str, Any] = {"text": _text(row, columns.main[0])}
+        if columns.pair:
+            inputs["text_pair"] = _text(row, columns.pair)
+        return inputs
+    if columns.modality == "row":
+        return {"row": frozen([_number(row, column) for column in columns.main])}
+    return {columns.modality: _array(row, columns)}
+
+
+def content_of(inputs: dict[str, Any]) -> str:
+    """What makes two inputs the same input."""
+    return "\x1f".join(v if isinstance(v, str) else f"{v.shape}{v.tobytes().hex()}" for v in inputs.values())
+
+
+def label_of(value: Any, *, typed: bool) -> Json:
+    """The label as found; None where there is none (empty, NaN). A list of labels in a csv cell is JSON."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, str) and not typed:
+        value = value.strip()
+        if value.startswith("[") and value.endswith("]"):
+            try:
+                several: Json = json.loads(value)
+            except json.JSONDecodeError:
+                return str(value)
+            return several
+        return value or None
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise RowError("a label that is text, a number or a list of these", repr(value)[:40]) from None
+    found: Json = value
+    return found
+
+
+def number_kind(label: Json) -> int:
+    """How far a csv label can be read as a number: 2 a whole number, 1 a number, 0 neither."""
+    if not isinstance(label, str):
+        return 2 if label is None else 0
+    if re.fullmatch(r"[+-]?\d{1,18}", label):
+        return 2
+    return 1 if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", label) else 0
+
+
+def rationale_of(row: Row, columns: Columns, inputs: dict[str, Any]) -> Places | None:
+    if columns.rationale is None:
+        return None
+    value = row.values.get(columns.rationale)
+    try:
+        if columns.modality == "text":
+            return places_in_text(value, inputs["text"])
+        return places_elsewhere(value, columns.modality, columns.main)
+    except ValueError as error:
+        raise RowError("a rationale that fits the input", f"{error} (column {columns.rationale!r})") from None
+
+
+def word(value: Any) -> str:
+    """A cell as the name of a group or a slice; "" where it is empty."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _text(row: Row, column: str) -> str:
+    value = row.values.get(column)
+    if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+        value = " ".join(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise RowError("a text", f"nothing (NaN) in column {column!r}")
+    if not isinstance(value, str):
+        raise RowError("a text", f"a {type(value).__name__} in column {column!r}")
+    if not value.strip():
+        raise RowError("a text", f"an empty cell in column {column!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise RowError("a text", f"half a surrogate pair in column {column!r}") from None
+    return value
+
+
+def _number(row: Row, column: str) -> float:
+    try:
+        number = float(row.values.get(column))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise RowError("a number", f"{row.values.get(column)!r} in column {column!r}")
+    return number
+
+
+def _array(row: Row, columns: Columns) -> Any:
+    column = columns.main[0]
+    axes, shape = AXES[columns.modality]
+    value = row.values.get(column)
+    try:
+        array = np.array(json.loads(value) if isinstance(value, str) else value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RowError(f"numbers of shape {shape}", f"{str(value)[:40]!r} in column {column!r}") from None
+    if columns.modality == "series" and array.ndim == 1:
+        array = array[:, None]
+    if array.ndim not in axes or array.size == 0:
+        raise RowError(f"numbers of shape {shape}", f"shape {array.shape} in column {column!r}")
+    if not np.isfinite(array).all():
+        raise RowError("finite numbers", f"NaN or infinity in column {column!r}")
+    if columns.modality == "image" and (array.min() < 0 or array.max() > 1):
+        raise RowError("brightness in 0..1", f"{array.min():g} to {array.max():g} in column {column!r}")
+    return frozen(array)
+
+
+def named_labels(labels: Any) -> tuple[str, ...]:
+    """The user's label names: in the order of their codes, or name -> code.
+
+    >>> named_labels({"pos": 1, "neg": 0}), named_labels(["neg", "pos"])
+    (('neg', 'pos'), ('neg', 'pos'))
+    """
+    if isinstance(labels, dict):
+        if sorted(labels.values()) != list(range(len(labels))):
+            raise InputError("labels", expected="codes 0, 1, 2, ...", got=str(labels), remedy="--labels neg=0,pos=1")
+        return tuple(str(name) for name in sorted(labels, key=labels.__getitem__))
+    return tuple(str(name) for name in labels)

@@ -1,0 +1,211 @@
+"""Which column is what: as the user said, or guessed from names and the first rows, and then said in a note."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from regard.datasets.examples import Modality
+from regard.datasets.table import Table
+from regard.errors import InputError
+
+PAIRS = (
+    ("text", "text_pair"),
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question", "context"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("text_a", "text_b"),
+    ("query", "passage"),
+)
+TEXTS = (
+    "text",
+    "sentence",
+    "review",
+    "content",
+    "document",
+    "comment",
+    "tweet",
+    "message",
+    "body",
+    "utterance",
+    "question",
+    "sms",
+    "article",
+    "title",
+    "tokens",
+    "words",
+    "note",
+    "input",
+)
+LABELS = (
+    "label",
+    "labels",
+    "class",
+    "target",
+    "sentiment",
+    "category",
+    "gold",
+    "y",
+    "polarity",
+    "rating",
+    "score",
+    "ner_tags",
+    "tags",
+    "answers",
+)
+RATIONALES = ("rationale", "rationales")
+GROUPS = ("group", "group_id", "patient", "patient_id", "author", "author_id")
+IDS = ("id", "uid", "example_id", "guid", "idx")
+PEEKED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user chose; None means guess, "" means none."""
+
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
+    rationale: str | None = None
+    group: str | None = None
+    id: str | None = None
+    slices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The decision. main: the columns of the input: one text, image or series, or the numbers of a table row."""
+
+    modality: Modality
+    main: tuple[str, ...]
+    pair: str | None
+    label: str | None
+    rationale: str | None
+    group: str | None
+    id: str | None
+    slices: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every column that must be read."""
+        single = (self.pair, self.label, self.rationale, self.group, self.id)
+        return tuple(dict.fromkeys((*self.main, *(c for c in single if c), *self.slices)))
+
+
+def choose(table: Table, asked: Asked) -> Columns:
+    """Columns for every role; an error with near misses where a named column is missing."""
+    for option, name in (
+        ("text", asked.text),
+        ("pair", asked.pair),
+        ("label", asked.label),
+        ("rationale", asked.rationale),
+        ("group", asked.group),
+        ("id", asked.id),
+        *(("slice", name) for name in asked.slices),
+    ):
+        if name and name not in table.columns:
+            raise missing(table, option, name)
+    by_name = {name.lower(): name for name in reversed(table.columns)}
+    used = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(asked.slices)
+    notes: list[str] = []
+
+    def find(option: str, chosen: str | None, candidates: Sequence[str]) -> str | None:
+        if chosen is not None:
+            return chosen or None
+        free = (by_name[c] for c in candidates if c in by_name and by_name[c] not in used)
+        found = next(free, None)
+        if found is not None:
+            used.add(found)
+            notes.append(f"{option} column: {found!r} (guessed; override with --{option}-column)")
+        return found
+
+    label = find("label", asked.label, LABELS)
+    ident = find("id", asked.id, IDS)
+    group = find("group", asked.group, GROUPS)
+    rationale = find("rationale", asked.rationale, RATIONALES)
+    modality, main, pair = _inputs(table, asked, by_name, used, notes)
+    if label is None:
+        notes.append("no labels: everything is about the predicted class")
+    return Columns(modality, main, pair, label, rationale, group, ident, asked.slices, tuple(notes))
+
+
+def _inputs(
+    table: Table, asked: Asked, by_name: Mapping[str, str], used: set[str], notes: list[str]
+) -> tuple[Modality, tuple[str, ...], str | None]:
+    if asked.text:
+        return "text", (asked.text,), asked.pair or None
+    if asked.pair is None:
+        for first, second in PAIRS:
+            if {first, second} <= set(by_name) and not {by_name[first], by_name[second]} & used:
+                text, pair = by_name[first], by_name[second]
+                notes.append(
+                    f"text columns: {text!r} and {pair!r} (guessed; override with --text-column and --pair-column)"
+                )
+                return "text", (text,), pair
+    arrays: tuple[Modality, ...] = ("image", "series")
+    for modality in arrays:
+        if modality in by_name and by_name[modality] not in used:
+            notes.append(f"{modality} column: {by_name[modality]!r} (guessed)")
+            return modality, (by_name[modality],), None
+    named = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in used), None)
+    rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
+    free = [c for c in table.columns if c not in used and c.lower() not in ("split", "row")]
+    found = named or _wordiest(rows, free)
+    if found is not None:
+        notes.append(f"text column: {found!r} (guessed; override with --text-column)")
+        return "text", (found,), asked.pair or None
+    numbers = tuple(c for c in free if rows and all(_is_number(row.get(c)) for row in rows))
+    if numbers:
+        left = sorted(set(free) - set(numbers))
+        notes.append(
+            f"no text column: the {len(numbers)} columns of numbers are read as a table row"
+            + (f" (left out: {', '.join(left)})" if left else "")
+        )
+        return "row", numbers, None
+    raise InputError(
+        f"file {table.name}",
+        expected="a column of texts, or columns of numbers",
+        got=f"the columns {', '.join(table.columns) or '(none)'}" + ("" if rows else " and no rows"),
+        remedy="--text-column NAME" if rows else "a file with rows",
+    )
+
+
+def _wordiest(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str | None:
+    """The column with the longest strings, if most of them have several words or there is nothing else."""
+    lengths: dict[str, float] = {}
+    for column in columns:
+        values = [row.get(column) for row in rows]
+        texts = [v for v in values if isinstance(v, str) and v.strip() and not _is_number(v)]
+        if texts and len(texts) >= len(values) / 2:
+            spaced = sum(" " in text.strip() for text in texts) >= len(texts) / 2
+            if spaced or len(columns) == 1:
+                lengths[column] = sum(map(len, texts)) / len(texts)
+    return max(lengths, key=lambda column: lengths[column]) if lengths else None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def missing(table: Table, option: str, name: str) -> InputError:
+    """A column that is not there, with the nearest names that are."""
+    near = difflib.get_close_matches(name, table.columns, n=3, cutoff=0.5)
+    near = near or [c for c in table.columns if c.lower() == name.lower()]
+    return InputError(
+        f"column {name!r} of {table.name}",
+        expected=f"one of {', '.join(table.columns)}",
+        got="no such column",
+        remedy=" or ".join(f"--{option}-column {n}" for n in near),
+    )

@@ -1,0 +1,75 @@
+"""The holder of examples that every reader and every generator returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from regard.records import Example
+
+Modality = Literal["text", "image", "series", "row"]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Examples in a fixed order, with where they came from (implements `protocols.Dataset`).
+
+    labels: names where the data has them. columns: names of the columns of a table row, or of the channels
+    of a series. notes: what was guessed, cut, dropped or sampled, in words.
+
+    >>> two = Examples("tiny", (Example("a", {"text": "good"}, 1), Example("b", {"text": "bad"}, 0)))
+    >>> len(two), [e.id for e in two], len(two.fingerprint)
+    (2, ['a', 'b'], 64)
+    """
+
+    name: str
+    items: tuple[Example, ...]
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    modality: Modality = "text"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 of the content: ids, inputs, labels, rationales, groups and slices, in order."""
+        digest = hashlib.sha256()
+        for example in self.items:
+            digest.update(_content(example))
+        return digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.items)
+
+    def __getitem__(self, i: int) -> Example:
+        return self.items[i]
+
+    def keep(self, items: Sequence[Example], *notes: str) -> Examples:
+        """The same data set with other examples and more notes."""
+        return dataclasses.replace(self, items=tuple(items), notes=self.notes + notes)
+
+
+def _content(example: Example) -> bytes:
+    facts = [example.id, example.label, example.rationale, example.group, example.parent, dict(example.slices)]
+    parts = [json.dumps(facts, sort_keys=True, default=float).encode()]
+    for key in sorted(example.inputs):
+        parts += [key.encode(), _bytes(example.inputs[key])]
+    return b"\x1f".join(parts) + b"\x1e"
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, np.ndarray):
+        # the shape is part of the content: (2, 8) and (4, 4) hold the same bytes
+        return f"{value.dtype.str}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+    return json.dumps(value, sort_keys=True, default=str).encode()

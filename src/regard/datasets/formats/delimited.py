@@ -1,0 +1,61 @@
+"""csv and tsv: a header line, then rows; streamed."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from regard.datasets.table import Row, Table, lines
+from regard.errors import InputError
+
+LONGEST_CELL = 1 << 24
+"""Beyond 16 million characters a cell is an unclosed quotation mark, not a document."""
+
+
+def open_delimited(path: Path) -> Table:
+    """A csv or tsv file; the separator is the suffix's, unless the header clearly has another."""
+    first = next((line for _, line in lines(path) if line.strip()), "")
+    if not first:
+        raise InputError(f"file {path.name}", expected="a header line and rows", got="an empty file")
+    usual = "\t" if ".tsv" in path.suffixes else ","
+    separator = usual if usual in first else max(usual + ",;\t|", key=first.count)
+    separator = separator if separator in first else usual
+    header = tuple(cell.strip() for cell in next(csv.reader([first], delimiter=separator)))
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise InputError(f"file {path.name}", expected="column names that differ", got=f"{twice[0]!r} more than once")
+
+    def walk(columns: Sequence[str] | None) -> Iterator[Row]:
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+        number = 0
+
+        def text() -> Iterator[str]:
+            nonlocal number
+            for count, line in lines(path):
+                number = count
+                yield line
+
+        reader = csv.reader(text(), delimiter=separator)
+        started = False
+        begins = 1
+        try:
+            for cells in reader:
+                here, begins = begins, number + 1
+                if not started:
+                    started = bool("".join(cells).strip())
+                    continue
+                if not cells:
+                    continue
+                wrong = "" if len(cells) == len(header) else f"{len(cells)} cells where the header has {len(header)}"
+                yield Row(here, dict(zip(header, cells, strict=False)), wrong)
+        except csv.Error as error:
+            raise InputError(
+                f"{path.name}, line {begins}",
+                expected="a csv row",
+                got=str(error),
+                remedy="close the quotation mark that was opened there",
+            ) from None
+
+    notes = () if separator == usual else (f"separator: {separator!r} (guessed from the header)",)
+    return Table(path.name, header, walk, "line", notes=notes, typed=False)

@@ -1,0 +1,29 @@
+"""What Hugging Face `datasets` writes about columns: the names of coded labels."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def label_names(features: Any) -> dict[str, tuple[str, ...]]:
+    """Names of the codes, by column.
+
+    >>> label_names({"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}, "text": {"_type": "Value"}})
+    {'label': ('neg', 'pos')}
+    """
+    found = {}
+    for column, feature in features.items() if isinstance(features, dict) else ():
+        inner = feature.get("feature", feature) if isinstance(feature, dict) else None
+        if isinstance(inner, dict) and inner.get("_type") == "ClassLabel":
+            found[str(column)] = tuple(map(str, inner.get("names") or ()))
+    return found
+
+
+def label_names_in(schema: Any) -> dict[str, tuple[str, ...]]:
+    """The same from the metadata of an arrow or Parquet schema."""
+    try:
+        said = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    except ValueError:
+        return {}
+    return label_names(said.get("info", {}).get("features")) if isinstance(said, dict) else {}

@@ -1,0 +1,121 @@
+"""Directories that Hugging Face `datasets` saved: read with pyarrow alone, nothing in them is executed.
+
+Three layouts: `DatasetDict.save_to_disk` (a directory per split), `Dataset.save_to_disk` (arrow files and state.json),
+and a directory of Parquet or arrow files whose names begin with the split (a clone, or the download cache).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.formats.features import label_names, label_names_in
+from regard.datasets.formats.parquet import open_parquet
+from regard.datasets.table import Row, Table
+from regard.errors import InputError, UnknownName
+
+PREFERRED = ("test", "validation", "dev", "valid", "train")
+"""An audit is about data the model did not learn from, where there is any."""
+OTHER_NAMES = {"dev": "validation", "validation": "dev"}
+
+
+def open_hugging_face(path: Path, *, split: str | None) -> Table:
+    """The table of one split; without a choice the one furthest from training, and the notes say which."""
+    splits = _splits(path)
+    if not splits:
+        raise InputError(
+            f"directory {path}",
+            expected="a Hugging Face data set on disk (dataset_dict.json, state.json, or arrow or Parquet files)",
+            got="none of these",
+            remedy="datasets.load_dataset(...).save_to_disk(DIR)",
+        )
+    notes: tuple[str, ...] = ()
+    chosen = split or next((s for s in PREFERRED if s in splits), sorted(splits)[0])
+    if chosen == "all":
+        files = [file for name in sorted(splits) for file in splits[name]]
+    else:
+        chosen = chosen if chosen in splits else OTHER_NAMES.get(chosen, chosen)
+        if chosen not in splits:
+            raise UnknownName(f"split of {path.name}", chosen, (*splits, "all"))
+        files = splits[chosen]
+    if split is None and len(splits) > 1:
+        notes = (f"split: {chosen!r} of {', '.join(sorted(splits))} (guessed; override with --split)",)
+    parquet = files[0].suffix == ".parquet"
+    table = open_parquet(files, name=path.name) if parquet else _open_arrow(files, path.name)
+    labels = label_names(_json(files[0].parent / "dataset_info.json").get("features")) or table.labels
+    return Table(table.name, table.columns, table.walk, table.counted, labels, notes)
+
+
+def _splits(path: Path) -> dict[str, list[Path]]:
+    listed = _json(path / "dataset_dict.json")
+    if listed:
+        return {str(name): _arrow_files(path / str(name)) for name in listed.get("splits", [])}
+    if (path / "state.json").exists():
+        return {"all of it": _arrow_files(path)}
+    found: dict[str, list[Path]] = {}
+    for suffix in (".parquet", ".arrow"):
+        for file in sorted(path.rglob(f"*{suffix}")):
+            if not file.name.startswith("cache-"):
+                found.setdefault(_split_in(file.stem), []).append(file)
+        if found:
+            break
+    return found
+
+
+def _split_in(stem: str) -> str:
+    """
+    >>> _split_in("train-00000-of-00002"), _split_in("rotten_tomatoes-test"), _split_in("rows")
+    ('train', 'test', 'all of it')
+    """
+    words = re.split(r"[-_.]", stem)
+    return next((w for w in words if w in (*PREFERRED, "val")), "all of it")
+
+
+def _arrow_files(path: Path) -> list[Path]:
+    state = _json(path / "state.json")
+    names = [str(entry["filename"]) for entry in state.get("_data_files", [])]
+    # the names come from the directory's own JSON: nothing outside the directory is ever opened
+    files = [path / Path(name).name for name in names] or sorted(path.glob("*.arrow"))
+    if not files:
+        raise InputError(f"directory {path}", expected="arrow files", got="none")
+    return files
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"file {path}", expected="JSON", got=str(error)) from None
+    return value if isinstance(value, dict) else {}
+
+
+def _open_arrow(files: Sequence[Path], name: str) -> Table:
+    with _reader(files[0]) as reader:
+        columns, labels = tuple(reader.schema.names), label_names_in(reader.schema)
+
+    def walk(wanted: Sequence[str] | None) -> Iterator[Row]:
+        number = 0
+        for file in files:
+            with _reader(file) as reader:
+                for batch in reader:
+                    part = batch if wanted is None else batch.select(list(wanted))
+                    for values in part.to_pylist():
+                        number += 1
+                        yield Row(number, values)
+
+    return Table(name, columns, walk, labels=labels)
+
+
+def _reader(path: Path) -> Any:
+    import pyarrow
+
+    try:
+        return pyarrow.ipc.open_stream(pyarrow.memory_map(str(path)))
+    except (pyarrow.ArrowException, OSError) as error:
+        got = str(error).strip().split("\n", 1)[0]
+        raise InputError(f"file {path}", expected="an arrow file of `datasets`", got=got) from None

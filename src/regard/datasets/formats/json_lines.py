@@ -1,0 +1,62 @@
+"""jsonl (one object per line, streamed) and json (a list of objects, read whole)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.table import Row, Table, lines
+from regard.errors import InputError
+
+PEEKED = 200
+"""Keys may be missing in some objects: the columns are those of the first 200."""
+
+
+def open_json(path: Path) -> Table:
+    """A file of JSON objects, one per line or in one list."""
+    first = next((line.lstrip() for _, line in lines(path) if line.strip()), "")
+    if not first:
+        raise InputError(f"file {path.name}", expected="JSON objects", got="an empty file")
+    listed = first.startswith("[")
+
+    def walk(columns: Sequence[str] | None) -> Iterator[Row]:
+        if listed:
+            yield from (_row(i, value) for i, value in enumerate(_whole(path), 1))
+            return
+        for number, line in lines(path):
+            if line.strip():
+                yield _parsed(number, line)
+
+    peeked = list(islice(walk(None), PEEKED))
+    if not any(row.values for row in peeked) and peeked:
+        raise InputError(
+            f"{path.name}, {'item' if listed else 'line'} {peeked[0].number}",
+            expected="a JSON object per line",
+            got=peeked[0].problem or "an empty object",
+        )
+    columns = tuple(dict.fromkeys(str(name) for row in peeked for name in row.values))
+    return Table(path.name, columns, walk, "item" if listed else "line")
+
+
+def _parsed(number: int, line: str) -> Row:
+    try:
+        return _row(number, json.loads(line))
+    except json.JSONDecodeError as error:
+        return Row(number, {}, f"no JSON ({error.msg} at column {error.colno})")
+
+
+def _row(number: int, value: Any) -> Row:
+    if isinstance(value, dict):
+        return Row(number, value)
+    return Row(number, {}, f"a JSON {type(value).__name__} where an object belongs")
+
+
+def _whole(path: Path) -> list[Any]:
+    try:
+        value = json.loads("".join(line for _, line in lines(path)))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path.name}, line {error.lineno}", expected="JSON", got=error.msg) from None
+    return value if isinstance(value, list) else [value]

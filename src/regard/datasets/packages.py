@@ -1,0 +1,34 @@
+"""Data files inside pinned packages: found without importing the package, verified by hash before use."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib.util
+from pathlib import Path
+
+from regard.errors import EnvironmentProblem
+
+
+def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy: str) -> bytes:
+    """The content of a file of an installed package (a .gz is unpacked), if it is the one we know.
+
+    package: its import name. needs: the pinned requirement, for people. remedy: the command that installs it.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise EnvironmentProblem(f"package {needs}", expected="it to be installed", got="not installed", remedy=remedy)
+    path = Path(next(iter(spec.submodule_search_locations)), *inside.split("/"))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"package {needs}", expected=f"the file {inside}", got=error.strerror or "nothing", remedy=remedy
+        ) from None
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise EnvironmentProblem(
+            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{found[:12]}...", remedy=remedy
+        )
+    return content

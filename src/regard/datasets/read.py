@@ -1,0 +1,139 @@
+"""The door of the room: a built-in name, a file or a directory -> Examples."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from regard import registry
+from regard.datasets import sampling
+from regard.datasets.cells import named_labels
+from regard.datasets.columns import Asked, choose
+from regard.datasets.examples import Examples
+from regard.datasets.rows import Wanted, examples_of
+from regard.datasets.table import Table
+from regard.errors import InputError
+from regard.records import Spec
+
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+
+def read(
+    source: str | Path,
+    *,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    rationale_column: str | None = None,
+    group_column: str | None = None,
+    id_column: str | None = None,
+    slice_columns: Sequence[str] = (),
+    split: str | None = None,
+    limit: int | None = 200,
+    seed: int = 0,
+    labels: Sequence[str] | Mapping[str, int] | None = None,
+    skip_bad: bool = False,
+    whole_groups: bool = False,
+) -> Examples:
+    """At most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory on disk.
+
+    source: `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl, .json or .parquet file
+    (.gz too for the text formats); a directory saved by Hugging Face `datasets`.
+    A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
+    label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
+
+    >>> sample = read("planted:n=300", limit=20)
+    >>> len(sample), sample.labels, sample.notes[-1]
+    (20, ('negative', 'positive'), '20 of 300, stratified by label, seed 0')
+    """
+    if limit is not None and limit < 1:
+        raise InputError("limit", expected="at least 1 example", got=str(limit))
+    asked = Asked(
+        text_column, pair_column, label_column, rationale_column, group_column, id_column, tuple(slice_columns)
+    )
+    wanted = Wanted(split, limit, seed, whole_groups, skip_bad)
+    names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
+    if str(source).partition(":")[0] in registry.names("dataset"):
+        return _builtin(str(source), asked, wanted, names)
+    table = open_table(Path(source).expanduser(), split=split)
+    if not _is_plain(Path(source).expanduser()):
+        wanted = Wanted(None, limit, seed, whole_groups, skip_bad)
+    return examples_of(table, choose(table, asked), wanted, names)
+
+
+def open_table(path: Path, *, split: str | None = None) -> Table:
+    """A file or directory as a table, by its suffix; only the reader of that format is imported."""
+    if path.is_dir():
+        from regard.datasets.formats.hugging_face import open_hugging_face
+
+        return open_hugging_face(path, split=split)
+    if not path.exists():
+        raise _nobody(str(path))
+    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if kind in (".csv", ".tsv"):
+        from regard.datasets.formats.delimited import open_delimited
+
+        return open_delimited(path)
+    if kind in (".jsonl", ".ndjson", ".json"):
+        from regard.datasets.formats.json_lines import open_json
+
+        return open_json(path)
+    if kind == ".parquet":
+        from regard.datasets.formats.parquet import open_parquet
+
+        return open_parquet([path], name=path.name)
+    raise InputError(
+        f"file {path}",
+        expected=f"a name that ends in {', '.join(SUFFIXES)}",
+        got=kind or "no ending",
+        remedy="rename it after its format",
+    )
+
+
+def _is_plain(path: Path) -> bool:
+    """Files have no splits of their own; directories do."""
+    return not path.is_dir()
+
+
+def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:
+    if asked != Asked():
+        raise InputError(
+            f"data {source!r}",
+            expected="no column options: its columns are known",
+            got=str(asked),
+            remedy=f"a path, if the file {source!r} was meant (./{source})",
+        )
+    spec = Spec.parse("dataset", source)
+    if wanted.split is not None:
+        spec = Spec(spec.kind, spec.name, {**spec.params, "split": wanted.split})
+    data = registry.build(spec)()
+    if not isinstance(data, Examples):
+        raise InputError(f"dataset {spec.name!r}", expected="Examples", got=type(data).__name__)
+    if names:
+        data = dataclasses.replace(data, labels=names)
+    if wanted.limit is None or len(data) <= wanted.limit:
+        return data
+    if wanted.whole_groups:
+        kept, how = sampling.whole_groups(data, wanted.limit, seed=wanted.seed), "whole groups"
+    else:
+        kept = sampling.stratified(data, wanted.limit, seed=wanted.seed)
+        distinct = {sampling.stratum_of(e.label) for e in data}
+        how = sampling.how([e.label for e in data], strata=len(distinct) <= sampling.MOST_STRATA)
+    return data.keep(kept, sampling.note(len(kept), len(data), seed=wanted.seed, how=how))
+
+
+def _nobody(source: str) -> InputError:
+    known = registry.names("dataset")
+    near = difflib.get_close_matches(source, known, n=3, cutoff=0.6)
+    folder = Path(source).parent
+    near += difflib.get_close_matches(
+        Path(source).name, [p.name for p in folder.iterdir()] if folder.is_dir() else [], n=2, cutoff=0.7
+    )
+    return InputError(
+        f"data {source!r}",
+        expected=f"a built-in ({', '.join(known)}), a csv, jsonl or parquet file, or a directory",
+        got="no such name and no such file",
+        remedy=" or ".join(near),
+    )

@@ -1,0 +1,194 @@
+"""Rows of a table -> Examples: checked, split, and sampled as they stream by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from regard.datasets import sampling
+from regard.datasets.cells import content_of, inputs_of, label_of, number_kind, rationale_of, word
+from regard.datasets.columns import Columns
+from regard.datasets.examples import Examples
+from regard.datasets.splits import ALIASES, checked, normalised, split_of
+from regard.datasets.table import Row, RowError, Table
+from regard.errors import InputError
+from regard.records import Example, Json
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows: of one split, at most `limit`, whole groups or stratified by label, bad rows skipped or refused."""
+
+    split: str | None = None
+    limit: int | None = 200
+    seed: int = 0
+    whole_groups: bool = False
+    skip_bad: bool = False
+
+
+def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str, ...]) -> Examples:
+    """The wanted rows as examples, with notes on everything that was guessed, skipped or left out."""
+    stream = _Stream(table, columns, wanted)
+    stream.run()
+    chosen = stream.chosen()
+    notes = [*table.notes, *columns.notes, *stream.notes(len(chosen))]
+    examples, unlabelled = [], 0
+    for row, ident, label in chosen:
+        try:
+            example = stream.example(row, ident, label)
+        except RowError as bad:
+            if not wanted.skip_bad:
+                raise stream.refusal(row, bad) from None
+            continue
+        examples.append(example)
+        unlabelled += example.label is None
+    if len(examples) < len(chosen):
+        notes.append(f"{len(chosen) - len(examples):,} sampled rows left out: unusable rationale")
+    if not examples:
+        raise InputError(f"file {table.name}", expected="at least one usable row", got=stream.nothing())
+    if columns.label and unlabelled:
+        notes.append(f"{unlabelled:,} of {len(examples):,} have no label: those are about the predicted class only")
+    names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
+    features = columns.main if columns.modality == "row" else ()
+    return Examples(table.name, tuple(examples), names, tuple(notes), features, columns.modality)
+
+
+class _Stream:
+    """One pass over a table."""
+
+    def __init__(self, table: Table, columns: Columns, wanted: Wanted) -> None:
+        self.table, self.columns, self.wanted = table, columns, wanted
+        self.split_column = next((c for c in table.columns if c.lower() == "split"), None)
+        self.split = wanted.split
+        if self.split is not None and self.split_column is None:
+            self.split = checked(self.split)
+        self.sample: sampling.StratifiedSample[tuple[Row, str, Json]]
+        self.sample = sampling.StratifiedSample(wanted.limit, seed=wanted.seed)
+        self.groups: sampling.GroupSample[tuple[Row, str, Json]]
+        self.groups = sampling.GroupSample(wanted.limit, seed=wanted.seed)
+        self.seen: set[int] = set()
+        self.again: Counter[int] = Counter()
+        self.bad: list[int] = []
+        self.splits_seen: Counter[str] = Counter()
+        self.kind = 0 if table.typed else 2
+        self.any_label = False
+        self.rows = 0
+
+    def run(self) -> None:
+        wanted = (*self.columns.all, *([self.split_column] if self.split_column else ()))
+        for row in self.table.walk(tuple(dict.fromkeys(wanted))):
+            self.rows += 1
+            try:
+                self._take(row)
+            except RowError as bad:
+                if not self.wanted.skip_bad:
+                    raise self.refusal(row, bad) from None
+                self.bad.append(row.number)
+
+    def _take(self, row: Row) -> None:
+        if row.problem:
+            raise RowError(f"a row of {self.table.name}", row.problem)
+        inputs = inputs_of(row, self.columns)
+        group = word(row.values.get(self.columns.group)) if self.columns.group else ""
+        if not self._in_split(row, inputs, group):
+            return
+        ident = self._ident(row, inputs)
+        label = label_of(row.values.get(self.columns.label), typed=self.table.typed) if self.columns.label else None
+        if label == -1 and self.columns.label in self.table.labels:
+            label = None  # how Hugging Face marks a withheld label
+        if label is not None:
+            self.any_label = True
+            self.kind = min(self.kind, number_kind(label))
+        kept = Row(row.number, {c: row.values.get(c) for c in self.columns.all})
+        if self.wanted.whole_groups:
+            self.groups.add(group or ident, (kept, ident, label))
+            self.sample.counts[sampling.stratum_of(label)] += 1
+        else:
+            self.sample.add(sampling.stratum_of(label), ident, (kept, ident, label))
+
+    def _in_split(self, row: Row, inputs: dict[str, Any], group: str) -> bool:
+        if self.split is None or self.split == "all":
+            return True
+        if self.split_column is not None:
+            here = word(row.values.get(self.split_column))
+            self.splits_seen[here] += 1
+            return ALIASES.get(here.lower(), here.lower()) == ALIASES.get(self.split.lower(), self.split.lower())
+        home = f"group {group}" if group else normalised(content_of(inputs))
+        return split_of(home) == self.split
+
+    def _ident(self, row: Row, inputs: dict[str, Any]) -> str:
+        if self.columns.id is None:
+            digest = hashlib.blake2b(content_of(inputs).encode(), digest_size=8)
+            mark = int.from_bytes(digest.digest(), "big")
+            if mark not in self.seen:
+                self.seen.add(mark)
+                return digest.hexdigest()[:12]
+            self.again[mark] += 1
+            return f"{digest.hexdigest()[:12]}-{self.again[mark] + 1}"
+        ident = word(row.values.get(self.columns.id))
+        if not ident:
+            raise RowError("an id", f"an empty cell in column {self.columns.id!r}")
+        mark = sampling.key(0, ident)
+        if mark in self.seen:
+            raise RowError("ids that differ", f"{ident!r} a second time in column {self.columns.id!r}")
+        self.seen.add(mark)
+        return ident
+
+    def refusal(self, row: Row, bad: RowError) -> InputError:
+        remedy = "mend the row, or leave such rows out with --skip-bad"
+        if bad.expected == "ids that differ":
+            remedy = "another --id-column, or --id-column '' for ids made from the content"
+        return InputError(
+            f"{self.table.name}, {self.table.counted} {row.number}", expected=bad.expected, got=bad.got, remedy=remedy
+        )
+
+    def chosen(self) -> list[tuple[Row, str, Json]]:
+        return self.groups.chosen() if self.wanted.whole_groups else self.sample.chosen()
+
+    def example(self, row: Row, ident: str, label: Json) -> Example:
+        inputs = inputs_of(row, self.columns)
+        group = word(row.values.get(self.columns.group)) if self.columns.group else ""
+        if isinstance(label, str) and self.kind:
+            label = int(label) if self.kind == 2 else float(label)
+        slices = {column: word(row.values.get(column)) for column in self.columns.slices}
+        rationale = rationale_of(row, self.columns, inputs)
+        return Example(ident, inputs, label, rationale, group or None, None, slices)
+
+    def label_names(self) -> tuple[str, ...]:
+        """Labels that are words are their own names."""
+        few = self.sample.stratified and len(self.sample.counts) <= sampling.MOST_STRATA
+        if not few or self.kind or not self.any_label:
+            return ()
+        labels = [json.loads(stratum) for stratum in self.sample.counts if stratum != "null"]
+        return tuple(sorted(labels)) if all(isinstance(label, str) for label in labels) else ()
+
+    def notes(self, taken: int) -> list[str]:
+        total = self.groups.total if self.wanted.whole_groups else self.sample.total
+        notes = []
+        if self.split is not None and self.split != "all" and self.split_column is None:
+            notes.append(
+                f"split {self.split!r}: {total:,} rows of {self.rows - len(self.bad):,}, by a hash of the content"
+            )
+        elif self.split_column is not None:
+            said = f"{self.split!r}" if self.split else "all rows (choose with --split)"
+            notes.append(f"split column {self.split_column!r}: {said}")
+        if self.bad:
+            first = ", ".join(map(str, self.bad[:3]))
+            more = ", ..." if len(self.bad) > 3 else ""
+            notes.append(f"{len(self.bad):,} bad rows left out ({self.table.counted} {first}{more})")
+        if self.again and self.columns.id is None:
+            notes.append(f"{sum(self.again.values()):,} rows repeat an earlier input")
+        if taken < total:
+            labelled = [0] if self.any_label else []
+            how = sampling.how(labelled, strata=self.sample.stratified)
+            how = "whole groups" if self.wanted.whole_groups else how
+            notes.append(sampling.note(taken, total, seed=self.wanted.seed, how=how))
+        return notes
+
+    def nothing(self) -> str:
+        if self.splits_seen:
+            return f"no row with split {self.split!r} (there are {', '.join(sorted(self.splits_seen))})"
+        return f"{len(self.bad):,} bad rows and no other" if self.bad else "no rows"

@@ -1,0 +1,169 @@
+"""Seeded samples that do not depend on the order of the file.
+
+Every item is given a key, a hash of (seed, id), and the smallest keys are taken: whoever reads the same items in
+another order takes the same ones, a smaller sample is part of a bigger one where there is one stratum, and a
+stream of a million rows needs memory for the sample only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from regard.records import Example, Json
+
+T = TypeVar("T")
+MOST_STRATA = 50
+"""More distinct labels than this are numbers or sentences, not classes: the sample is then not stratified."""
+
+
+def key(seed: int, ident: str) -> int:
+    """64 bits that look random, the same on every machine."""
+    digest = hashlib.blake2b(f"{seed}\x1f{ident}".encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def stratum_of(label: Json) -> str:
+    """Labels of one stratum have one name; 1 and "1" are different labels."""
+    return json.dumps(label, sort_keys=True)
+
+
+def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
+    """How many to take of each stratum: proportional, within 1 of exact, small strata first in line for a seat.
+
+    >>> quotas({"a": 50, "b": 30, "rare": 2}, 10)
+    {'a': 6, 'b': 3, 'rare': 1}
+    """
+    total = sum(counts.values())
+    if n >= total:
+        return dict(counts)
+    # whole numbers throughout: a rounding error must not move a seat
+    seats = {name: n * count // total for name, count in counts.items()}
+    left = n - sum(seats.values())
+    line = sorted(counts, key=lambda name: (seats[name] > 0, -(n * counts[name] % total), name))
+    for name in [name for name in line if n * counts[name] % total][:left]:
+        seats[name] += 1
+    return seats
+
+
+class StratifiedSample(Generic[T]):
+    """Takes a stream of items, holds at most `n` of each stratum, and gives back `n` in all.
+
+    chosen(): everything in the order given if there were at most `n`, else the sample in key order.
+
+    >>> sample = StratifiedSample(2, seed=0)
+    >>> for i in range(1000):
+    ...     sample.add(str(i % 2), f"row {i}", i)
+    >>> sorted(i % 2 for i in sample.chosen()), sample.total
+    ([0, 1], 1000)
+    """
+
+    def __init__(self, n: int | None, *, seed: int) -> None:
+        self.n, self.seed, self.total = n, seed, 0
+        self.counts: Counter[str] = Counter()
+        self.stratified = True
+        self._heaps: dict[str, list[tuple[int, int, T]]] = {}
+
+    def add(self, stratum: str, ident: str, item: T) -> None:
+        name = stratum if self.stratified else ""
+        self.counts[stratum if self.stratified else ""] += 1
+        self._push(name, (-key(self.seed, ident) if self.n is not None else 0, -self.total, item))
+        self.total += 1
+        if self.stratified and len(self.counts) > MOST_STRATA and self.n is not None:
+            self._merge()
+
+    def _push(self, name: str, entry: tuple[int, int, T]) -> None:
+        heap = self._heaps.setdefault(name, [])
+        if self.n is None:
+            heap.append(entry)
+        elif len(heap) < self.n:
+            heapq.heappush(heap, entry)
+        else:
+            heapq.heappushpop(heap, entry)
+
+    def _merge(self) -> None:
+        # exact: the smallest keys of all are among the smallest keys of each stratum
+        heaps, self._heaps, self.stratified = self._heaps, {}, False
+        self.counts = Counter({"": self.total})
+        for heap in heaps.values():
+            for entry in heap:
+                self._push("", entry)
+
+    def chosen(self) -> list[T]:
+        if self.n is None or self.total <= self.n:
+            entries = [entry for heap in self._heaps.values() for entry in heap]
+            return [item for _, _, item in sorted(entries, key=lambda entry: -entry[1])]
+        taken: list[tuple[int, int, T]] = []
+        for name, seats in quotas(self.counts, self.n).items():
+            taken += heapq.nlargest(seats, self._heaps[name], key=lambda entry: entry[:2])
+        return [item for _, _, item in sorted(taken, key=lambda entry: (-entry[0], -entry[1]))]
+
+
+class GroupSample(Generic[T]):
+    """Takes a stream of items and gives back whole groups, at most `n` items unless the first group alone is bigger.
+
+    chosen(): everything in the order given if there were at most `n`, else group after group in key order.
+    """
+
+    def __init__(self, n: int | None, *, seed: int) -> None:
+        self.n, self.seed, self.total = n, seed, 0
+        self._groups: dict[int, list[tuple[int, T]]] = {}
+        self._line: list[int] = []
+        self._held = 0
+        self._bar: int | None = None
+
+    def add(self, group: str, item: T) -> None:
+        place = key(self.seed, group)
+        self.total += 1
+        if self._bar is not None and place >= self._bar:
+            return
+        if place not in self._groups:
+            self._groups[place] = []
+            heapq.heappush(self._line, -place)
+        self._groups[place].append((self.total, item))
+        self._held += 1
+        while self.n is not None and len(self._line) > 1 and self._held > self.n:
+            # the group with the largest key cannot be part of the answer any more, nor can any beyond it
+            self._bar = -heapq.heappop(self._line)
+            self._held -= len(self._groups.pop(self._bar))
+
+    def chosen(self) -> list[T]:
+        entries = [entry for place in sorted(self._groups) for entry in self._groups[place]]
+        if self._held == self.total:
+            entries.sort(key=lambda entry: entry[0])
+        return [item for _, item in entries]
+
+
+def stratified(examples: Iterable[Example], n: int | None, *, seed: int = 0) -> list[Example]:
+    """`n` of the examples, each label in proportion (within 1)."""
+    sample: StratifiedSample[Example] = StratifiedSample(n, seed=seed)
+    for example in examples:
+        sample.add(stratum_of(example.label), example.id, example)
+    return sample.chosen()
+
+
+def whole_groups(examples: Iterable[Example], n: int | None, *, seed: int = 0) -> list[Example]:
+    """Whole groups of examples, about `n` and never more unless one group alone has more."""
+    sample: GroupSample[Example] = GroupSample(n, seed=seed)
+    for example in examples:
+        sample.add(example.cluster, example)
+    return sample.chosen()
+
+
+def note(taken: int, total: int, *, seed: int, how: str) -> str:
+    """
+    >>> note(200, 8530, seed=0, how="stratified by label")
+    '200 of 8,530, stratified by label, seed 0'
+    """
+    return f"{taken:,} of {total:,}, {how}, seed {seed}"
+
+
+def how(labels: Sequence[Json], *, strata: bool) -> str:
+    """In words, what kind of sample was taken."""
+    if not any(label is not None for label in labels):
+        return "at random (no labels)"
+    return "stratified by label" if strata else f"at random (labels have more than {MOST_STRATA} values)"
