@@ -1,0 +1,106 @@
+"""Training data as rows that become batches; texts of like length go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.networks.vocabulary import MASK, PAD
+from regard.records import Ints
+
+
+class Batch(NamedTuple):
+    """What the network is called with, the labels (batch,), and which rows of the data these are (batch,).
+
+    `rows` is how a loss term finds what belongs to an example: another model's prediction, a rationale.
+    """
+
+    inputs: tuple[Tensor, ...]
+    labels: Tensor
+    rows: Tensor
+
+
+class Rows(Protocol):
+    """A split of some data, ready for a network."""
+
+    @property
+    def labels(self) -> Ints: ...
+    @property
+    def lengths(self) -> Ints:
+        """How long each row is; rows of like length make a batch."""
+        ...
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        """Those rows as a batch. With `rng` they may be disturbed, as training wants them; without, never."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """Texts as word numbers, padded per batch.
+
+    `word_dropout` of the words become <mask> in training: so <mask> gets a vector that means "a word, any word", and
+    taking a word away later is not a thing the network never saw.
+    """
+
+    tokens: Sequence[Sequence[int]]
+    labels: Ints
+    word_dropout: float = 0.0
+
+    @property
+    def lengths(self) -> Ints:
+        return np.array([len(t) for t in self.tokens], np.int64)
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        chosen = [self.tokens[int(i)] for i in rows]
+        padded = np.full((len(chosen), max(1, *map(len, chosen))), PAD, np.int64)
+        for place, tokens in zip(padded, chosen, strict=True):
+            place[: len(tokens)] = tokens
+        if rng is not None and self.word_dropout:
+            hidden = rng.random(padded.shape) < self.word_dropout
+            padded[hidden & (padded != PAD)] = MASK
+        return Batch((torch.from_numpy(padded),), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRows:
+    """Images, series or table rows of one shape: `array` (rows, ...). `noise` is added in training, in spreads."""
+
+    array: Tensor
+    labels: Ints
+    noise: float = 0.0
+
+    @property
+    def lengths(self) -> Ints:
+        return np.ones(len(self.labels), np.int64)
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        chosen = self.array[torch.from_numpy(rows)]
+        if rng is not None and self.noise:
+            spread = self.array.std(dim=0, unbiased=False)
+            chosen = chosen + self.noise * spread * torch.from_numpy(rng.standard_normal(chosen.shape)).to(chosen.dtype)
+        return Batch((chosen,), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
+
+
+def bucketed(lengths: Ints, batch_size: int, rng: np.random.Generator | None = None, *, pool: int = 50) -> list[Ints]:
+    """Every row once, in batches of like length; with `rng` in a random order, without it from short to long.
+
+    Rows are shuffled, sorted by length within pools of `pool` batches, and the batches are shuffled again: almost no
+    padding, and still a new order every time.
+
+    >>> [b.tolist() for b in bucketed(np.array([3, 1, 2, 9, 1]), 2)]
+    [[1, 4], [2, 0], [3]]
+    """
+    order = np.arange(len(lengths)) if rng is None else rng.permutation(len(lengths))
+    wide = len(order) if rng is None else pool * batch_size
+    batches: list[Ints] = []
+    for start in range(0, len(order), max(1, wide)):
+        part = order[start : start + wide]
+        part = part[np.argsort(lengths[part], kind="stable")]
+        batches += [part[i : i + batch_size] for i in range(0, len(part), batch_size)]
+    return batches if rng is None else [batches[i] for i in rng.permutation(len(batches))]

@@ -1,0 +1,241 @@
+"""The one training loop."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.measures.keyed_random import keyed_rng
+from regard.training.batches import Rows, bucketed
+from regard.training.progress import Report, tell
+from regard.training.state import load_state, save_state
+from regard.training.terms import Term, forward, total
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to train.
+
+    epochs: at most that many; fewer when the dev split has not improved for `patience` of them.
+    rate: of AdamW, rising over the first `warmup` of all steps and falling linearly to zero at the last.
+    clip: the longest gradient. save_seconds: how often the state is saved within an epoch.
+    """
+
+    epochs: int = 10
+    batch_size: int = 32
+    rate: float = 1e-3
+    weight_decay: float = 0.0
+    warmup: float = 0.0
+    clip: float = 1.0
+    patience: int = 3
+    seed: int = 0
+    save_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The losses of one epoch, and how the dev split was answered after it."""
+
+    loss: float
+    dev_loss: float
+    dev_accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What came of a training: every epoch, and which one (from 0) was kept."""
+
+    epochs: tuple[Epoch, ...]
+    best: int
+
+    @property
+    def dev_accuracy(self) -> float:
+        return self.epochs[self.best].dev_accuracy
+
+
+@dataclass
+class _Course:
+    """Where the training stands: the part of its state that is not tensors."""
+
+    epoch: int = 0
+    step: int = 0
+    loss: float = 0.0
+    history: list[Epoch] = field(default_factory=list)
+    best: int = -1
+
+    def better(self, now: Epoch) -> bool:
+        if self.best < 0:
+            return True
+        before = self.history[self.best]
+        return (now.dev_accuracy, -now.dev_loss) > (before.dev_accuracy, -before.dev_loss)
+
+
+def fit(
+    network: nn.Module,
+    train: Rows,
+    dev: Rows,
+    terms: Sequence[Term],
+    settings: Settings,
+    *,
+    what: str = "network",
+    state: Path | None = None,
+) -> Fitted:
+    """Train `network` in place and leave it, in eval mode, with the weights of its best epoch on the dev split.
+
+    The best epoch has the highest dev accuracy, and the lowest dev loss among equals. The same seed, data and
+    number of threads give the same weights, bit by bit, also when the training was killed on the way and went
+    on from `state` (a directory). Progress goes to the listener of `regard.training.progress`.
+    """
+    check_usable(train, dev, what)
+    optimizer = torch.optim.AdamW(
+        [p for p in network.parameters() if p.requires_grad], lr=settings.rate, weight_decay=settings.weight_decay
+    )
+    recipe = _recipe(network, train, dev, terms, settings)
+    course, best = _Course(), dict[str, Tensor]()
+    if state is not None and (found := load_state(state, network, optimizer, recipe)):
+        course, best = _course(found[0]), found[1]
+
+    def save() -> None:
+        if state is not None:
+            save_state(state, network, optimizer, best, {"recipe": recipe, **_facts(course)})
+
+    saved = time.monotonic()
+    with seeded(settings.seed, "fit"):
+        while course.epoch < settings.epochs and len(course.history) - 1 - course.best < settings.patience:
+            batches = bucketed(train.lengths, settings.batch_size, keyed_rng(settings.seed, "order", course.epoch))
+            network.train()
+            for rows in batches[course.step :]:
+                # every step has random numbers of its own: a killed training draws the same ones again
+                rng = keyed_rng(settings.seed, "step", course.epoch, course.step)
+                torch.manual_seed(int(rng.integers(2**62)))
+                batch = train.batch(rows, rng)
+                loss, parts = total(terms, forward(network, batch), batch)
+                course.loss += _finite(loss, parts, what, course)
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+                for group in optimizer.param_groups:
+                    group["lr"] = settings.rate * _slope(course, len(batches), settings)
+                optimizer.step()
+                course.step += 1
+                tell(_report(what, course, settings, len(batches), {k: v.item() for k, v in parts.items()}))
+                if time.monotonic() - saved > settings.save_seconds:
+                    save()
+                    saved = time.monotonic()
+            epoch = Epoch(course.loss / len(batches), *evaluate(network, dev, settings.batch_size))
+            if course.better(epoch):
+                course.best = len(course.history)
+                best = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
+            course.history.append(epoch)
+            course.epoch, course.step, course.loss = course.epoch + 1, 0, 0.0
+            save()
+    network.load_state_dict(best, strict=True)
+    network.eval()
+    return Fitted(tuple(course.history), course.best)
+
+
+def evaluate(network: nn.Module, rows: Rows, batch_size: int = 64) -> tuple[float, float]:
+    """Mean cross-entropy and accuracy, in eval mode (the mode is put back)."""
+    before, loss, right = network.training, 0.0, 0
+    network.eval()
+    with torch.no_grad():
+        for chosen in bucketed(rows.lengths, batch_size):
+            batch = rows.batch(chosen, None)
+            logits = forward(network, batch).logits.cpu()
+            loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
+            right += int((logits.argmax(-1) == batch.labels).sum())
+    network.train(before)
+    return loss / len(rows.labels), right / len(rows.labels)
+
+
+@contextmanager
+def seeded(seed: int, *keys: object) -> Iterator[None]:
+    """torch's random numbers keyed inside the block, as they were before after it.
+
+    >>> with seeded(0, "weights"):
+    ...     first = torch.rand(2)
+    >>> with seeded(0, "weights"):
+    ...     bool((torch.rand(2) == first).all())
+    True
+    """
+    with torch.random.fork_rng(range(torch.cuda.device_count())):
+        torch.manual_seed(int(keyed_rng(seed, *keys).integers(2**62)))
+        yield
+
+
+def check_usable(train: Rows, dev: Rows, what: str) -> None:
+    """Refuse data that nothing can be learned from."""
+    for name, rows in (("train", train), ("dev", dev)):
+        if not len(rows.labels):
+            raise InputError(f"{name} split of {what}", expected="at least one example", got="none")
+    classes = set(train.labels.tolist())
+    if len(classes) < 2:
+        raise InputError(
+            f"train split of {what}",
+            expected="at least two classes",
+            got=f"only class {classes.pop()}",
+            remedy="data with examples of every class",
+        )
+
+
+def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) -> float:
+    value = loss.item()
+    if math.isfinite(value):
+        return value
+    broken = ", ".join(name for name, part in parts.items() if not math.isfinite(part.item())) or "their sum"
+    raise InputError(
+        f"training of {what}",
+        expected="a finite loss",
+        got=f"{value} at step {course.step + 1} of epoch {course.epoch + 1} ({broken})",
+        remedy="look for NaN or huge values in the data, or use a smaller rate",
+    )
+
+
+def _slope(course: _Course, steps: int, settings: Settings) -> float:
+    """The learning rate as a fraction of its peak: a pure function of the step, so that it can be resumed."""
+    done = (course.epoch * steps + course.step) / (settings.epochs * steps)
+    return min(1.0, (done + 1e-3) / settings.warmup) if done < settings.warmup else (1 - done) / (1 - settings.warmup)
+
+
+def _report(what: str, course: _Course, settings: Settings, steps: int, terms: dict[str, float]) -> Report:
+    last = course.history[-1] if course.history else None
+    return Report(
+        what,
+        course.epoch + 1,
+        settings.epochs,
+        course.step,
+        steps,
+        course.loss / max(1, course.step),
+        terms,
+        last.dev_loss if last else None,
+        last.dev_accuracy if last else None,
+    )
+
+
+def _recipe(network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings) -> str:
+    """What a saved state must share with this training to be its own."""
+    rows = [hashlib.blake2b(x.tobytes()).hexdigest() for r in (train, dev) for x in (r.labels, r.lengths)]
+    shapes = [(name, list(tensor.shape)) for name, tensor in network.state_dict().items()]
+    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings)])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _facts(course: _Course) -> dict[str, Any]:
+    return asdict(course)
+
+
+def _course(facts: dict[str, Any]) -> _Course:
+    history = [Epoch(**e) for e in facts["history"]]
+    return _Course(facts["epoch"], facts["step"], facts["loss"], history, facts["best"])

@@ -1,0 +1,67 @@
+"""How a training tells somebody how far it is, without knowing whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where a training stands.
+
+    epoch, step: counted from 1; step 0 is before the first. loss: mean over the epoch so far, `terms` its parts.
+    dev_loss, dev_accuracy: of the last finished epoch, None before there is one.
+    """
+
+    what: str
+    epoch: int
+    epochs: int
+    step: int
+    steps: int
+    loss: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+    dev_loss: float | None = None
+    dev_accuracy: float | None = None
+
+    @property
+    def fraction(self) -> float:
+        """How much of the longest possible training is done, 0..1 (early stopping may end it before 1)."""
+        return ((self.epoch - 1) + self.step / max(1, self.steps)) / max(1, self.epochs)
+
+
+class Progress(Protocol):
+    """Whoever wants to know. Called after every step and at the end of every epoch; must not be slow."""
+
+    def __call__(self, report: Report, /) -> None: ...
+
+
+progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
+"""The listener of this context; trainings that are started deep inside (a model by name) report to it."""
+
+
+@contextmanager
+def reporting(listener: Progress | None) -> Iterator[None]:
+    """Everything trained inside the block reports to `listener`.
+
+    >>> seen = []
+    >>> with reporting(seen.append):
+    ...     tell(Report("toy", epoch=1, epochs=2, step=5, steps=10, loss=0.7))
+    >>> seen[0].fraction
+    0.25
+    """
+    token = progress.set(listener)
+    try:
+        yield
+    finally:
+        progress.reset(token)
+
+
+def tell(report: Report) -> None:
+    """Pass a report on to whoever listens, if anybody does."""
+    listener = progress.get()
+    if listener is not None:
+        listener(report)
