@@ -1,0 +1,128 @@
+"""The `regard` command: finds one command file when it is called, and turns every error into one line."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from regard.errors import EXIT_CODES, RegardError
+
+SUMMARIES = {
+    "audit": "Test how far attention and other explanations can be trusted on a model and data.",
+    "explain": "Colour one text by what a method says mattered to the model.",
+    "capture": "Show every attention of a forward pass, and how it was proved.",
+    "support": "Say which methods work on a model, and why others do not.",
+    "list": "List explainers, metrics, datasets, sources or engines.",
+    "report": "Write the HTML (or JSON) report of a finished or partial run again.",
+    "export": "Write a run as tidy Parquet tables.",
+    "new": "Start an explainer of your own: a commented file and its test.",
+    "doctor": "Check this machine: versions, device, packages, and a self-test of the capture.",
+}
+"""Command -> its summary, so that `regard --help` imports no command (a test compares it with the commands)."""
+
+
+class Interrupted(click.Abort):
+    """The user stopped a command that can be gone on with."""
+
+    def __init__(self, remedy: str) -> None:
+        super().__init__()
+        self.remedy = remedy
+
+
+class Commands(click.Group):
+    """A group whose commands are files: `cli/commands/NAME.py` with a `command` in it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUMMARIES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUMMARIES:
+            return None
+        command: click.Command = importlib.import_module(f"regard.cli.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in SUMMARIES and not name.startswith("-"):
+            near = difflib.get_close_matches(name, SUMMARIES, n=2, cutoff=0.5)
+            remedy = " or ".join(f"regard {n}" for n in near) if near else "regard --help"
+            raise click.UsageError(f"command {name!r}: expected one of {', '.join(SUMMARIES)}. Try: {remedy}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            formatter.write("".join(f"  {line}\n" for line in EXAMPLES))
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            code = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
+        except Exception as error:
+            if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
+                raise
+            sys.exit(_tell(error))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+EXAMPLES = (
+    "regard audit                                   the embedded default, about two minutes",
+    "regard audit ./my-model --data reviews.csv     your model on your data",
+    "regard explain bilstm --text 'a quiet, moving film'",
+    "regard capture minilm --text 'a quiet, moving film'",
+)
+
+
+def _tell(error: Exception) -> int:
+    """Print one line about an error; return its exit code."""
+    if isinstance(error, RegardError):
+        return _say(str(error), error.exit_code)
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        return _say(error.format_message().rstrip(".") + hint, 2)
+    if isinstance(error, click.Abort):
+        return _say(error.remedy if isinstance(error, Interrupted) else "interrupted", 130)
+    if isinstance(error, BrokenPipeError):
+        # whoever read our output has seen enough; the interpreter must not complain about it on the way out
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    # never 1: a crash must not look like a gate that failed
+    return _say(f"unexpected {type(error).__name__}: {error}. Try: the same command with --debug for the traceback", 4)
+
+
+def _say(message: str, code: int) -> int:
+    click.echo("regard: " + " ".join(message.split()), err=True)
+    return code
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.version_option(package_name="regard", message="regard %(version)s")
+def root(debug: bool) -> None:
+    """What does an attention model look at, may I believe what I see, and does it hold?
+
+    Attention is a part of a model's computation; whether it explains an answer is a question to test. regard
+    captures attention from any PyTorch model, compares it with other explanations, and measures all of them.
+    """

@@ -1,0 +1,43 @@
+"""A series as lines, with coloured bands behind the time ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.present.markup import Html, tag
+from regard.present.palette import LEVELS, level, side
+from regard.records import Floats
+
+WIDTH, HEIGHT = 480, 90
+
+
+def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
+    """One line per channel over bands whose colour is the relevance of that stretch of time."""
+    units = example["units"]
+    places = np.asarray(units["places"], np.float64)
+    series = np.asarray(example["inputs"].get("series", np.zeros((0, 1))), np.float64)
+    series = series[:, None] if series.ndim == 1 else series
+    end = max(float(places[:, 1].max(initial=1.0)), float(len(series)))
+    largest = float(np.max(np.abs(values), initial=0.0))
+    bands = []
+    for (start, stop), value, special in zip(places, values, units["special"], strict=True):
+        strength = level(value, largest)
+        if special or not strength:
+            continue
+        shape = {"x": WIDTH * start / end, "width": WIDTH * (stop - start) / end, "y": 0, "height": HEIGHT}
+        fill = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.75 * strength / LEVELS}
+        bands.append(tag("rect", {**shape, **fill}, tag("title", None, f"{start:g} to {stop:g}: {value:+.3g}")))
+    label = f"series of {len(series)} steps, {series.shape[1]} channels"
+    frame = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class": "series", "role": "img", "aria-label": label}
+    return tag("svg", frame, bands, [_line(series[:, c], end) for c in range(series.shape[1])])
+
+
+def _line(channel: Floats, end: float) -> Html:
+    low, high = float(channel.min(initial=0.0)), float(channel.max(initial=0.0))
+    y = HEIGHT - 6 - (HEIGHT - 12) * (channel - low) / ((high - low) or 1.0)
+    x = WIDTH * (np.arange(len(channel)) + 0.5) / end
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return tag("polyline", {"points": points, "class": "ink"})

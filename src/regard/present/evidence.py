@@ -1,0 +1,103 @@
+"""The table of an audit: methods down, metrics across; every cell a summary with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from regard.records import Json, Summary
+
+Setting = tuple[tuple[str, str], ...]
+OTHER = ("other", "with", "against", "reference")
+"""Names under which a metric says which other method it compares with."""
+CLASS = "class"
+"""Name under which a summary says that it is about one predicted class only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric in one setting (operator, k, the other method)."""
+
+    metric: str
+    setting: Setting
+    better: str
+
+    @property
+    def title(self) -> str:
+        return self.metric.replace("_", " ")
+
+    @property
+    def detail(self) -> str:
+        return ", ".join(value if key in OTHER or key == "operator" else f"{key} {value}" for key, value in self.setting)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """columns in the order of the run; methods with the baseline last; cells where there is a number."""
+
+    columns: tuple[Column, ...]
+    methods: tuple[str, ...]
+    cells: Mapping[tuple[str, Column], Summary]
+
+    def best(self, column: Column) -> str | None:
+        """The method with the best estimate: never a baseline, never one without an interval."""
+        found = [
+            (summary.estimate, method)
+            for (method, c), summary in self.cells.items()
+            if c == column and summary.role == "method" and math.isfinite(summary.low) and math.isfinite(summary.high)
+        ]
+        if not found or column.better == "none":
+            return None
+        pick = max if column.better == "higher" else min
+        return pick(found, key=lambda pair: pair[0])[1]
+
+    def role(self, method: str) -> str:
+        return next((s.role for (m, _), s in self.cells.items() if m == method), "method")
+
+    def baseline(self, column: Column) -> Summary | None:
+        return next((s for (_, c), s in self.cells.items() if c == column and s.role == "baseline"), None)
+
+
+def setting(where: Mapping[str, Json]) -> Setting:
+    """What was chosen, without what was measured along the way (those are fractions)."""
+    measured = float | dict | list | tuple
+    return tuple((k, str(v)) for k, v in sorted(where.items()) if k != CLASS and not isinstance(v, measured))
+
+
+def other_method(where: Mapping[str, Json]) -> str | None:
+    """The method that a comparison is with."""
+    return next((str(where[name]) for name in OTHER if name in where), None)
+
+
+def evidence(summaries: Sequence[Summary], methods: Sequence[str]) -> Evidence:
+    """Every summary of one method alone as a table; comparisons of two methods are left to the matrix."""
+    columns: dict[Column, None] = {}
+    cells: dict[tuple[str, Column], Summary] = {}
+    for summary in summaries:
+        if other_method(summary.where) is not None or CLASS in summary.where:
+            continue
+        column = Column(summary.metric, setting(summary.where), summary.better)
+        columns[column] = None
+        cells[summary.method, column] = summary
+    roles = {summary.method: summary.role for summary in cells.values()}
+    known = [m for m in methods if m in roles] + [m for m in roles if m not in methods]
+    ordered = sorted(known, key=lambda m: roles[m] == "baseline")
+    return Evidence(tuple(columns), tuple(ordered), cells)
+
+
+def first_settings(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The first setting of every metric (the preferred operator); the rest is shown apart."""
+    first: dict[str, Column] = {}
+    for column in columns:
+        first.setdefault(column.metric, column)
+    return tuple(first.values())
+
+
+def shown(summary: Summary | None) -> tuple[str, str]:
+    """Estimate and interval as text."""
+    if summary is None or not math.isfinite(summary.estimate):
+        return "–", "undefined" if summary is not None else "not computed"
+    if not math.isfinite(summary.low):
+        return f"{summary.estimate:.3f}", "no interval: too few examples"
+    return f"{summary.estimate:.3f}", f"[{summary.low:.3f}, {summary.high:.3f}]"

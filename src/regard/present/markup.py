@@ -1,0 +1,84 @@
+"""HTML and SVG that cannot be injected into: whatever is not already `Html` is escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Mapping
+from html import escape
+from typing import TypeAlias
+
+from regard.records import Json
+
+
+class Html(str):
+    """Text that is markup already. Made by `tag` and `join` only, from escaped pieces."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | Iterable[str] | None"
+VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
+
+
+def text(value: str) -> Html:
+    """Escaped text; control characters that HTML forbids become the replacement character."""
+    clean = "".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in value)
+    return value if isinstance(value, Html) else Html(escape(clean, quote=True))
+
+
+def join(*children: Child) -> Html:
+    """The children one after the other; strings are escaped, `Html` is kept, None is left out."""
+    parts: list[str] = []
+    for child in children:
+        if child is None:
+            continue
+        if isinstance(child, str):
+            parts.append(text(child))
+        else:
+            parts.extend(text(c) for c in child)
+    return Html("".join(parts))
+
+
+def tag(name: str, attributes: Mapping[str, str | int | float | None] | None = None, *children: Child) -> Html:
+    """One element.
+
+    >>> tag("p", {"class": "n"}, "a < b", tag("br"))
+    '<p class="n">a &lt; b<br></p>'
+    """
+    shown = "".join(
+        f' {key}="{text(_number(value))}"' for key, value in (attributes or {}).items() if value is not None
+    )
+    if name in VOID and not children:
+        return Html(f"<{name}{shown}>" if name in {"meta", "br", "hr", "input"} else f"<{name}{shown}/>")
+    return Html(f"<{name}{shown}>{join(*children)}</{name}>")
+
+
+def _number(value: str | int | float) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def data(value: Json) -> Html:
+    """JSON that may stand inside a script element: no character in it can end the element."""
+    plain = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return Html(plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def table(
+    head: Iterable[Child], rows: Iterable[Iterable[Child]], *, caption: str = "", shaded: Container[int] = ()
+) -> Html:
+    """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped."""
+    body = []
+    for number, row in enumerate(rows):
+        cells = [_cell(cell, first=i == 0) for i, cell in enumerate(row)]
+        body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
+    top = tag("thead", None, tag("tr", None, [tag("th", {"scope": "col"}, h) for h in head]))
+    title = tag("caption", None, caption) if caption else None
+    inner = tag("table", None, title, top, tag("tbody", None, body))
+    # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard
+    return tag("div", {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption or "table"}, inner)
+
+
+def _cell(cell: Child, *, first: bool) -> Html:
+    if isinstance(cell, Html) and cell.startswith(("<td", "<th")):
+        return cell
+    return tag("th", {"scope": "row"}, cell) if first else tag("td", None, cell)

@@ -1,0 +1,98 @@
+"""One self-contained page: no network, no trackers, nothing executed but a few lines whose hash the page names."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib
+import os
+import re
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+from regard.present.markup import Html, join, tag
+from regard.present.palette import LEVELS, SERIES_COLOURS
+from regard.present.run_reader import Material, RunReader
+from regard.present.sections.facts import facts
+
+SECTIONS = (
+    "in_words", "results", "removal_curves", "agreement_matrix", "by_class", "worked_examples", "attention_view",
+    "troubles", "settings", "limits",
+)  # fmt: skip
+"""Files of `present/sections/`, in the order of the page."""
+
+
+def write_report(run: RunReader, out: Path | str) -> Path:
+    """Write the report of a run; `out` is a file name, or a directory for `report.html`. The file is whole or absent."""
+    path = Path(out)
+    if path.is_dir() or path.suffix == "":
+        path = path / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page = report(run)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(page)
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+    return path
+
+
+def report(run: RunReader) -> str:
+    """The whole page as text."""
+    material = Material(run)
+    sections, entries = [], []
+    for name in SECTIONS:
+        module = importlib.import_module(f"regard.present.sections.{name}")
+        inner = getattr(module, name)(material)
+        if inner is None:
+            continue
+        anchor = name.replace("_", "-")
+        entries.append(tag("li", None, tag("a", {"href": f"#{anchor}"}, module.TITLE)))
+        sections.append(tag("section", {"id": anchor}, tag("h2", None, module.TITLE), inner))
+    style, script = _style(), _static("report.js")
+    model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
+    head = tag(
+        "head", None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": _policy(style, script)}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("meta", {"name": "referrer", "content": "no-referrer"}),
+        tag("title", None, f"Audit of {model} on {data} – regard"),
+        tag("style", None, Html(style)),
+    )  # fmt: skip
+    body = tag(
+        "body", None,
+        tag("a", {"class": "skip", "href": "#main"}, "Skip to the results"),
+        tag("header", None, facts(material), tag("nav", {"aria-label": "Contents"}, tag("ul", None, entries))),
+        tag("main", {"id": "main"}, sections),
+        tag("footer", None, tag("p", None, "Made by regard. This page loads nothing from anywhere.")),
+        tag("script", None, Html(script)),
+    )  # fmt: skip
+    return "<!doctype html>\n" + join(tag("html", {"lang": "en"}, head, body)) + "\n"
+
+
+def _style() -> str:
+    """The style sheet with the colour classes, of which there is one per level: no style attributes are needed."""
+    rules = [_static("report.css")]
+    for side, name in (("p", "plus"), ("m", "minus"), ("a", "amount")):
+        rules.append(f".f{side} {{ fill: rgb(var(--{name})); }}")
+        rules += [f".{side}{i} {{ background: rgba(var(--{name}), {0.075 * i:.3f}); }}" for i in range(1, LEVELS + 1)]
+    for i in range(1, SERIES_COLOURS + 1):
+        rules.append(f".s{i} {{ stroke: var(--s{i}); }} .c{i} {{ fill: var(--s{i}); }}")
+    return "\n".join(rules)
+
+
+def _static(name: str) -> str:
+    text = files("regard.present").joinpath("static", name).read_text("utf-8")
+    if re.search(r"</(script|style)", text, re.IGNORECASE):
+        raise AssertionError(f"{name} would end its own element")
+    return text
+
+
+def _policy(style: str, script: str) -> str:
+    def digest(text: str) -> str:
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
+
+    return f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; base-uri 'none'; form-action 'none'"

@@ -1,0 +1,14 @@
+"""What the numbers say in plain words."""
+
+from __future__ import annotations
+
+from regard.present.markup import Html, tag
+from regard.present.reading import reading
+from regard.present.run_reader import Material
+
+TITLE = "In plain words"
+
+
+def in_words(material: Material) -> Html | None:
+    """One sentence per finding, each with its numbers."""
+    return tag("ul", None, [tag("li", None, sentence) for sentence in reading(material)])

@@ -1,0 +1,74 @@
+"""How the model's answer changes while units are removed, most relevant first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.measures.intervals import ClusterSums, bootstrap
+from regard.present.charts import Line, legend, line_chart
+from regard.present.evidence import setting
+from regard.present.markup import Html, join, table, tag
+from regard.present.palette import series_index
+from regard.present.run_reader import Material
+from regard.present.wording import plain
+from regard.records import Floats, Score
+
+TITLE = "Curves"
+DRAWS = 500
+"""Resamples per point of a curve: a band is looked at, not read off to three digits."""
+
+
+def removal_curves(material: Material) -> Html | None:
+    """One chart per metric and setting that kept curves: mean over examples, 95 % band over clusters."""
+    groups: dict[tuple[str, str, str], list[Score]] = {}
+    for score in material.scores:
+        for name, values in score.curves.items():
+            if len(score.grid) >= 2 and np.shape(values)[-1:] == (len(score.grid),):
+                place = ", ".join(value for _, value in setting(score.where))
+                groups.setdefault((score.metric, place, name), []).append(score)
+    if not groups:
+        return None
+    figures = [_figure(key, scores, material) for key, scores in groups.items()]
+    seed = material.manifest.get("seed", 0)
+    note = (
+        f"Mean over examples with 95 % bootstrap band (clusters resampled, seed {seed}). A band that covers the dashed "
+        "random line means that the method is not told apart from random at that point."
+    )
+    return join(tag("p", {"class": "soft"}, note), tag("div", {"class": "cards"}, figures))
+
+
+def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) -> Html:
+    metric, place, name = key
+    lines, n = [], 0
+    baselines = {s.method for s in material.summaries if s.role == "baseline"}
+    for score in scores:
+        middle, low, high, used = _band(np.asarray(score.curves[name], np.float64), score, material)
+        n = max(n, used)
+        colour = series_index(score.method, material.methods)
+        lines.append(Line(plain(score.method), colour, middle, low, high, dashed=score.method in baselines))
+    grid = scores[0].grid
+    title = f"{metric.replace('_', ' ')}" + (f", {place}" if place else "")
+    wording = name.replace("_", " ")
+    chart = line_chart(grid, lines, x_name="share of units removed or kept", y_name=wording)
+    head = ["method", *(f"{x:g}" for x in grid)]
+    rows = [
+        [line.name, *(_numbers(m, lo, hi) for m, lo, hi in zip(line.y, line.low, line.high, strict=True))]
+        for line in lines
+    ]
+    numbers = tag("details", None, tag("summary", None, "Numbers"), table(head, rows, caption=f"{title}, n = {n}"))
+    return tag("figure", None, tag("h3", None, title), chart, legend(lines), tag("figcaption", None, f"n = {n}"), numbers)
+
+
+def _numbers(middle: float, low: float, high: float) -> Html:
+    interval = f"[{low:.3f}, {high:.3f}]" if np.isfinite(low) else "no interval"
+    return tag("td", {"class": "n"}, f"{middle:.3f}", tag("small", None, interval))
+
+
+def _band(curves: Floats, score: Score, material: Material) -> tuple[Floats, Floats, Floats, int]:
+    """Mean, low, high at every point, and how many examples there are at most."""
+    clusters = [material.cluster(name) for name in score.ids]
+    seed = int(material.manifest.get("seed", 0))
+    sums = [ClusterSums.of(curves[:, point], clusters) for point in range(curves.shape[1])]
+    ends = [bootstrap(s, seed=seed, draws=DRAWS) for s in sums]
+    middle, low, high = (np.asarray([getattr(e, name) for e in ends]) for name in ("estimate", "low", "high"))
+    return middle, low, high, max(s.n for s in sums)

@@ -1,0 +1,83 @@
+"""The table of the audit, and the same as dots with intervals."""
+
+from __future__ import annotations
+
+import math
+
+from regard.present.charts import Dot, interval_chart
+from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
+from regard.present.markup import Html, join, table, tag
+from regard.present.palette import series_index
+from regard.present.run_reader import Material
+from regard.present.wording import plain
+
+TITLE = "Results"
+
+
+def results(material: Material) -> Html | None:
+    """Methods down, metrics across, in the preferred setting; then the other settings."""
+    found = evidence(material.summaries, material.methods)
+    if not found.cells:
+        return tag("p", None, "There are no summary numbers yet.")
+    main = first_settings(found.columns)
+    rest = [c for c in found.columns if c not in main]
+    charts = [tag("figure", None, _chart(found, column, material)) for column in main]
+    more = None
+    if rest:
+        inner = _table(found, tuple(rest), "The same metrics in the other settings of this run.")
+        more = tag("details", None, tag("summary", None, "Other settings (removal operators)"), inner)
+    return join(
+        _table(found, main, _caption(found)), tag("div", {"class": "cards"}, charts), more
+    )
+
+
+def _caption(found: Evidence) -> str:
+    summary = next(iter(found.cells.values()))
+    clusters = f" in {summary.clusters} clusters" if summary.clusters != summary.n else ""
+    return (
+        f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the best "
+        "estimate of a column; overlapping intervals mean that this run does not tell the methods apart. Shaded: the "
+        "random baseline, which any useful ranking must beat."
+    )
+
+
+def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:
+    head = [tag("span", None, "method"), *(_head(c) for c in columns)]
+    rows = []
+    shaded = {i for i, method in enumerate(found.methods) if found.role(method) == "baseline"}
+    for i, method in enumerate(found.methods):
+        part = tag("small", None, "baseline") if i in shaded else None
+        rows.append([tag("th", {"scope": "row"}, plain(method), part), *(_cell(found, method, c) for c in columns)])
+    return table(head, rows, caption=caption, shaded=shaded)
+
+
+def _head(column: Column) -> Html:
+    better = f"{column.better} is better" if column.better != "none" else "no direction"
+    detail = f"{column.detail}; {better}" if column.detail else better
+    return join(column.title, tag("small", None, detail))
+
+
+def _cell(found: Evidence, method: str, column: Column) -> Html:
+    summary = found.cells.get((method, column))
+    estimate, interval = shown(summary)
+    notes = []
+    if summary is not None and summary.undefined:
+        notes.append(f"{summary.undefined} undefined")
+    if summary is not None and summary.n != max(s.n for (_, c), s in found.cells.items() if c == column):
+        notes.append(f"n = {summary.n}")
+    css = "n best" if found.best(column) == method else "n"
+    return tag("td", {"class": css}, estimate, tag("small", None, interval), [tag("small", None, n) for n in notes])
+
+
+def _chart(found: Evidence, column: Column, material: Material) -> Html:
+    dots = []
+    for method in found.methods:
+        s = found.cells.get((method, column))
+        if s is None:
+            continue
+        ends = (s.low, s.high) if math.isfinite(s.low) else (s.estimate, s.estimate)
+        colour = series_index(method, material.methods)
+        dots.append(Dot(plain(method), colour, s.estimate, *ends, hollow=s.role == "baseline"))
+    base = found.baseline(column)
+    better = f" ({column.better} is better)" if column.better != "none" else ""
+    return interval_chart(dots, name=f"{column.title}{better}", reference=base.estimate if base else None)

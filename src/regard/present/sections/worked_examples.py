@@ -1,0 +1,89 @@
+"""Some examples with every method's view of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from regard.present.drawings.unit_drawing import unit_drawing
+from regard.present.markup import Html, join, table, tag
+from regard.present.run_reader import Material
+from regard.present.wording import CAVEAT, COLOUR_SCALE, count, plain
+
+TITLE = "Examples"
+MOST = 12
+MOST_NUMBERS = 60
+"""Units in a table of numbers; beyond that only the strongest."""
+
+
+def worked_examples(material: Material) -> Html | None:
+    """Up to twelve examples, the kept ones first."""
+    kept = [name for name in material.run.kept() if name in material.by_id]
+    ids = [*kept, *(name for name in material.by_id if name not in set(kept))][:MOST]
+    if not ids:
+        return None
+    signs = [tag("span", {"class": "key p8"}, "for the answer"), " ", tag("span", {"class": "key m8"}, "against it"),
+             " ", tag("span", {"class": "key a8"}, "how much, without a direction")]
+    shown = [_example(material.by_id[name], material, is_open=i < 2) for i, name in enumerate(ids)]
+    return join(
+        tag("p", None, signs), tag("p", {"class": "soft"}, COLOUR_SCALE), tag("p", {"class": "note"}, CAVEAT),
+        tag("div", {"class": "examples"}, shown),
+    )
+
+
+def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> Html:
+    rows: list[Html] = []
+    pictures = example["units"]["place_kind"] == "box"
+    for method in material.methods:
+        values = material.relevance_of(method, example["id"])
+        if values is None:
+            continue
+        drawn = unit_drawing(example, values, signed=material.relevances[method].signed)
+        who = tag("div", {"class": "who"}, tag("b", None, plain(method)), _scores(method, example["id"], material))
+        rows.append(tag("div", None, who, drawn) if pictures else join(who, tag("div", None, drawn)))
+    grid = tag("div", {"class": "rows pictures" if pictures else "rows"}, rows)
+    return tag("details", {"open": "" if is_open else None}, tag("summary", None, _title(example, material)), grid,
+               _numbers(example, material))
+
+
+def _title(example: dict[str, Any], material: Material) -> Html:
+    words = str(example["inputs"].get("text") or example["id"])
+    snippet = words if len(words) <= 90 else words[:88] + "…"
+    said = f"predicted {material.label(example['predicted'])}"
+    if example.get("probability") is not None:
+        said += f" ({float(example['probability']):.2f})"
+    label = example.get("label")
+    if label is not None:
+        name = material.label(label)
+        right = name == material.label(example["predicted"])
+        said += ", which is its label" if right else f", labelled {name}"
+    return join(snippet, " ", tag("span", {"class": "soft"}, said))
+
+
+def _scores(method: str, example_id: str, material: Material) -> str:
+    """This example's own scores, in the first setting of every metric."""
+    seen: dict[str, str] = {}
+    for score in material.scores:
+        if score.method == method and score.metric not in seen and score.curves and example_id in score.ids:
+            value = float(score.values[score.ids.index(example_id)])
+            if np.isfinite(value):
+                seen[score.metric] = f"{score.metric.replace('_', ' ')[:4]}. {value:.2f}"
+    return ", ".join(seen.values())
+
+
+def _numbers(example: dict[str, Any], material: Material) -> Html:
+    units = example["units"]
+    columns = {m: v for m in material.methods if (v := material.relevance_of(m, example["id"])) is not None}
+    free = [i for i in range(len(units["names"])) if not units["special"][i]]
+    if len(free) > MOST_NUMBERS:
+        scaled = [np.abs(v) / (np.abs(v).max(initial=0.0) or 1.0) for v in columns.values()]
+        top = np.max(np.stack(scaled), axis=0)
+        free = sorted(sorted(free, key=lambda i: -float(top[i]))[:MOST_NUMBERS])
+    rows = [
+        [units["names"][i], *(tag("td", {"class": "n"}, f"{v[i]:.4f}") for v in columns.values())] for i in free
+    ]
+    hidden = len(units["names"]) - sum(map(bool, units["special"])) - len(free)
+    caption = f"Relevance of every {units['kind']}" + (f"; {count(hidden, 'weaker unit')} left out" if hidden else "")
+    inner = table([str(units["kind"]), *(plain(m) for m in columns)], rows, caption=caption)
+    return tag("details", None, tag("summary", None, "Numbers"), inner)
