@@ -135,8 +135,9 @@ def _type_name(hint: Any) -> tuple[str, tuple[Json, ...]]:
         choices = typing.get_args(hint)
         return type(choices[0]).__name__, tuple(choices)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        named = [a for a in typing.get_args(hint) if a is not type(None)]
-        return _type_name(named[0])[0] + "?", ()
+        members = typing.get_args(hint)
+        named = "|".join(_type_name(a)[0] for a in members if a is not type(None))
+        return named + ("?" if type(None) in members else ""), ()
     if typing.get_origin(hint) is tuple:
         return "list", ()
     return getattr(hint, "__name__", str(hint)), ()
@@ -207,14 +208,16 @@ def build(spec: Spec) -> Callable[..., Any]:
 
 
 def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
-    kind = parameter.type.rstrip("?")
+    kinds = parameter.type.rstrip("?").split("|")
     if value is None and parameter.type.endswith("?"):
         return None
     if parameter.choices and value not in parameter.choices:
         raise UnknownName(f"value of {spec.name}.{parameter.name}", str(value), map(str, parameter.choices))
     wanted: dict[str, tuple[type, ...]] = {
         "float": (int, float), "int": (int,), "bool": (bool,), "str": (str,), "list": (list, tuple),
-    }
-    if kind in wanted and (not isinstance(value, wanted[kind]) or (isinstance(value, bool) and kind != "bool")):
-        raise InputError(f"{spec.name}.{parameter.name}", expected=kind, got=repr(value))
+    }  # fmt: skip
+    known = [wanted[kind] for kind in kinds if kind in wanted]
+    fits = any(isinstance(value, types_) and (bool in types_ or not isinstance(value, bool)) for types_ in known)
+    if known and not fits:
+        raise InputError(f"{spec.name}.{parameter.name}", expected=" or ".join(kinds), got=repr(value))
     return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,67 @@
+"""How the keys of an attention site are laid onto the units of an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError, Unsupported
+from regard.protocols import Case, SiteAttention
+from regard.records import Floats, Units
+
+
+def misfit(units: Units, attention: SiteAttention) -> str:
+    """Why the site's keys are not the units; "" where they are."""
+    keys = units.keys[units.free]
+    if (keys < 0).any():
+        return "some units have no place on the key axis"
+    _, _, _, length = attention.shape
+    positions = int(units.keys.max(initial=-1)) + 1
+    if attention.site.kind == "windowed" and length != positions:
+        return f"its {length} keys are a window, not the {positions} positions"
+    return f"it has {length} keys for {positions} positions" if length < positions else ""
+
+
+def sites_of(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
+    """Every site of example i; a model without attention is refused."""
+    sites = case.attention(i)
+    if not sites:
+        raise Unsupported(
+            f"{method} on example {case.ids[i]}", expected="a model with attention", got="no attention site"
+        )
+    return sites
+
+
+def pooled_heads(weights: NDArray[np.floating], heads: str | int) -> Floats:
+    """(...) from (head, ...): their mean, their maximum, or one of them."""
+    w = np.asarray(weights, np.float64)
+    if isinstance(heads, int):
+        if not 0 <= heads < len(w):
+            raise InputError(f"head {heads}", expected=f"0..{len(w) - 1}", got=str(heads))
+        return np.asarray(w[heads])
+    if heads not in ("mean", "max"):
+        raise InputError("heads", expected='"mean", "max" or a number', got=repr(heads))
+    return np.asarray(w.mean(0) if heads == "mean" else w.max(0))
+
+
+def read_row(case: Case, i: int, attention: SiteAttention, heads: str | int) -> Floats:
+    """(key,) the weights in the rows that the objective reads: mean over rows, pooled over heads."""
+    queries = case.reading(i, attention.site)
+    return pooled_heads(np.asarray(attention.rows(0, queries), np.float64).mean(1), heads)
+
+
+def on_units(rows: Sequence[Floats], units: Units, *, renormalise: bool) -> tuple[Floats, float]:
+    """(n,) the mean over rows of the mass on the free units, and the share that lies elsewhere (special units, sinks).
+
+    Special units get exactly 0; with `renormalise` the rest sums to 1 (unless there is nothing to share).
+    """
+    laid = np.mean([row[np.maximum(units.keys, 0)] for row in rows], axis=0)
+    values = np.where(units.free, laid, 0.0)
+    kept = float(values.sum())
+    # a maximum over heads may sum to more than 1, a row with a sink to less: a share is of the larger
+    total = max(1.0, float(np.mean([row.sum() for row in rows])))
+    if renormalise and kept > 0:
+        values = values / kept
+    return values, max(0.0, 1.0 - kept / total)

@@ -1,0 +1,27 @@
+"""Input x gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.protocols import Case, Point
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("gradient",),
+    signed=True,
+    cite="Shrikumar et al. 2016; Denil et al. 2014",
+    cost="1 forward, 1 backward",
+    misleads="where the model is saturated or kinked at the input: it is the slope at one point",
+)
+def input_x_gradient(case: Case) -> Relevance:
+    """The input of each unit times the gradient of the objective there, summed over its features.
+
+    Comes out: one signed value per unit, in the units of the objective (log-odds); positive speaks for the
+    prediction. Special units are 0. Exact for a linear model without bias: the values sum to the objective.
+    """
+    slopes = case.slopes([Point()])
+    rows = [np.where(units.free, s.dot[0], 0.0) for units, s in zip(case.units, slopes, strict=True)]
+    return Relevance.of("input_x_gradient", case.ids, rows, signed=True)

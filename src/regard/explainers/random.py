@@ -1,0 +1,22 @@
+"""Random relevance: what any method has to beat."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.protocols import Case
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(role="baseline", cite="DeYoung et al. 2020", cost="none")
+def random(case: Case, *, draw: int = 0) -> Relevance:
+    """Independent uniform numbers, one per unit.
+
+    Comes out: one value in 0..1 per unit, special units 0. The numbers belong to (seed, example, draw), so they do
+    not depend on batch, order or worker. draw: another draw of the same baseline.
+    """
+    rows = [
+        np.where(units.free, case.rng(i, "random", draw).random(len(units)), 0.0) for i, units in enumerate(case.units)
+    ]
+    return Relevance.of("random", case.ids, rows)

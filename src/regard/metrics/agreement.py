@@ -1,0 +1,83 @@
+"""Rank agreement with another method."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from regard.measures import agreement as measures
+from regard.protocols import Case
+from regard.records import Floats, Json, Relevance, Score, Spec
+from regard.registry import metric
+
+Measure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo"]
+
+
+@metric(
+    better="higher",
+    cite="Jain & Wallace 2019; null spread: Kendall 1938",
+    formula="tau-b(|relevance|, |other|) over the units that may be removed",
+    baseline="random",
+    ceiling="input_x_gradient",
+    cost="that of the other method",
+    misleads="short texts agree by chance (compare with null_sd), long tails of near-zero units drown agreement at the "
+    "top, and two methods may agree and both be wrong",
+)
+def agreement(
+    case: Case,
+    relevance: Relevance,
+    *,
+    other: str = "leave_one_out",
+    measure: Measure = "kendall",
+    sign: Literal["ignore", "keep"] = "ignore",
+    k: int = 5,
+) -> Score:
+    """Do this method and another rank the units of an example alike?
+
+    Comes out: one value per example in -1..1 (top_k and rbo: 0..1); NaN where either is constant, has fewer than two
+    units, or a method is compared with itself. By default magnitudes are compared, because attention knows no sign;
+    with sign="keep" signed values are. k: units at the top, for top_k.
+    Columns (one value per example, in `curves`): `null_sd`, the spread of this measure between unrelated rankings of
+    that length, and `length`; for measures that are not 0 by chance also `chance`, their mean.
+    Read it between the floor (random) and the ceiling (input_x_gradient with leave_one_out: two methods that both
+    look at the model's own function).
+    """
+    theirs = case.relevance(other)
+    free = [units.free for units in case.units]
+    strip = np.abs if sign == "ignore" else np.asarray
+    xs = [strip(row[f]) for row, f in zip(relevance, free, strict=True)]
+    ys = [strip(row[f]) for row, f in zip(theirs, free, strict=True)]
+    formulas: dict[str, measures.Measure] = {
+        "kendall": measures.kendall,
+        "spearman": measures.spearman,
+        "weighted_kendall": measures.weighted_kendall,
+        "top_k": partial(measures.top_k_overlap, k=k),
+        "rbo": measures.rbo,
+    }
+    formula = formulas[measure]
+    values = measures.ragged(formula, xs, ys)
+    if Spec.parse("explainer", relevance.method) == Spec.parse("explainer", other):
+        values = np.full(len(xs), np.nan)  # agreeing with oneself is no evidence
+    where: dict[str, Json] = {"other": other, "measure": measure}
+    if measure == "top_k":
+        where["k"] = k
+    if sign == "keep":
+        where["sign"] = sign
+    columns = _null(measure, formula, np.array([len(x) for x in xs], np.int64))
+    return Score("agreement", relevance.method, case.ids, values, "higher", where, columns)
+
+
+def _null(measure: Measure, formula: measures.Measure, lengths: np.ndarray) -> dict[str, Floats]:
+    """What chance gives for texts of these lengths: by formula for Kendall, by permutation for the others."""
+    columns = {"length": lengths.astype(np.float64)}
+    if measure == "kendall":
+        columns["null_sd"] = measures.null_sd(lengths)
+    else:
+        table = {n: measures.null_spread(formula, n) for n in np.unique(lengths).tolist() if n >= 2}
+        known = np.array([table.get(n, (np.nan, np.nan)) for n in lengths.tolist()], np.float64).reshape(-1, 2)
+        columns["null_sd"] = known[:, 1]
+        if measure in ("top_k", "rbo"):
+            columns["chance"] = known[:, 0]
+    return {name: column[:, None] for name, column in columns.items()}

@@ -1,0 +1,36 @@
+"""Comprehensiveness (ERASER)."""
+
+from __future__ import annotations
+
+from regard.measures.curves import aopc
+from regard.metrics._removal import FRACTIONS, probability_drops
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="higher",
+    needs=("removal",),
+    cite="DeYoung et al. 2020",
+    formula="mean over k of p(x) - p(x without its top k units)",
+    cost="one forward per bin (5)",
+    misleads="the shortened input may be unlike anything the model has seen; values depend on the model's confidence, "
+    "so do not compare models by them",
+)
+def comprehensiveness(
+    case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
+) -> Score:
+    """How much of the predicted probability goes when the most relevant units are removed.
+
+    Comes out: one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
+    without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times
+    5/6 is the formula of the paper. Signed relevances are ranked by signed value: what supports the prediction goes
+    first. operator: how units are removed; the model's preferred way by default. Use at least two.
+    """
+    chosen = operator or case.operators[0]
+    drops = probability_drops(case, relevance, fractions, chosen, keep=False)
+    return Score(
+        "comprehensiveness", relevance.method, case.ids, aopc(drops), "higher", {"operator": chosen}, {"drop": drops},
+        tuple(fractions),
+    )  # fmt: skip

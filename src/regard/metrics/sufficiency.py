@@ -1,0 +1,36 @@
+"""Sufficiency (ERASER)."""
+
+from __future__ import annotations
+
+from regard.measures.curves import aopc
+from regard.metrics._removal import FRACTIONS, probability_drops
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    needs=("removal",),
+    cite="DeYoung et al. 2020",
+    formula="mean over k of p(x) - p(the top k units of x alone)",
+    cost="one forward per bin (5)",
+    misleads="a few words alone are hardly ever a natural input; values depend on the model's confidence, so do not "
+    "compare models by them",
+)
+def sufficiency(
+    case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
+) -> Score:
+    """How much of the predicted probability is missing when only the most relevant units are left.
+
+    Comes out: one value per example in -1..1, the mean drop over the bins (each rounded up, at least one unit); NaN
+    without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times
+    5/6 is the formula of the paper. Signed relevances are ranked by signed value: what supports the prediction stays
+    longest. operator: how units are removed; the model's preferred way by default. Use at least two.
+    """
+    chosen = operator or case.operators[0]
+    drops = probability_drops(case, relevance, fractions, chosen, keep=True)
+    return Score(
+        "sufficiency", relevance.method, case.ids, aopc(drops), "lower", {"operator": chosen}, {"drop": drops},
+        tuple(fractions),
+    )  # fmt: skip
