@@ -52,7 +52,7 @@ def _reviews(source: str) -> tuple[list[tuple[Example, str]], int]:
             continue
         rows += 1
         if "<br" in text:
-            text = re.sub(r"\s*(<br\s*/?>\s*)+", "\n", text)
+            text = re.sub(r"(<br\s*/?>\s*)+", "\n", text)
         text = text.strip()
         home = normalised(text)
         if home not in found:

@@ -58,8 +58,8 @@ def read(
     if str(source).partition(":")[0] in registry.names("dataset"):
         return _builtin(str(source), asked, wanted, names)
     table = open_table(Path(source).expanduser(), split=split)
-    if not _is_plain(Path(source).expanduser()):
-        wanted = Wanted(None, limit, seed, whole_groups, skip_bad)
+    if table.split is not None:
+        wanted = dataclasses.replace(wanted, split=None)
     return examples_of(table, choose(table, asked), wanted, names)
 
 
@@ -90,11 +90,6 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
         got=kind or "no ending",
         remedy="rename it after its format",
     )
-
-
-def _is_plain(path: Path) -> bool:
-    """Files have no splits of their own; directories do."""
-    return not path.is_dir()
 
 
 def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:

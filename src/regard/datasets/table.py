@@ -32,6 +32,7 @@ class Table:
 
     labels: names of coded labels by column, where the format knows them. counted: "line" or "row".
     typed: False where every cell is a string (csv), so that 0 and "0" cannot be told apart.
+    split: the split that these rows are, where the source is divided into splits.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Table:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     typed: bool = True
+    split: str | None = None
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -20,6 +20,7 @@ from regard.errors import InputError, UnknownName
 PREFERRED = ("test", "validation", "dev", "valid", "train")
 """An audit is about data the model did not learn from, where there is any."""
 OTHER_NAMES = {"dev": "validation", "validation": "dev"}
+UNDIVIDED = "all of it"
 
 
 def open_hugging_face(path: Path, *, split: str | None) -> Table:
@@ -33,7 +34,9 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
             remedy="datasets.load_dataset(...).save_to_disk(DIR)",
         )
     notes: tuple[str, ...] = ()
-    chosen = split or next((s for s in PREFERRED if s in splits), sorted(splits)[0])
+    chosen = split or next((s for s in PREFERRED if s in splits), min(splits))
+    if list(splits) == [UNDIVIDED]:
+        chosen = UNDIVIDED  # a split of it is then made by hash, as for a file
     if chosen == "all":
         files = [file for name in sorted(splits) for file in splits[name]]
     else:
@@ -46,15 +49,16 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
     parquet = files[0].suffix == ".parquet"
     table = open_parquet(files, name=path.name) if parquet else _open_arrow(files, path.name)
     labels = label_names(_json(files[0].parent / "dataset_info.json").get("features")) or table.labels
-    return Table(table.name, table.columns, table.walk, table.counted, labels, notes)
+    done = None if chosen == UNDIVIDED else chosen
+    return Table(table.name, table.columns, table.walk, table.counted, labels, notes, split=done)
 
 
 def _splits(path: Path) -> dict[str, list[Path]]:
     listed = _json(path / "dataset_dict.json")
     if listed:
-        return {str(name): _arrow_files(path / str(name)) for name in listed.get("splits", [])}
+        return {str(name): _arrow_files(path / Path(str(name)).name) for name in listed.get("splits", [])}
     if (path / "state.json").exists():
-        return {"all of it": _arrow_files(path)}
+        return {UNDIVIDED: _arrow_files(path)}
     found: dict[str, list[Path]] = {}
     for suffix in (".parquet", ".arrow"):
         for file in sorted(path.rglob(f"*{suffix}")):
@@ -71,7 +75,7 @@ def _split_in(stem: str) -> str:
     ('train', 'test', 'all of it')
     """
     words = re.split(r"[-_.]", stem)
-    return next((w for w in words if w in (*PREFERRED, "val")), "all of it")
+    return next((w for w in words if w in (*PREFERRED, "val")), UNDIVIDED)
 
 
 def _arrow_files(path: Path) -> list[Path]:
