@@ -43,7 +43,10 @@ def main() -> int:
             "lines": [line.to_json() for line in lines],
         }
         (results / "bench.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-    print(f"{len(lines) - len(missed)} of {len(lines)} bars met" + (": " + "; ".join(m.what for m in missed) if missed else ""))
+    print(
+        f"{len(lines) - len(missed)} of {len(lines)} bars met"
+        + (": " + "; ".join(m.what for m in missed) if missed else "")
+    )
     return 1 if missed else 0
 
 

@@ -25,11 +25,16 @@ class Line:
     def shown(self) -> str:
         mark = "ok  " if self.met else "MISS"
         details = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in self.detail.items())
-        return f"{mark} {self.ratio:6.2f}x  ({self.must_be} {self.bar})  {self.what}" + (f"  [{details}]" if details else "")
+        return f"{mark} {self.ratio:6.2f}x  ({self.must_be} {self.bar})  {self.what}" + (
+            f"  [{details}]" if details else ""
+        )
 
     def to_json(self) -> dict[str, object]:
         return {
-            "what": self.what, "ratio": round(self.ratio, 3), "must_be": f"{self.must_be} {self.bar}", "met": self.met,
+            "what": self.what,
+            "ratio": round(self.ratio, 3),
+            "must_be": f"{self.must_be} {self.bar}",
+            "met": self.met,
             "detail": self.detail,
         }
 

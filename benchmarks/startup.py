@@ -54,10 +54,14 @@ def run() -> list[Line]:
         )
     above = (seconds["import"] - seconds["bare"]) * 1000
     return [
-        Line("import regard, CPU ms above a bare interpreter, as a share of 50 ms", above / 50, 1.0, "<=", {"ms": above}),
+        Line(
+            "import regard, CPU ms above a bare interpreter, as a share of 50 ms", above / 50, 1.0, "<=", {"ms": above}
+        ),
         Line(
             "regard --help against a hello-world --help in the same library",
-            seconds["help"] / seconds["hello"], 2.0, "<=",
+            seconds["help"] / seconds["hello"],
+            2.0,
+            "<=",
             {"ms": seconds["help"] * 1000, "hello_ms": seconds["hello"] * 1000},
         ),
     ]

@@ -1,6 +1,6 @@
 """Builds the documentation: Markdown in docs/ plus one reference page per kind of method -> static pages.
 
-    python docs/build.py site
+python docs/build.py site
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ def build(target: Path) -> list[Path]:
     written = []
     for (name, title, text), (file, _) in zip(sources, links, strict=True):
         current = ' aria-current="page"'
-        nav = "".join(
-            f'<a href="{href}"{current if href == file else ""}>{html.escape(t)}</a>' for href, t in links
-        )
+        nav = "".join(f'<a href="{href}"{current if href == file else ""}>{html.escape(t)}</a>' for href, t in links)
         body = render.render(text).replace('.md"', '.html"')
         page = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

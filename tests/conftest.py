@@ -16,7 +16,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[str]:
     """Path of a Chromium. Without one the test is listed as NOT RUN, and fails under CI=true."""

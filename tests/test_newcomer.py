@@ -62,8 +62,15 @@ def test_demo_report_opens_in_a_browser(demo: tuple[Path, str], browser: str, tm
     folder, _ = demo
     done = run(
         [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-            f"--user-data-dir={tmp_path}", "--virtual-time-budget=4000", "--dump-dom", f"file://{folder / 'report.html'}",
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            f"--user-data-dir={tmp_path}",
+            "--virtual-time-budget=4000",
+            "--dump-dom",
+            f"file://{folder / 'report.html'}",
         ]
     )
     assert "<main" in done.stdout
@@ -80,13 +87,26 @@ def test_plain_install_gives_a_command(tmp_path: Path) -> None:
     outer = [p for p in sys.path if p.endswith("site-packages")]
     (site / "outer.pth").write_text("\n".join(outer), "utf-8")
     done = run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--ignore-installed",
-         "--prefix", str(home), str(ROOT)]
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--ignore-installed",
+            "--prefix",
+            str(home),
+            str(ROOT),
+        ]
     )
     assert done.returncode == 0, done.stderr
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     said = run([str(home / "bin" / "regard"), "list", "explainer", "--json"], env=environment, cwd=tmp_path)
     assert said.returncode == 0, said.stderr
     assert "rollout" in json.dumps(json.loads(said.stdout))
-    where = run([str(home / "bin" / "python"), "-c", "import regard; print(regard.__file__)"], env=environment, cwd=tmp_path)
+    where = run(
+        [str(home / "bin" / "python"), "-c", "import regard; print(regard.__file__)"], env=environment, cwd=tmp_path
+    )
     assert str(home) in where.stdout
