@@ -1,0 +1,146 @@
+"""The audit: model and data -> a run directory. Plan, shards through an engine, one writer, fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from regard.errors import InputError, RegardError
+from regard.evaluate import opening, plan
+from regard.evaluate.counting import Estimate, Probe, estimate, probe
+from regard.evaluate.desk import BATCH
+from regard.evaluate.engines.processes import Processes
+from regard.evaluate.engines.serial import Serial
+from regard.evaluate.fold import fold
+from regard.evaluate.running import Job, Progress, run_shards
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Dataset, Executor, Model
+from regard.records import Json, Spec
+from regard.store.export import export
+from regard.store.ledger import Ledger
+from regard.store.manifest import command, data_facts, identity, model_facts, now, versions
+from regard.store.run import Run, RunWriter
+
+Say = Callable[[str], None]
+
+
+def audit(
+    model: str | Model,
+    data: str | Dataset | None = None,
+    *,
+    out: str | Path,
+    profile: str = "standard",
+    seed: int = 0,
+    keep: int = 12,
+    limit: int | None = None,
+    workers: int = 1,
+    device: str = "auto",
+    progress: Progress | None = None,
+    announce: Say | None = None,
+    explainers: Sequence[str | Spec] | None = None,
+    metrics: Sequence[str | Spec] | None = None,
+    resume: bool = True,
+    batch: int = BATCH,
+    command_line: Sequence[str] | None = None,
+) -> Run:
+    """Ask every explainer about every example, judge them by every metric, and keep it all in `out`.
+
+    An audit that was stopped, however it was stopped, goes on when it is called again with the same arguments.
+    `limit` overrides the number of examples of the profile. `announce` gets sentences for a person: what was
+    guessed, what it will cost, what is skipped.
+    """
+    path, say = Path(out), announce or _silent
+    chosen = plan.profile(profile)
+    if not resume and Ledger.exists(path):
+        raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
+    wanted = opening.default_data(model) if data is None else data
+    live = opening.open_model(model, device)
+    read = opening.open_data(wanted, limit or chosen.examples, seed)
+    examples, notes = opening.prepared(live, read, limit)
+    settings = plan.settings(live, chosen, explainers=explainers, metrics=metrics, seed=seed, batch=batch)
+    job = Job.of(live, examples, settings, plan.kept(examples, keep))
+    about_model = model_facts(live, model if isinstance(model, str) else "a live model")
+    about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, notes)
+    specs = [*settings.explainers, *settings.metrics]
+    who = identity(
+        model=about_model, data=about_data, seed=seed, specs=specs, examples=opening.digest(examples), keep=keep,
+        batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS],
+    )  # fmt: skip
+    with RunWriter(path, who) as writer:
+        seen = _probed(job)
+        cost = estimate(live, examples, settings, seen) if seen else None
+        for sentence in _sentences(about_data, cost, workers):
+            say(sentence)
+        manifest: dict[str, Json] = {
+            "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
+            "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.to_json(),
+            "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
+            "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
+            "checked": seen.checked if seen else "never",
+            "rejected": [[*pair] for pair in seen.rejected] if seen else [],
+        }  # fmt: skip
+        writer.open(manifest, examples)
+        try:
+            engine, setup = _engine(live, workers, say)
+            guess = cost.seconds / max(1, workers) if cost else None
+            run_shards(writer, job, engine, setup, progress=progress, first_guess=guess)
+            found = Run(path)
+            classes = {e["id"]: str(e["predicted"]) for e in found.examples() if e["predicted"] is not None}
+            clusters = {e.id: e.cluster for e in examples}
+            summaries = fold(found.scores(), clusters=clusters, classes=classes, seed=seed)
+            writer.close("complete", summaries=summaries)
+            run = Run(path)
+            export(run)
+        except BaseException:
+            with suppress(RegardError):  # a full disk must not hide what happened first
+                writer.close("interrupted")
+            raise
+    for method, reason in run.skipped.items():
+        say(f"skipped {method}: {reason}")
+    return run
+
+
+def _silent(sentence: str) -> None:
+    """Nobody listens."""
+
+
+def _probed(job: Job) -> Probe | None:
+    """A look at the model through an example of middling length; None where none can be read."""
+    for example in sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - np.median([*job.lengths.values()]))):
+        try:
+            encoded = job.model.encode(example)
+        except Exception:  # reported when its turn comes
+            continue
+        if encoded.units.free.any():
+            return probe(job.model, encoded, keyed_rng(job.settings.seed, example.id, "probe"))
+    return None
+
+
+def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:
+    notes = data["notes"]
+    said = [f"data {data['name']}: {note}" for note in notes] if isinstance(notes, list) else []
+    if cost is not None:
+        minutes, seconds = divmod(round(cost.seconds / max(1, workers)), 60)
+        said.append(
+            f"{cost.examples} examples, about {cost.forwards} forward passes and {cost.backwards} gradients, "
+            f"about {f'{minutes} min {seconds} s' if minutes else f'{seconds} s'}"
+        )
+    return said
+
+
+def _engine(model: Model, workers: int, say: Say) -> tuple[Executor, dict[str, Json]]:
+    """Worker processes where a Spec can rebuild the model, else this process."""
+    if workers < 1:
+        raise InputError("workers", expected="at least 1", got=str(workers))
+    if workers == 1:
+        return Serial(model), {}
+    if model.spec is None:
+        say(f"model {model.name} is a live module that no other process can rebuild: it runs in this process alone")
+        return Serial(model), {}
+    import torch  # only to share out its threads
+
+    threads = max(1, torch.get_num_threads() // workers)
+    return Processes(workers), {"model": model.spec.to_json(), "threads": threads}

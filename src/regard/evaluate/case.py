@@ -1,0 +1,157 @@
+"""The case: some examples in front of a desk. What explainers and metrics see of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.evaluate.desk import Desk, Said
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Point, SiteAttention, Slopes, Target
+from regard.records import Answers, Bools, Edit, Example, Floats, Relevance, Site, Spec, Units
+from regard.registry import build
+
+
+class DeskCase:
+    """Implements `protocols.Case`. `specs` says which Spec this audit means by the name of a method."""
+
+    def __init__(self, desk: Desk, examples: Sequence[Example], specs: Mapping[str, Spec] | None = None) -> None:
+        self._desk = desk
+        self._examples = tuple(examples)
+        self._ids = tuple(example.id for example in examples)
+        self._specs = dict(specs or {})
+        self._known: dict[Spec, Relevance] = {}
+        for example in examples:
+            desk.welcome(example)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return self._ids
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        return self._examples
+
+    @property
+    def units(self) -> tuple[Units, ...]:
+        return tuple(self._desk.units(name) for name in self._ids)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return tuple(self._desk.targets(self._ids))
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return self._desk.model.operators
+
+    @property
+    def seed(self) -> int:
+        return self._desk.seed
+
+    def base(self) -> Answers:
+        return _answers([1] * len(self._ids), self._desk.base(self._ids))
+
+    def removed(self, drops: Sequence[Bools], operator: str | None = None) -> Answers:
+        chosen = operator or self.operators[0]
+        if chosen not in self.operators:
+            raise InputError(f"operator {chosen!r}", expected=f"one of {', '.join(self.operators)}", got=chosen)
+        asked = []
+        for name, units, rows in zip(self._ids, self.units, drops, strict=True):
+            if np.ndim(rows) != 2 or np.shape(rows)[1] != len(units):
+                raise InputError(
+                    f"drops of example {name}", expected=f"shape (variants, {len(units)})", got=str(np.shape(rows))
+                )
+            # special units are never removed, whatever a method asks
+            asked += [(name, np.logical_and(row, units.free)) for row in np.asarray(rows, np.bool_)]
+        return _answers([len(rows) for rows in drops], self._desk.removed(asked, chosen))
+
+    def slopes(self, points: Sequence[Point]) -> list[Slopes]:
+        return self._desk.slopes(self._ids, points)
+
+    def attention(self, i: int) -> Sequence[SiteAttention]:
+        return self._desk.attention(self._ids[i])
+
+    def reading(self, i: int, site: Site) -> tuple[int, ...]:
+        return self._desk.reading(self._ids[i], site)
+
+    def edited(self, edits: Sequence[Sequence[Edit]]) -> Answers:
+        asked = list(zip(self._ids, edits, strict=True))
+        return _answers([1] * len(self._ids), self._desk.edited(asked))
+
+    def relevance(self, method: str | Spec) -> Relevance:
+        spec = self.spec(method)
+        if spec not in self._known:
+            name = label(spec, self._specs)
+            with self._desk.paid_by("explainer", name):
+                found = cast("Relevance", build(spec)(self))
+            self._known[spec] = checked(found, self, name)
+        return self._known[spec]
+
+    def rng(self, i: int, *keys: object) -> np.random.Generator:
+        return keyed_rng(self._desk.seed, self._ids[i], *keys)
+
+    def spec(self, method: str | Spec) -> Spec:
+        """What is meant by a name: the audit's own Spec where it has one."""
+        if isinstance(method, Spec):
+            return method
+        return self._specs.get(method) or Spec.parse("explainer", method)
+
+    def subset(self, positions: Sequence[int]) -> DeskCase:
+        """The same case with some of its examples; what is known about them stays known."""
+        part = DeskCase(self._desk, [self._examples[i] for i in positions], self._specs)
+        part._known = {spec: selected(relevance, positions) for spec, relevance in self._known.items()}
+        return part
+
+    def learn(self, spec: Spec, relevance: Relevance) -> None:
+        """Take over what was found out about exactly these examples."""
+        if relevance.ids == self._ids:
+            self._known[spec] = relevance
+
+
+def label(spec: Spec, specs: Mapping[str, Spec]) -> str:
+    """How a Spec is called in the results: by its name where the audit means just this Spec by it."""
+    return spec.name if specs.get(spec.name) == spec else str(spec)
+
+
+def _answers(counts: Sequence[int], said: Sequence[Said]) -> Answers:
+    rows = [s.distribution for s in said]
+    full = [row for row in rows if row is not None]
+    return Answers(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.array([s.value for s in said], np.float64),
+        np.array([s.probability for s in said], np.float64),
+        np.stack(full) if full and len(full) == len(rows) else None,
+    )
+
+
+def checked(relevance: Relevance, case: DeskCase, label: str) -> Relevance:
+    """The relevance under its label, or an error if it is not one number per unit."""
+    sizes = np.diff(relevance.offsets).tolist()
+    wanted = [len(units) for units in case.units]
+    if relevance.ids != case.ids or sizes != wanted:
+        raise InputError(
+            f"relevance by {label}", expected=f"{wanted} values for {list(case.ids)}",
+            got=f"{sizes} for {list(relevance.ids)}",
+        )  # fmt: skip
+    bad = int(np.count_nonzero(~np.isfinite(relevance.values)))
+    if bad:
+        raise InputError(f"relevance by {label}", expected="finite numbers", got=f"{bad} that are NaN or infinite")
+    return Relevance(label, relevance.ids, relevance.offsets, relevance.values, relevance.signed, relevance.extras)
+
+
+def selected(relevance: Relevance, positions: Sequence[int]) -> Relevance:
+    """The relevance of some of its examples; extras per example and per unit follow, others are dropped."""
+    extras: dict[str, Floats] = {}
+    for name, values in relevance.extras.items():
+        if len(values) == len(relevance.ids):
+            extras[name] = values[list(positions)]
+        elif len(values) == len(relevance.values):
+            rows = [values[int(relevance.offsets[i]) : int(relevance.offsets[i + 1])] for i in positions]
+            extras[name] = np.concatenate(rows) if rows else np.zeros(0)
+    return Relevance.of(
+        relevance.method, [relevance.ids[i] for i in positions], [relevance[i] for i in positions],
+        signed=relevance.signed, extras=extras,
+    )  # fmt: skip

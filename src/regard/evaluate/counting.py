@@ -1,0 +1,255 @@
+"""What an audit will cost, before it starts: the same methods and the same desk, over a model that only counts.
+
+The stand-in answers with numbers made of the question, so methods whose requests do not depend on the answers are
+counted exactly; methods that look at the answers (the k most relevant units) are counted as if answers were random.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import Unsupported
+from regard.evaluate.shard import Settings, compute
+from regard.protocols import Capture, Check, Encoded, Mode, Model, Point, SiteAttention, Slopes, Target
+from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Json, Site, Spec, Units
+from regard.store.pages import Cost
+
+_ROWS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What one real look at the model tells: its sites and its speed. Refusals are kept as they were given."""
+
+    length: int
+    target: Target
+    classes: int | None
+    sites: tuple[tuple[Site, tuple[int, int, int, int]], ...]
+    no_capture: Unsupported | None
+    no_slopes: Unsupported | None
+    forward_seconds: float
+    slope_seconds: float
+    capture_seconds: float
+    checked: str = "never"
+    rejected: tuple[tuple[str, str], ...] = ()
+
+
+def probe(model: Model, encoded: Encoded, rng: np.random.Generator) -> Probe:
+    """Time the model on half of an example, so that no question of the audit itself is asked twice."""
+    free = np.flatnonzero(encoded.units.free)
+    drop = np.zeros(len(encoded.units), np.bool_)
+    drop[free[: max(1, len(free) // 2)]] = True
+    half = model.remove(encoded, drop, model.operators[0], rng)
+    answers, (target,) = model.decide([half])
+    forward = _seconds(lambda: model.forward([half] * _ROWS, [target] * _ROWS)) / _ROWS
+    sites: tuple[tuple[Site, tuple[int, int, int, int]], ...] = ()
+    no_capture = no_slopes = None
+    slope = capture = 0.0
+    checked = "never"
+    rejected: tuple[tuple[str, str], ...] = ()
+    try:
+        first = model.capture([half], [target])
+        sites, checked, rejected = tuple((s.site, s.shape) for s in first.sites), first.checked, tuple(first.rejected)
+        capture = _seconds(lambda: model.capture([half], [target]))
+    except Unsupported as error:
+        no_capture = error
+    try:
+        slope = _seconds(lambda: model.slopes([half] * _ROWS, [target] * _ROWS, [Point()])) / _ROWS
+    except Unsupported as error:
+        no_slopes = error
+    classes = None if answers.distribution is None else int(np.shape(answers.distribution)[1])
+    return Probe(half.length, target, classes, sites, no_capture, no_slopes, forward, slope, capture, checked, rejected)
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+@dataclass(frozen=True, slots=True)
+class _Ghost:
+    """An encoded example without its content."""
+
+    units: Units
+    length: int
+    key: int
+
+    def random(self, *more: int) -> np.random.Generator:
+        return np.random.default_rng([self.key, *more])
+
+
+@dataclass(frozen=True, slots=True)
+class _GhostSite:
+    """Attention of the right shape, made up."""
+
+    site: Site
+    shape: tuple[int, int, int, int]
+    ghost: _Ghost
+
+    def _weights(self) -> NDArray[np.float32]:
+        weights = self.ghost.random(zlib.crc32(self.site.key.encode())).random(self.shape, np.float32)
+        return np.asarray(weights / weights.sum(-1, keepdims=True), np.float32)
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        chosen = self._weights()[example][:, list(queries)]
+        return np.asarray(chosen if heads is None else chosen[list(heads)], np.float32)
+
+    def dense(self) -> Attention:
+        return Attention(self.site, self._weights())
+
+
+@dataclass(frozen=True, slots=True)
+class _GhostCapture:
+    sites: Sequence[SiteAttention]
+    units: Sequence[Units]
+    answers: Answers
+    rejected: Sequence[tuple[str, str]] = ()
+    checked: str = "never"
+
+
+class CountingModel:
+    """Implements `protocols.Model` without ever running the model; `seconds` is what that would have taken."""
+
+    def __init__(self, model: Model, seen: Probe) -> None:
+        self._model, self._probe = model, seen
+        self.seconds = 0.0
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def task(self) -> str:
+        return self._model.task
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._model.labels
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return self._model.operators
+
+    @property
+    def fingerprint(self) -> str:
+        return self._model.fingerprint
+
+    @property
+    def spec(self) -> Spec | None:
+        return None
+
+    def encode(self, example: Example) -> Encoded:
+        real = self._model.encode(example)
+        return _Ghost(real.units, real.length, zlib.crc32(example.id.encode()))
+
+    def windows(self, example: Example) -> list[Example]:
+        return [example]
+
+    def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Encoded:
+        return _Ghost(encoded.units, encoded.length, zlib.crc32(drop.tobytes(), _ghost(encoded).key))
+
+    def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+        return self.forward(batch, []), [self._probe.target] * len(batch)
+
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
+        self._spend(batch, self._probe.forward_seconds)
+        share = np.array([_ghost(e).key / 2**32 for e in batch])
+        many = self._probe.classes
+        rows = None if many is None else np.full((len(batch), many), 1.0 / many)
+        return Answers(np.arange(len(batch) + 1, dtype=np.int64), 4 * share - 2, share, rows)
+
+    def capture(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
+    ) -> Capture:
+        if self._probe.no_capture is not None:
+            raise self._probe.no_capture
+        (ghost,) = (_ghost(e) for e in batch)
+        self._spend(batch, self._probe.capture_seconds)
+
+        def scaled(size: int) -> int:  # an axis as long as the probe stands for positions
+            return ghost.length if size == self._probe.length else size
+
+        sites = [
+            _GhostSite(site, (1, heads, scaled(queries), scaled(keys)), ghost)
+            for site, (_, heads, queries, keys) in self._probe.sites
+        ]
+        answers = Answers(np.array([0, 1]), np.zeros(1), np.full(1, 0.5))
+        return _GhostCapture(sites, [ghost.units], answers)
+
+    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
+        if self._probe.no_slopes is not None:
+            raise self._probe.no_slopes
+        self._spend(batch, self._probe.slope_seconds * len(points))
+        found = []
+        for e in batch:
+            dot: Floats = _ghost(e).random().normal(size=(len(points), len(e.units))) * e.units.free
+            found.append(Slopes(dot, np.abs(dot), np.zeros(len(points)), (1.0, 0.0)))
+        return found
+
+    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
+        return (0,)
+
+    def _spend(self, batch: Sequence[Encoded], seconds: float) -> None:
+        self.seconds += seconds * sum(e.length for e in batch) / max(1, self._probe.length)
+
+
+def _ghost(encoded: Encoded) -> _Ghost:
+    if not isinstance(encoded, _Ghost):
+        raise TypeError(f"a counting model was given {type(encoded).__name__}")
+    return encoded
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an audit will cost. `skipped` are methods that this model does not support."""
+
+    examples: int
+    forwards: int
+    backwards: int
+    seconds: float
+    methods: tuple[Cost, ...]
+    skipped: dict[str, str]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "examples": self.examples, "forwards": self.forwards, "backwards": self.backwards,
+            "seconds": round(self.seconds, 2), "skipped": dict(self.skipped),
+        }  # fmt: skip
+
+
+def estimate(model: Model, examples: Sequence[Example], settings: Settings, seen: Probe) -> Estimate:
+    """The cost of all examples. Those with the same number of units cost the same, so one of each kind is counted."""
+    kinds: dict[tuple[int, int, int], list[Example]] = {}
+    for example in examples:
+        try:
+            encoded = model.encode(example)
+        except Exception:  # it will be reported when its turn comes
+            continue
+        units = encoded.units
+        kinds.setdefault((encoded.length, len(units), int(units.free.sum())), []).append(example)
+    total: dict[tuple[str, str], Cost] = {}
+    skipped: dict[str, str] = {}
+    for alike in kinds.values():
+        counter = CountingModel(model, seen)
+        page = compute(counter, alike[:1], settings)
+        skipped.update(page.skipped)
+        own = sum(c.seconds for c in page.costs) + counter.seconds
+        spent = sum(c.forwards + c.backwards for c in page.costs) or 1
+        for c in page.costs:
+            m = len(alike)
+            share = own * (c.forwards + c.backwards) / spent
+            cost = Cost(c.kind, c.method, share * m, c.forwards * m, c.backwards * m, c.requests * m)
+            key = (c.kind, c.method)
+            total[key] = total[key].plus(cost) if key in total else cost
+    costs = tuple(total.values())
+    return Estimate(
+        sum(map(len, kinds.values())), sum(c.forwards for c in costs), sum(c.backwards for c in costs),
+        sum(c.seconds for c in costs), costs, skipped,
+    )  # fmt: skip

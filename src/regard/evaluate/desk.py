@@ -1,0 +1,288 @@
+"""The desk: answers questions about one model, in batches of like length, and never computes the same thing twice.
+
+Whoever asks, a question is known by (example, request): the base forward and the leave-one-out forwards of an
+example are computed once, however many methods need them. When memory runs out the batch is halved, for good.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Encoded, Model, Point, SiteAttention, Slopes, Target
+from regard.records import Answers, Bools, Edit, Example, Floats, Site, Units
+from regard.store.pages import Cost
+
+T = TypeVar("T")
+R = TypeVar("R")
+BATCH = 16
+TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The model's answer to one question."""
+
+    value: float
+    probability: float
+    distribution: Floats | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Slope:
+    """The gradient of one example at one point."""
+
+    dot: Floats
+    norm: Floats
+    value: float
+    ends: tuple[float, float]
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a smaller batch may help.
+
+    >>> out_of_memory(RuntimeError("DefaultCPUAllocator: not enough memory")), out_of_memory(ValueError())
+    (True, False)
+    """
+    if isinstance(error, MemoryError):
+        return True
+    said = str(error).lower()
+    # torch.OutOfMemoryError is a RuntimeError that says "out of memory"
+    return isinstance(error, RuntimeError) and any(
+        words in said for words in ("out of memory", "not enough memory", "can't allocate memory")
+    )
+
+
+class Desk:
+    """One model and what it has said so far. `batch` rows, or `tokens` positions, go through it at a time."""
+
+    def __init__(self, model: Model, *, seed: int = 0, batch: int = BATCH, tokens: int = TOKENS) -> None:
+        self.model, self.seed = model, seed
+        self._batch, self._tokens = batch, tokens
+        self._encoded: dict[str, Encoded] = {}
+        self._base: dict[str, tuple[Said, Target]] = {}
+        self._removed: dict[tuple[str, str, bytes], Said] = {}
+        self._slopes: dict[tuple[str, Point], _Slope] = {}
+        self._sites: dict[str, Sequence[SiteAttention]] = {}
+        self._edited: dict[tuple[str, str], Said] = {}
+        self._costs: dict[tuple[str, str], Cost] = {}
+        self._payers: list[tuple[str, str]] = [("model", "base")]
+        self._since = time.perf_counter()
+
+    # ------------------------------------------------------------------ examples
+
+    def welcome(self, example: Example) -> Units:
+        """Read an example in; its units."""
+        if example.id not in self._encoded:
+            self._encoded[example.id] = self.model.encode(example)
+        return self._encoded[example.id].units
+
+    def units(self, name: str) -> Units:
+        return self._encoded[name].units
+
+    # ------------------------------------------------------------------ questions
+
+    def base(self, names: Sequence[str]) -> list[Said]:
+        """What the model says undisturbed."""
+        self._pay(requests=len(names))
+        new = [name for name in dict.fromkeys(names) if name not in self._base]
+
+        def ask(part: Sequence[str]) -> list[tuple[Said, Target]]:
+            answers, targets = self.model.decide([self._encoded[name] for name in part])
+            return list(zip(_said(answers), targets, strict=True))
+
+        with self.paid_by("model", "base"):
+            for name, answer in zip(new, self._in_batches(new, self._lengths(new), ask), strict=True):
+                self._base[name] = answer
+            self._pay(forwards=len(new))
+        return [self._base[name][0] for name in names]
+
+    def targets(self, names: Sequence[str]) -> list[Target]:
+        """What the objective is about: what the model predicts undisturbed."""
+        if any(name not in self._base for name in names):
+            self.base(names)
+        return [self._base[name][1] for name in names]
+
+    def removed(self, asked: Sequence[tuple[str, Bools]], operator: str) -> list[Said]:
+        """What it says without the marked units; nothing removed is the base answer."""
+        self._pay(requests=len(asked))
+        keys = [(name, operator, np.asarray(drop, np.bool_).tobytes()) for name, drop in asked]
+        idle = dict.fromkeys(key[0] for key in keys if not any(key[2]) and key not in self._removed)
+        for name, said in zip(idle, self._quietly_base(list(idle)), strict=True):
+            self._removed[name, operator, bytes(len(self.units(name)))] = said
+        new = [key for key in dict.fromkeys(keys) if key not in self._removed]
+        self.targets([key[0] for key in new])
+        changed = []
+        for name, _, drop in new:
+            # the numbers belong to what is removed, so a repeated question has a repeated answer
+            rng = keyed_rng(self.seed, name, "remove", operator, drop)
+            mask = np.frombuffer(drop, np.bool_)
+            changed.append((name, self.model.remove(self._encoded[name], mask, operator, rng)))
+
+        def ask(part: Sequence[tuple[str, Encoded]]) -> list[Said]:
+            targets = [self._base[name][1] for name, _ in part]
+            return _said(self.model.forward([encoded for _, encoded in part], targets))
+
+        answers = self._in_batches(changed, [encoded.length for _, encoded in changed], ask)
+        self._removed.update(zip(new, answers, strict=True))
+        self._pay(forwards=len(new))
+        return [self._removed[key] for key in keys]
+
+    def slopes(self, names: Sequence[str], points: Sequence[Point]) -> list[Slopes]:
+        """Gradients of the objective at the points, for each example."""
+        self._pay(requests=len(names) * len(points))
+        self.targets(names)
+        groups: dict[tuple[Point, ...], list[str]] = {}
+        for name in dict.fromkeys(names):
+            missing = tuple(p for p in dict.fromkeys(points) if (name, p) not in self._slopes)
+            if missing:
+                groups.setdefault(missing, []).append(name)
+        for missing, group in groups.items():
+
+            def ask(part: Sequence[str], missing: tuple[Point, ...] = missing) -> list[Slopes]:
+                targets = [self._base[name][1] for name in part]
+                return self.model.slopes([self._encoded[name] for name in part], targets, missing)
+
+            found = self._in_batches(group, self._lengths(group), ask)
+            for name, slopes in zip(group, found, strict=True):
+                for j, point in enumerate(missing):
+                    self._slopes[name, point] = _Slope(
+                        slopes.dot[j], slopes.norm[j], float(slopes.value[j]), slopes.end_values
+                    )
+            self._pay(forwards=len(group) * len(missing), backwards=len(group) * len(missing))
+        return [_together([self._slopes[name, point] for point in points]) for name in names]
+
+    def attention(self, name: str) -> Sequence[SiteAttention]:
+        """The sites of one example alone: no padding, whatever the model's layout."""
+        self._pay(requests=1)
+        if name not in self._sites:
+            (target,) = self.targets([name])
+            self._sites[name] = self.model.capture([self._encoded[name]], [target]).sites
+            self._pay(forwards=1)
+        return self._sites[name]
+
+    def reading(self, name: str, site: Site) -> tuple[int, ...]:
+        """The query rows of a site that the objective reads."""
+        (target,) = self.targets([name])
+        return self.model.reading(self._encoded[name], target, site)
+
+    def edited(self, asked: Sequence[tuple[str, Sequence[Edit]]]) -> list[Said]:
+        """What it says with edited attention. Examples with the same edits share a batch."""
+        self._pay(requests=len(asked))
+        keys = [(name, _edit_key(edits)) for name, edits in asked]
+        groups: dict[tuple[str, int], list[tuple[str, str]]] = {}
+        by_key = {key: edits for key, (_, edits) in zip(keys, asked, strict=True)}
+        for number, key in enumerate(by_key):
+            if key not in self._edited:
+                # values and permutations belong to one example's shape and row: they go alone
+                alone = any(e.values is not None or e.what == "permute" for e in by_key[key])
+                groups.setdefault((key[1], number if alone else -1), []).append(key)
+        self.targets([name for name, _ in asked])
+        for group in groups.values():
+            edits = list(by_key[group[0]])
+
+            def ask(part: Sequence[tuple[str, str]], edits: list[Edit] = edits) -> list[Said]:
+                targets = [self._base[name][1] for name, _ in part]
+                return _said(self.model.forward([self._encoded[name] for name, _ in part], targets, edits))
+
+            answers = self._in_batches(group, self._lengths([name for name, _ in group]), ask)
+            self._edited.update(zip(group, answers, strict=True))
+            self._pay(forwards=len(group))
+        return [self._edited[key] for key in keys]
+
+    # ------------------------------------------------------------------ who pays
+
+    @contextmanager
+    def paid_by(self, kind: str, method: str) -> Iterator[None]:
+        """Seconds, forwards and requests inside are charged to this method, and to no other."""
+        self._clock()
+        self._payers.append((kind, method))
+        try:
+            yield
+        finally:
+            self._clock()
+            self._payers.pop()
+
+    def costs(self) -> tuple[Cost, ...]:
+        """What everyone spent so far."""
+        return tuple(self._costs.values())
+
+    def _clock(self) -> None:
+        now = time.perf_counter()
+        self._pay(seconds=now - self._since)
+        self._since = now
+
+    def _pay(self, *, seconds: float = 0.0, forwards: int = 0, backwards: int = 0, requests: int = 0) -> None:
+        kind, method = self._payers[-1]
+        cost = Cost(kind, method, seconds, forwards, backwards, requests)
+        before = self._costs.get((kind, method))
+        self._costs[kind, method] = before.plus(cost) if before else cost
+
+    # ------------------------------------------------------------------ batches
+
+    def _lengths(self, names: Iterable[str]) -> list[int]:
+        return [self._encoded[name].length for name in names]
+
+    def _quietly_base(self, names: Sequence[str]) -> list[Said]:
+        self.targets(names)
+        return [self._base[name][0] for name in names]
+
+    def _in_batches(self, items: Sequence[T], lengths: Sequence[int], ask: Callable[[Sequence[T]], list[R]]) -> list[R]:
+        """`ask` of all items, like lengths together; the answers in the order of the items."""
+        waiting = list(reversed(self._grouped(lengths)))
+        answers: dict[int, R] = {}
+        while waiting:
+            group = waiting.pop()
+            if len(group) > self._batch:  # memory ran out since it was made
+                waiting += _halves(group)
+                continue
+            try:
+                said = ask([items[i] for i in group])
+            except (MemoryError, RuntimeError) as error:
+                if len(group) == 1 or not out_of_memory(error):
+                    raise
+                self._batch = max(1, len(group) // 2)
+                waiting += _halves(group)
+                continue
+            answers.update(zip(group, said, strict=True))
+        return [answers[i] for i in range(len(items))]
+
+    def _grouped(self, lengths: Sequence[int]) -> list[list[int]]:
+        groups: list[list[int]] = []
+        for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+            group = groups[-1] if groups else []
+            if group and len(group) < self._batch and (len(group) + 1) * lengths[i] <= self._tokens:
+                group.append(i)
+            else:
+                groups.append([i])
+        return groups
+
+
+def _halves(group: list[int]) -> list[list[int]]:
+    middle = (len(group) + 1) // 2
+    return [group[middle:], group[:middle]]  # the first half is popped first
+
+
+def _said(answers: Answers) -> list[Said]:
+    rows = answers.distribution
+    return [
+        Said(float(value), float(probability), None if rows is None else np.asarray(rows[i], np.float64))
+        for i, (value, probability) in enumerate(zip(answers.value, answers.probability, strict=True))
+    ]
+
+
+def _together(slopes: Sequence[_Slope]) -> Slopes:
+    return Slopes(
+        np.stack([s.dot for s in slopes]), np.stack([s.norm for s in slopes]),
+        np.array([s.value for s in slopes]), slopes[0].ends,
+    )  # fmt: skip
+
+
+def _edit_key(edits: Sequence[Edit]) -> str:
+    return repr([(replace(e, values=None), None if e.values is None else e.values.tobytes()) for e in edits])

@@ -1,0 +1,74 @@
+"""From per-example scores to numbers that may be shown: mean, clustered interval, n, undefined, seed, role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regard.errors import UnknownName
+from regard.measures.summarise import Role, role_of, summarise
+from regard.records import Json, Score, Spec, Summary
+from regard.registry import entry
+
+SMALLEST_CLASS = 2
+"""Classes with fewer examples have no summary of their own: there is nothing to resample."""
+
+
+def fold(
+    scores: Sequence[Score],
+    *,
+    clusters: Mapping[str, str],
+    classes: Mapping[str, str],
+    seed: int,
+    level: float = 0.95,
+    draws: int = 2000,
+) -> list[Summary]:
+    """A summary of every score over all examples, then one per predicted class (`where={"class": name}`).
+
+    clusters: example id -> what counts as one independent draw. classes: example id -> its predicted class.
+    """
+    whole = [_summary(score, clusters, seed=seed, level=level, draws=draws) for score in scores]
+    names = sorted({classes[name] for score in scores for name in score.ids if name in classes})
+    if len(names) < 2:
+        return whole
+    parts = []
+    for score in scores:
+        for name in names:
+            inside = np.array([classes.get(i) == name for i in score.ids], np.bool_)
+            if inside.sum() >= SMALLEST_CLASS:
+                part = _only(score, inside, {"class": name})
+                parts.append(_summary(part, clusters, seed=seed, level=level, draws=draws))
+    return whole + parts
+
+
+def _summary(score: Score, clusters: Mapping[str, str], *, seed: int, level: float, draws: int) -> Summary:
+    return summarise(
+        score, [clusters[name] for name in score.ids], seed=seed, level=level, draws=draws, role=role(score)
+    )
+
+
+def role(score: Score) -> Role:
+    """Which part the method plays: the metric names its baseline and its ceiling, an explainer may be a baseline."""
+    explainer = _facts("explainer", Spec.parse("explainer", score.method).name)
+    if explainer.get("role") == "baseline":
+        return "baseline"
+    return role_of(score.method, _facts("metric", score.metric))
+
+
+def _facts(kind: str, name: str) -> Mapping[str, Json]:
+    try:
+        return entry(kind, name).facts
+    except UnknownName:  # a score that was made elsewhere
+        return {}
+
+
+def _only(score: Score, inside: np.ndarray[tuple[int], np.dtype[np.bool_]], where: Mapping[str, Json]) -> Score:
+    return replace(
+        score,
+        ids=tuple(name for name, yes in zip(score.ids, inside, strict=True) if yes),
+        values=score.values[inside],
+        curves={name: np.asarray(values)[inside] for name, values in score.curves.items()},
+        where={**score.where, **where},
+    )

@@ -1,0 +1,73 @@
+"""From what the caller gave (names, paths, live objects) to a model and a list of examples it can read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import islice
+
+from regard.errors import InputError
+from regard.evaluate.work import example_to_json
+from regard.protocols import Dataset, Model
+from regard.records import Example
+from regard.registry import entry, names
+from regard.store.ledger import canonical
+
+
+def open_model(model: str | Model, device: str) -> Model:
+    if not isinstance(model, str):
+        return model
+    from regard.models.load import load  # transformers is slow to import, and a live model needs none of it
+
+    return load(model, device=device)
+
+
+def default_data(model: str | Model) -> str:
+    """The data set that belongs to a model known by name."""
+    if isinstance(model, str) and model.partition(":")[0] in names("source"):
+        data = entry("source", model.partition(":")[0]).facts.get("data")
+        if isinstance(data, str):
+            return data
+    raise InputError(
+        "data", expected="a data set for this model", got="none", remedy="--data NAME or FILE (regard list dataset)"
+    )
+
+
+def open_data(data: str | Dataset, limit: int, seed: int) -> Dataset:
+    if not isinstance(data, str):
+        return data
+    from regard.datasets.read import read
+
+    return read(data, limit=limit, seed=seed)
+
+
+def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[str]]:
+    """The examples as the model will read them, and what was done to them: a long text becomes windows."""
+    found: list[Example] = []
+    notes: list[str] = []
+    cut = 0
+    for example in islice(data, limit):
+        try:
+            windows = model.windows(example)
+        except Exception:  # unreadable: it is reported as a problem when its turn comes
+            windows = [example]
+        cut += len(windows) > 1
+        found += windows
+    if limit is not None and limit < len(data):
+        notes.append(f"the first {limit} of {len(data)} examples")
+    if cut:
+        notes.append(f"{cut} examples are longer than the model reads and were split into overlapping windows")
+    if not found:
+        raise InputError(f"data {data.name}", expected="at least one example", got="none")
+    twice = len(found) - len({e.id for e in found})
+    if twice:
+        raise InputError(f"data {data.name}", expected="a different id for every example", got=f"{twice} repeated")
+    return found, notes
+
+
+def digest(examples: Sequence[Example]) -> str:
+    """sha256 of everything the model will see."""
+    whole = hashlib.sha256()
+    for example in examples:
+        whole.update(canonical(example_to_json(example)).encode())
+    return whole.hexdigest()

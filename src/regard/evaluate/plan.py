@@ -1,0 +1,120 @@
+"""What will be done: profiles -> methods with their parameters, examples -> shards, and which attention is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from regard.errors import InputError, UnknownName
+from regard.evaluate.desk import BATCH, TOKENS
+from regard.evaluate.shard import Settings
+from regard.protocols import Model
+from regard.records import Example, Json, Spec
+from regard.registry import build, entry
+
+SHARD = 8
+"""Examples in a shard: what is computed again at most after a kill."""
+SHARD_TOKENS = 4096
+"""Positions in a shard: what is remembered at once."""
+
+EXPLAINERS = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
+METRICS = ("comprehensiveness", "sufficiency", "agreement")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How thorough an audit is: examples, points on a path of gradients, removal operators."""
+
+    examples: int
+    steps: int
+    operators: int
+
+
+PROFILES: Mapping[str, Profile] = {
+    "quick": Profile(examples=60, steps=8, operators=1),
+    "standard": Profile(examples=200, steps=16, operators=2),
+    "full": Profile(examples=800, steps=64, operators=3),
+}
+
+
+def profile(name: str) -> Profile:
+    if name not in PROFILES:
+        raise UnknownName("profile", name, PROFILES)
+    return PROFILES[name]
+
+
+def settings(
+    model: Model,
+    chosen: Profile,
+    *,
+    explainers: Sequence[str | Spec] | None = None,
+    metrics: Sequence[str | Spec] | None = None,
+    seed: int = 0,
+    batch: int = BATCH,
+    tokens: int = TOKENS,
+) -> Settings:
+    """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
+
+    What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it.
+    """
+    attributing = [_spec("explainer", e) for e in explainers or EXPLAINERS]
+    judging = [_spec("metric", m) for m in metrics or METRICS]
+    attributing = [_with(spec, {"steps": chosen.steps}) for spec in attributing]
+    operators = model.operators[: chosen.operators]
+    judged = [
+        _with(spec, {"operator": operator}) for spec in judging for operator in (operators if _open(spec) else (None,))
+    ]
+    if not attributing:
+        raise InputError("explainers", expected="at least one", got="none")
+    for spec in (*attributing, *judged):
+        build(spec)
+    return Settings(tuple(dict.fromkeys(attributing)), tuple(dict.fromkeys(judged)), seed, batch, tokens)
+
+
+def _spec(kind: str, given: str | Spec) -> Spec:
+    return given if isinstance(given, Spec) else Spec.parse(kind, given)
+
+
+def _parameters(spec: Spec) -> set[str]:
+    return {p.name for p in entry(spec.kind, spec.name).parameters}
+
+
+def _open(spec: Spec) -> bool:
+    return "operator" in _parameters(spec) and "operator" not in spec.params
+
+
+def _with(spec: Spec, wishes: Mapping[str, Json]) -> Spec:
+    own = _parameters(spec)
+    added = {k: v for k, v in wishes.items() if v is not None and k in own and k not in spec.params}
+    return Spec(spec.kind, spec.name, {**spec.params, **added})
+
+
+def shards(lengths: Mapping[str, int], *, size: int = SHARD, tokens: int = SHARD_TOKENS) -> list[list[str]]:
+    """Example ids in groups of like length, the longest first: even work, and too little memory shows at once.
+
+    >>> shards({"a": 5, "b": 9, "c": 4}, size=2)
+    [['b', 'a'], ['c']]
+    """
+    found: list[list[str]] = []
+    used = 0
+    for name in sorted(lengths, key=lambda name: -lengths[name]):
+        if found and len(found[-1]) < size and used + lengths[name] <= tokens:
+            found[-1].append(name)
+            used += lengths[name]
+        else:
+            found.append([name])
+            used = lengths[name]
+    return found
+
+
+def kept(examples: Sequence[Example], number: int) -> list[str]:
+    """Which examples keep their attention: the first ones of every label in turn.
+
+    >>> kept([Example("a", {}, "x"), Example("b", {}, "x"), Example("c", {}, "y")], 2)
+    ['a', 'c']
+    """
+    turns: dict[str, list[str]] = {}
+    for example in examples:
+        turns.setdefault(str(example.label), []).append(example.id)
+    rounds = [name for i in range(len(examples)) for group in turns.values() for name in group[i : i + 1]]
+    return rounds[:number]

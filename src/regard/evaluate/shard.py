@@ -1,0 +1,195 @@
+"""One shard: some examples, one model, the methods -> a page of results. Pure: nothing but the page comes out.
+
+An example that makes a method fail is reported and left out of that method; everything else goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from regard.errors import RegardError, Unsupported
+from regard.evaluate.case import DeskCase, label
+from regard.evaluate.desk import BATCH, TOKENS, Desk
+from regard.protocols import Model, Target
+from regard.records import Attention, Example, Json, Relevance, Score, Spec
+from regard.registry import build
+from regard.store.ledger import Problem
+from regard.store.pages import Page, joined_relevance, number, units_to_json
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is done with every example; JSON there and back, so that it can travel."""
+
+    explainers: tuple[Spec, ...]
+    metrics: tuple[Spec, ...] = ()
+    seed: int = 0
+    batch: int = BATCH
+    tokens: int = TOKENS
+
+    @property
+    def by_name(self) -> dict[str, Spec]:
+        """What this audit means by the name of an explainer; the first where there are several."""
+        return {spec.name: spec for spec in reversed(self.explainers)}
+
+    @property
+    def labels(self) -> list[Json]:
+        """How the explainers are called in the results: by name where that is enough."""
+        return [label(spec, self.by_name) for spec in self.explainers]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "explainers": [s.to_json() for s in self.explainers], "metrics": [s.to_json() for s in self.metrics],
+            "seed": self.seed, "batch": self.batch, "tokens": self.tokens,
+        }  # fmt: skip
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Settings:
+        return Settings(
+            tuple(Spec.from_json(s) for s in value["explainers"]), tuple(Spec.from_json(s) for s in value["metrics"]),
+            value["seed"], value["batch"], value["tokens"],
+        )  # fmt: skip
+
+
+@dataclass
+class _Notes:
+    """What went wrong so far."""
+
+    problems: list[Problem] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def report(self, name: str, stage: str, error: Exception) -> None:
+        said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+        self.problems.append(Problem(name, stage, said))
+
+
+def compute(model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = ()) -> Page:
+    """Answers, relevances, scores, costs and problems of some examples; dense attention of those in `keep`."""
+    desk = Desk(model, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
+    notes = _Notes()
+    case = _admitted(desk, examples, settings, notes)
+    relevances: dict[Spec, Relevance] = {}
+    for spec in settings.explainers:
+        stage = f"explainer {label(spec, settings.by_name)}"
+        parts = _isolated(case, stage, partial(_explained, spec=spec), notes)
+        if parts:
+            relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
+    scores: list[Score] = []
+    # after all explainers, so that a metric finds every relevance that it compares with
+    for spec, relevance in relevances.items():
+        part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
+        part.learn(spec, relevance)
+        for metric in settings.metrics:
+            stage = f"metric {metric.name} of {relevance.method}"
+            with desk.paid_by("metric", metric.name):
+                scores += _isolated(part, stage, partial(_scored, spec=spec, metric=metric), notes)
+    kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
+    return Page(
+        rows=tuple(_row(desk, name) for name in case.ids),
+        relevances=tuple(relevances.values()),
+        scores=tuple(scores),
+        costs=desk.costs(),
+        problems=tuple(notes.problems),
+        skipped=notes.skipped,
+        attentions={name: sites for name, sites in kept.items() if sites},
+    )
+
+
+def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes: _Notes) -> DeskCase:
+    """The case of those examples that the model can read and answer."""
+    readable = []
+    for example in examples:
+        try:
+            if desk.welcome(example).free.any():
+                readable.append(example)
+            else:
+                notes.problems.append(Problem(example.id, "encode", "there is nothing in it that could be removed"))
+        except Exception as error:
+            notes.report(example.id, "encode", error)
+    case = DeskCase(desk, readable, settings.by_name)
+    try:
+        case.base()
+        return case
+    except Exception:
+        answered = [e for e in readable if _answers(desk, e, notes)]
+        return DeskCase(desk, answered, settings.by_name)
+
+
+def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
+    try:
+        desk.base([example.id])
+    except Exception as error:
+        notes.report(example.id, "forward", error)
+        return False
+    return True
+
+
+def _isolated(case: DeskCase, stage: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
+    """`call` of the case; where it fails, of every example alone, so that only the guilty one is left out.
+
+    What the model supports for no example is skipped with the reason, once; it is not a problem of the examples.
+    """
+    if not case.ids:
+        return []
+    try:
+        return [call(case)]
+    except Exception as error:
+        failures = [(case.ids[0], error)]
+    results = []
+    if len(case.ids) > 1:
+        failures = []
+        for i in range(len(case.ids)):
+            try:
+                results.append(call(case.subset([i])))
+            except Exception as error:
+                failures.append((case.ids[i], error))
+    if not results and all(isinstance(error, Unsupported) for _, error in failures):
+        notes.skipped[stage] = str(failures[0][1])
+    else:
+        for name, reason in failures:
+            notes.report(name, stage, reason)
+    return results
+
+
+def _explained(case: DeskCase, spec: Spec) -> Relevance:
+    return case.relevance(spec)
+
+
+def _scored(case: DeskCase, spec: Spec, metric: Spec) -> Score:
+    relevance = case.relevance(spec)
+    score = cast("Score", build(metric)(case, relevance))
+    # the setting is part of the number's name: what the metric does not say itself is added from its Spec
+    where = {**metric.params, **score.where}
+    return replace(score, method=relevance.method, where=where)
+
+
+def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
+    try:
+        with desk.paid_by("model", "kept attention"):
+            return [site.dense() for site in desk.attention(name)]
+    except Exception as error:
+        notes.report(name, "kept attention", error)
+        return []
+
+
+def _row(desk: Desk, name: str) -> dict[str, Json]:
+    (said,) = desk.base([name])
+    (target,) = desk.targets([name])
+    rows = said.distribution
+    return {
+        "id": name, "predicted": named(target, desk.model.labels), "target": target,
+        "probability": number(said.probability), "value": number(said.value),
+        "distribution": None if rows is None else [number(p) for p in rows], "units": units_to_json(desk.units(name)),
+    }  # fmt: skip
+
+
+def named(target: Target, labels: Sequence[str]) -> Json:
+    """The name of a class where the target is the number of one, else the target itself."""
+    if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels):
+        return labels[target]
+    return target

@@ -1,0 +1,249 @@
+"""The book of a run: which tasks are done, what they left behind. SQLite, one writer, many readers.
+
+A task is entered in one transaction after its blobs are on the disk, under a key that is the sha256 of what it
+computes; so it is there once and whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import quote
+
+from regard.errors import InputError
+from regard.records import Json
+from regard.store.blobs import room_on_disk
+
+FILE = "ledger.sqlite"
+APPLICATION = 0x52474144  # "RGAD": how a ledger is told from any other SQLite file
+SCHEMA_VERSION = 1
+Status = Literal["done", "split"]
+
+_SCHEMA = """
+CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE example (position INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, facts TEXT NOT NULL) STRICT;
+CREATE TABLE task (
+    key TEXT PRIMARY KEY,
+    status TEXT NOT NULL CHECK (status IN ('done', 'split')),
+    blob TEXT
+) STRICT;
+CREATE TABLE artifact (
+    example TEXT PRIMARY KEY,
+    task TEXT NOT NULL REFERENCES task (key),
+    blob TEXT NOT NULL
+) STRICT;
+CREATE TABLE problem (task TEXT NOT NULL, id TEXT NOT NULL, stage TEXT NOT NULL, message TEXT NOT NULL) STRICT;
+"""
+
+
+def canonical(value: Json | Mapping[str, Json]) -> str:
+    """One text for equal JSON values.
+
+    >>> canonical({"b": 1, "a": [1.0, None]})
+    '{"a":[1.0,null],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def task_key(identity: Mapping[str, Json], shard: Sequence[str]) -> str:
+    """sha256 of what is computed and for which examples."""
+    text = canonical({"identity": dict(identity), "shard": list(shard)})
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One task in the book."""
+
+    key: str
+    status: Status
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that went wrong with one example; the run went on."""
+
+    id: str
+    stage: str
+    message: str
+
+
+class Ledger:
+    """An open book. Use `Ledger.write` (one at a time) or `Ledger.read` (any number, also while it is written)."""
+
+    def __init__(self, root: Path, book: sqlite3.Connection, lock: sqlite3.Connection | None) -> None:
+        self.root, self._book, self._lock = root, book, lock
+
+    @staticmethod
+    def exists(root: Path) -> bool:
+        return (root / FILE).is_file()
+
+    @staticmethod
+    def write(root: Path) -> Ledger:
+        """The book opened for its one writer; made if it is not there yet."""
+        lock = _hold(root)
+        try:
+            with room_on_disk(root):
+                book = sqlite3.connect(root / FILE, isolation_level=None)
+                new = not book.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                book.execute("PRAGMA journal_mode = WAL")
+                book.execute("PRAGMA synchronous = FULL")
+                book.execute("PRAGMA foreign_keys = ON")
+                if new:
+                    # in one transaction: a kill in between leaves an empty file, which counts as new again
+                    book.executescript(
+                        f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION}; "
+                        f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                    )
+                _check(root, book)
+        except BaseException:
+            lock.close()
+            raise
+        return Ledger(root, book, lock)
+
+    @staticmethod
+    def read(root: Path) -> Ledger:
+        """The book opened for reading only."""
+        if not Ledger.exists(root):
+            raise not_a_run(root, f"no {FILE} in it" if root.is_dir() else "no such directory")
+        place = quote(str((root / FILE).resolve()))
+        book = sqlite3.connect(f"file:{place}?mode=ro", uri=True, isolation_level=None)
+        try:
+            try:
+                book.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError:
+                # a directory that nobody may write to: nobody is writing, so the file may be read as it is
+                book.close()
+                book = sqlite3.connect(f"file:{place}?immutable=1", uri=True, isolation_level=None)
+            _check(root, book)
+        except BaseException:
+            book.close()
+            raise
+        return Ledger(root, book, None)
+
+    def close(self) -> None:
+        self._book.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def facts(self) -> dict[str, Any]:
+        return {name: json.loads(value) for name, value in self._book.execute("SELECT name, value FROM fact")}
+
+    def note(self, **facts: Json) -> None:
+        """Set facts about the run, all of them or none."""
+        rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in facts.items()]
+        self._commit(("INSERT OR REPLACE INTO fact VALUES (?, ?)", rows))
+
+    def begin(self, facts: Mapping[str, Json], examples: Sequence[Mapping[str, Json]]) -> None:
+        """The first page: what the run is about. All in one transaction."""
+        self._commit(
+            ("DELETE FROM example", [()]),
+            (
+                "INSERT INTO example VALUES (?, ?, ?)",
+                [(i, str(e["id"]), json.dumps(dict(e), ensure_ascii=False)) for i, e in enumerate(examples)],
+            ),
+            (
+                "INSERT OR REPLACE INTO fact VALUES (?, ?)",
+                [(name, json.dumps(value, ensure_ascii=False)) for name, value in facts.items()],
+            ),
+        )
+
+    def enter(
+        self,
+        key: str,
+        status: Status,
+        blob: str | None,
+        *,
+        problems: Iterable[Problem] = (),
+        artifacts: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Enter a task; False if it was there already, and then nothing changes."""
+        if self._book.execute("SELECT 1 FROM task WHERE key = ?", (key,)).fetchone():
+            return False
+        self._commit(
+            ("INSERT INTO task VALUES (?, ?, ?)", [(key, status, blob)]),
+            ("INSERT INTO problem VALUES (?, ?, ?, ?)", [(key, p.id, p.stage, p.message) for p in problems]),
+            ("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", [(e, key, b) for e, b in (artifacts or {}).items()]),
+        )
+        return True
+
+    def examples(self) -> list[dict[str, Any]]:
+        return [json.loads(row[0]) for row in self._book.execute("SELECT facts FROM example ORDER BY position")]
+
+    def tasks(self) -> list[Entry]:
+        return [Entry(*row) for row in self._book.execute("SELECT key, status, blob FROM task ORDER BY rowid")]
+
+    def problems(self) -> list[Problem]:
+        return [Problem(*row) for row in self._book.execute("SELECT id, stage, message FROM problem ORDER BY rowid")]
+
+    def artifacts(self) -> dict[str, str]:
+        return dict(self._book.execute("SELECT example, blob FROM artifact"))
+
+    def _commit(self, *statements: tuple[str, Sequence[tuple[object, ...]]]) -> None:
+        with room_on_disk(self.root):
+            self._book.execute("BEGIN IMMEDIATE")
+            try:
+                for statement, rows in statements:
+                    self._book.executemany(statement, rows)
+                self._book.execute("COMMIT")
+            except BaseException:
+                if self._book.in_transaction:
+                    self._book.execute("ROLLBACK")
+                raise
+
+
+def not_a_run(root: Path, got: str) -> InputError:
+    return InputError(
+        f"run {root}",
+        expected="a directory written by `regard audit`",
+        got=got,
+        remedy="give the directory that `regard audit --out` wrote",
+    )
+
+
+def _check(root: Path, book: sqlite3.Connection) -> None:
+    try:
+        application = book.execute("PRAGMA application_id").fetchone()[0]
+        version = book.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
+    if application != APPLICATION:
+        raise not_a_run(root, f"a {FILE} of something else")
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"run {root}",
+            expected=f"format {SCHEMA_VERSION}",
+            got=f"format {version}",
+            remedy="open it with the version of regard that wrote it, or audit again into a new directory",
+        )
+
+
+def _hold(root: Path) -> sqlite3.Connection:
+    """An exclusive lock that the system releases when the process ends, however it ends."""
+    lock = sqlite3.connect(root / "lock", isolation_level=None, timeout=0)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.DatabaseError as error:
+        lock.close()
+        raise InputError(
+            f"run {root}",
+            expected="no other process writing to it",
+            got=str(error),
+            remedy="wait for the other audit to end, or use another --out",
+        ) from error
+    return lock

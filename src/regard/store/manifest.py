@@ -1,0 +1,84 @@
+"""What a run is about: model, data, versions, seed, every Spec, the command. All of it JSON."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from regard.errors import InputError
+from regard.protocols import Dataset, Model
+from regard.records import Json, Spec
+
+PACKAGES = ("regard", "torch", "transformers", "numpy", "safetensors", "pyarrow")
+
+
+def versions() -> dict[str, Json]:
+    """The versions that the numbers may depend on; imports none of them."""
+    found: dict[str, Json] = {"python": platform.python_version(), "system": platform.platform()}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def model_facts(model: Model, source: str) -> dict[str, Json]:
+    return {
+        "name": model.name, "source": source, "fingerprint": model.fingerprint, "task": model.task,
+        "labels": list(model.labels), "operators": list(model.operators),
+        "spec": model.spec.to_json() if model.spec else None,
+    }  # fmt: skip
+
+
+def data_facts(data: Dataset, source: str, notes: Sequence[str] = ()) -> dict[str, Json]:
+    return {
+        "name": data.name, "source": source, "fingerprint": data.fingerprint, "n": len(data),
+        "labels": list(data.labels), "notes": [*data.notes, *notes],
+    }  # fmt: skip
+
+
+def identity(
+    *, model: Mapping[str, Json], data: Mapping[str, Json], seed: int, specs: Sequence[Spec], **settings: Json
+) -> dict[str, Json]:
+    """What decides the numbers; two runs with equal identities have equal tables."""
+    listed: list[Json] = [spec.to_json() for spec in specs]
+    return {
+        "model": model["fingerprint"], "data": data["fingerprint"], "seed": seed, "specs": listed,
+        "regard": importlib.metadata.version("regard"), **settings,
+    }  # fmt: skip
+
+
+def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Json]) -> None:
+    """Nothing, or an error that names every difference between what was begun and what is asked now."""
+    words = [
+        f"{name} was {_short(before.get(name))} and is now {_short(after.get(name))}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
+    if words:
+        raise InputError(
+            f"run {path}", expected="the audit that was begun there", got="; ".join(words),
+            remedy="use another --out, or give the same options to go on",
+        )  # fmt: skip
+
+
+def _short(value: Json) -> str:
+    if isinstance(value, list) and all(isinstance(v, dict) and "name" in v for v in value):
+        text = "[" + ", ".join(str(Spec.from_json(v)) for v in value if isinstance(v, dict)) + "]"
+    else:
+        text = "nothing" if value is None else str(value)
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def command() -> list[Json]:
+    """The command line as it was given."""
+    return [*sys.argv]

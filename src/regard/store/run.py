@@ -1,0 +1,275 @@
+"""A run directory, read (`Run`) and written (`RunWriter`). The only door to runs.
+
+run/ledger.sqlite    the book: facts, examples, tasks, problems
+    blobs/ab/...     what the tasks left, by content
+    manifest.json    the facts again, for people
+    tables/*.parquet the same numbers as tidy tables
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError, UnknownName
+from regard.records import Attention, Example, Json, Relevance, Score, Summary
+from regard.store.blobs import TEMPORARY, Blobs, pack, room_on_disk, unpack, write_atomically
+from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
+from regard.store.manifest import now, refuse_other
+from regard.store.pages import (
+    Cost,
+    Page,
+    attention_from_bytes,
+    attention_to_bytes,
+    joined_relevance,
+    joined_scores,
+    number,
+)
+
+LARGEST_INLINE = 16384
+"""Arrays with more numbers than this are not written out among the examples, only referred to."""
+
+
+class Run:
+    """What an audit found, read from its directory; also while it is still going on.
+
+    The content is that of the moment when it was opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        with Ledger.read(self.path) as book:
+            self._facts = book.facts()
+            self._examples = book.examples()
+            self._tasks = book.tasks()
+            self._problems = book.problems()
+            self._artifacts = book.artifacts()
+        if "manifest" not in self._facts:
+            raise not_a_run(self.path, "a run that was stopped before it began")
+        self._blobs = Blobs(self.path / "blobs")
+
+    def __repr__(self) -> str:
+        done, total = self.progress
+        return f"Run({str(self.path)!r}: {self.manifest['status']}, {done} of {total} examples)"
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        facts: dict[str, Any] = self._facts["manifest"]
+        return {**facts, "status": self._facts.get("status", "running"), "skipped": self.skipped}
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Examples done, and all of them."""
+        done = {str(row["id"]) for page in self._pages for row in page.rows} | {p.id for p in self._problems}
+        return len(done & set(self._order)), len(self._examples)
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Methods that this model does not support, with the reason."""
+        return {name: reason for page in self._pages for name, reason in page.skipped.items()}
+
+    def examples(self) -> list[dict[str, Any]]:
+        """One dictionary per example, in the order of the data; what the model said is None where it was not asked."""
+        said = {str(row["id"]): row for page in self._pages for row in page.rows}
+        blank = dict.fromkeys(("predicted", "target", "probability", "value", "distribution", "units"))
+        return [{**blank, **example, **said.get(example["id"], {})} for example in self._examples]
+
+    def methods(self) -> list[str]:
+        """Every explainer that left a relevance, in the order of the plan."""
+        found: dict[str, None] = {}
+        for page in self._pages:
+            found.update(dict.fromkeys(r.method for r in page.relevances))
+        planned = [str(m) for m in self._facts["manifest"].get("methods", [])]
+        return [m for m in planned if m in found] + [m for m in found if m not in planned]
+
+    def relevance(self, method: str) -> Relevance:
+        """What one method says about every example that it could be asked about."""
+        parts = [r for page in self._pages for r in page.relevances if r.method == method]
+        if not parts:
+            raise UnknownName("method of this run", method, self.methods())
+        return joined_relevance(parts, self._order)
+
+    def scores(self) -> list[Score]:
+        """Every metric of every method, one value per example."""
+        groups: dict[tuple[str, str, str], list[Score]] = {}
+        for page in self._pages:
+            for score in page.scores:
+                key = (score.metric, score.method, canonical(dict(score.where)))
+                groups.setdefault(key, []).append(score)
+        return [joined_scores(parts, self._order) for parts in groups.values()]
+
+    def summaries(self) -> list[Summary]:
+        """The numbers that may be shown; empty before the run is complete."""
+        return [summary_from_json(row) for row in self._facts.get("summaries", [])]
+
+    def problems(self) -> list[dict[str, str]]:
+        """What went wrong, for which example (id ""  for the whole run), at which stage."""
+        return [{"id": p.id, "stage": p.stage, "message": p.message} for p in self._problems]
+
+    def costs(self) -> list[dict[str, Any]]:
+        """What each method spent; `share` is its part of all seconds."""
+        total: dict[tuple[str, str], Cost] = {}
+        for page in self._pages:
+            for cost in page.costs:
+                key = (cost.kind, cost.method)
+                total[key] = total[key].plus(cost) if key in total else cost
+        seconds = sum(c.seconds for c in total.values()) or 1.0
+        return [
+            {
+                "kind": c.kind, "method": c.method, "seconds": c.seconds, "forwards": c.forwards,
+                "backwards": c.backwards, "requests": c.requests, "share": c.seconds / seconds,
+            }
+            for c in total.values()
+        ]  # fmt: skip
+
+    def array(self, reference: Mapping[str, Any]) -> NDArray[Any]:
+        """A large input that `examples` only refers to: {"blob": name, "shape": [...]}."""
+        arrays, _ = unpack(self._blobs.get(str(reference["blob"])))
+        return arrays["array"]
+
+    def kept(self) -> list[str]:
+        """Ids of the examples whose attention is kept, in the order of the data."""
+        return sorted(self._artifacts, key=lambda name: self._order.get(name, len(self._order)))
+
+    def capture(self, example_id: str) -> list[Attention]:
+        """Every attention site of one kept example: weights of shape (1, head, query, key)."""
+        if example_id not in self._artifacts:
+            raise UnknownName("kept example", example_id, self.kept())
+        return attention_from_bytes(self._blobs.get(self._artifacts[example_id]))
+
+    @cached_property
+    def _order(self) -> dict[str, int]:
+        return {example["id"]: i for i, example in enumerate(self._examples)}
+
+    @cached_property
+    def _pages(self) -> list[Page]:
+        pages = [Page.from_bytes(self._blobs.get(t.blob)) for t in self._tasks if t.blob]
+        # by the first example of each, so that nothing depends on which task was done first
+        last = len(self._order)
+        return sorted(pages, key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
+
+
+class RunWriter:
+    """The one writer of a run directory: a context manager that may be entered again after any kind of death."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Json]) -> None:
+        self.path, self.identity = path, dict(identity)
+        _claim(path)
+        self._book = Ledger.write(path)
+        self._blobs = Blobs(path / "blobs")
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._book.close()
+
+    def open(self, manifest: Mapping[str, Json], examples: Sequence[Example]) -> None:
+        """Begin, or go on where it stopped. What a killed writer left half-done is swept away."""
+        facts = self._book.facts()
+        if "identity" in facts:
+            refuse_other(self.path, facts["identity"], self.identity)
+            resumed = [*facts.get("resumed", []), now()]
+            self._book.note(status="running", resumed=resumed)
+        else:
+            with room_on_disk(self.path):
+                self._blobs.root.mkdir(exist_ok=True)
+            rows = [self._row(example) for example in examples]
+            self._book.begin({"identity": self.identity, "manifest": dict(manifest), "status": "running"}, rows)
+        wanted = {t.blob for t in self._book.tasks() if t.blob} | set(self._book.artifacts().values())
+        wanted |= {value["blob"] for row in self._book.examples() for value in row["inputs"].values() if _is_far(value)}
+        self._blobs.sweep(wanted)
+        for left in self.path.glob(f"*{TEMPORARY}"):
+            left.unlink()
+        self._write_manifest()
+
+    def _row(self, example: Example) -> dict[str, Json]:
+        inputs: dict[str, Json] = {}
+        for name, value in example.inputs.items():
+            if not isinstance(value, np.ndarray):
+                inputs[name] = value
+            elif value.size <= LARGEST_INLINE:
+                inputs[name] = value.tolist()
+            else:
+                inputs[name] = {"blob": self._blobs.put(pack({"array": value}, None)), "shape": list(value.shape)}
+        return {
+            "id": example.id, "inputs": inputs, "label": example.label, "group": example.group,
+            "parent": example.parent, "slices": dict(example.slices), "cluster": example.cluster,
+            "rationale": None if example.rationale is None else [list(place) for place in example.rationale],
+        }  # fmt: skip
+
+    def settled(self) -> dict[str, str]:
+        """Key of every entered task -> "done" or "split" (its examples follow one by one)."""
+        return {t.key: t.status for t in self._book.tasks()}
+
+    def key(self, shard: Sequence[str]) -> str:
+        return task_key(self.identity, shard)
+
+    def commit(self, shard: Sequence[str], page: Page) -> bool:
+        """Enter what a task left; False if it was entered before, and then nothing changes."""
+        artifacts = {name: self._blobs.put(attention_to_bytes(sites)) for name, sites in page.attentions.items()}
+        blob = self._blobs.put(page.to_bytes())
+        return self._book.enter(self.key(shard), "done", blob, problems=page.problems, artifacts=artifacts)
+
+    def split(self, shard: Sequence[str]) -> None:
+        """Note that a task was given up as a whole: its examples follow one by one."""
+        self._book.enter(self.key(shard), "split", None)
+
+    def give_up(self, shard: Sequence[str], problem: Problem) -> None:
+        """Note that a task cannot be done; it is not tried again."""
+        self._book.enter(self.key(shard), "done", None, problems=[problem])
+
+    def close(self, status: str, *, summaries: Sequence[Summary] | None = None) -> None:
+        """Set the status, and the summaries if there are any."""
+        facts: dict[str, Json] = {"status": status, "finished": now()}
+        if summaries is not None:
+            facts["summaries"] = [summary_to_json(s) for s in summaries]
+        self._book.note(**facts)
+        self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        facts = self._book.facts()
+        shown = {**facts["manifest"], "status": facts["status"], "identity": facts["identity"]}
+        text = json.dumps(shown, indent=2, ensure_ascii=False)
+        with room_on_disk(self.path):
+            write_atomically(self.path / "manifest.json", text.encode())
+
+
+def _is_far(value: Any) -> bool:
+    return isinstance(value, dict) and "blob" in value
+
+
+def summary_to_json(s: Summary) -> dict[str, Json]:
+    return {
+        "metric": s.metric, "method": s.method, "estimate": number(s.estimate), "low": number(s.low),
+        "high": number(s.high), "n": s.n, "clusters": s.clusters, "undefined": s.undefined, "seed": s.seed,
+        "level": s.level, "better": s.better, "role": s.role, "where": dict(s.where),
+    }  # fmt: skip
+
+
+def summary_from_json(row: Mapping[str, Any]) -> Summary:
+    numbers = {name: float("nan") if row[name] is None else row[name] for name in ("estimate", "low", "high")}
+    return Summary(**{**row, **numbers})
+
+
+def _claim(path: Path) -> None:
+    """Make the directory, or make sure that it is ours: nobody's files are ever mixed with a run."""
+    if path.exists() and not path.is_dir():
+        raise InputError(f"--out {path}", expected="a directory", got="a file", remedy="give another --out")
+    with room_on_disk(path):
+        path.mkdir(parents=True, exist_ok=True)
+    others = {entry.name for entry in path.iterdir()} - {"lock"}
+    if others and not Ledger.exists(path):
+        raise InputError(
+            f"--out {path}", expected="a new or empty directory, or a run to go on with",
+            got=f"a directory with other files ({', '.join(sorted(others)[:3])})", remedy="give another --out",
+        )  # fmt: skip
