@@ -1,6 +1,6 @@
 """`python -m benchmarks [NAME ...]`: runs every benchmark, prints ratio against bar, writes results/bench.json.
 
-A benchmark is a file here with `run() -> list[Line]`. Ratios only: both sides are measured in the same run, on one thread,
+A benchmark is a file here with `run() -> list[Line]`. Ratios only: both sides measured in the same run, on one thread,
 by CPU time, as the minimum over interleaved repeats.
 """
 

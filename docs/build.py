@@ -32,7 +32,8 @@ nav{flex:0 0 13rem;padding:1.5rem;border-right:1px solid var(--line);min-height:
 nav a{display:block;padding:.2rem 0;text-decoration:none}a{color:var(--link)}
 main{max-width:48rem;padding:1.5rem 1.5rem 4rem 0;overflow-x:auto}
 pre{background:var(--soft);padding:.8rem;overflow-x:auto;border-radius:4px}code{font-size:.9em}
-table{border-collapse:collapse;font-size:.92em}td,th{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top}
+table{border-collapse:collapse;font-size:.92em}
+td,th{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top}
 @media(max-width:45rem){body{display:block}nav{min-height:0;border:0}main{padding:1rem}}
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[str]:
+def browser() -> str:
     """Path of a Chromium. Without one the test is listed as NOT RUN, and fails under CI=true."""
     found = os.environ.get("REGARD_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
     if not found:
         if os.environ.get("CI") == "true":
             pytest.fail("no browser found, and CI=true: browser tests must run")
         pytest.skip("NOT RUN: no browser")
-    yield found
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
