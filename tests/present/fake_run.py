@@ -12,7 +12,13 @@ from regard.records import Attention, Relevance, Score, Site, Summary
 
 METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
 SIGNED = {"input_x_gradient", "integrated_gradients", "leave_one_out"}
-STRENGTH = {"attention": 0.9, "rollout": 0.5, "input_x_gradient": 1.0, "integrated_gradients": 1.3, "leave_one_out": 1.8}
+STRENGTH = {
+    "attention": 0.9,
+    "rollout": 0.5,
+    "input_x_gradient": 1.0,
+    "integrated_gradients": 1.3,
+    "leave_one_out": 1.8,
+}
 GRID = (0.01, 0.05, 0.1, 0.2, 0.5)
 SENTENCES = (
     "A quiet , moving film that never begs for tears .",
@@ -48,12 +54,12 @@ class FakeRun:
             for operator in ("mask", "delete"):
                 for method in METHODS:
                     self._add_removal(metric, better, operator, method, ids, rng)
-        for i, a in enumerate(METHODS):
-            for b in METHODS[i + 1 :]:
-                middle = 0.0 if "random" in (a, b) else 0.25
-                values = np.clip(rng.normal(middle, 0.2, len(ids)), -1, 1)
-                score = Score("agreement", a, ids, values, "none", {"other": b}, {"null_sd": np.full((len(ids), 1), 0.2)})
-                self._keep(score, "method")
+        for method in METHODS:
+            values = np.clip(rng.normal(0.0 if method == "random" else 0.25, 0.2, len(ids)), -1, 1)
+            values = np.full(len(ids), np.nan) if method == "leave_one_out" else values
+            where, columns = {"other": "leave_one_out", "measure": "kendall"}, {"null_sd": np.full((len(ids), 1), 0.2)}
+            score = Score("agreement", method, ids, values, "higher", where, columns)
+            self._keep(score, {"random": "baseline", "input_x_gradient": "ceiling"}.get(method, "method"))
         defaults = {
             "model": {
                 "name": "bilstm", "source": "bilstm", "fingerprint": "ab" * 32, "task": "text classification",
@@ -116,7 +122,11 @@ class FakeRun:
     def capture(self, example_id: str) -> list[Attention]:
         n = len(next(e for e in self.examples_ if e["id"] == example_id)["units"]["names"])
         rng = np.random.default_rng(len(example_id))
-        sites = [Site("encoder.0", 0, "self", 0, 2), Site("encoder.1", 0, "self", 1, 2), Site("pool", 0, "pooling", 2, 1)]
+        sites = [
+            Site("encoder.0", 0, "self", 0, 2),
+            Site("encoder.1", 0, "self", 1, 2),
+            Site("pool", 0, "pooling", 2, 1),
+        ]
         made = []
         for site in sites:
             weights = rng.gamma(0.3, size=(1, site.heads, 1 if site.kind == "pooling" else n, n)).astype(np.float32)
@@ -129,7 +139,7 @@ def _example(i: int, inputs: dict[str, Any], units: dict[str, Any]) -> dict[str,
     units = {"special": [False] * n, "groups": list(range(n)), "part": [0] * n, "keys": list(range(n)), **units}
     predicted = ("negative", "positive")[i % 2]
     return {
-        "id": f"e{i}", "inputs": inputs, "label": i % 3 == 0 and 1 or 0, "predicted": predicted, "target": i % 2,
+        "id": f"e{i}", "inputs": inputs, "label": (i % 3 == 0 and 1) or 0, "predicted": predicted, "target": i % 2,
         "probability": 0.6 + 0.01 * (i % 30), "value": 0.4, "distribution": [0.4, 0.6], "group": None, "parent": None,
         "slices": {}, "rationale": None, "units": {"shape": [n], **units},
     }  # fmt: skip
@@ -143,7 +153,14 @@ def text_example(i: int, text: str) -> dict[str, Any]:
         at += len(word) + 1
     special = [True] + [False] * (len(names) - 1)
     groups = [-1, *range(len(names) - 1)]
-    units = {"names": names, "kind": "word", "place_kind": "span", "places": places, "special": special, "groups": groups}
+    units = {
+        "names": names,
+        "kind": "word",
+        "place_kind": "span",
+        "places": places,
+        "special": special,
+        "groups": groups,
+    }
     return _example(i, {"text": text}, units)
 
 

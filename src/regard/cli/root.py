@@ -78,7 +78,7 @@ class Commands(click.Group):
     ) -> NoReturn:
         given = list(sys.argv[1:] if args is None else args)
         try:
-            code = super().main(given, prog_name, complete_var, False, windows_expand_args, **extra)
+            code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         except Exception as error:
             if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
                 raise

@@ -36,8 +36,11 @@ class SiteMap:
     def to_json(self) -> dict[str, Json]:
         packed = np.round(255 * np.sqrt(np.clip(self.weights, 0.0, 1.0))).astype(np.uint8).tobytes()
         return {
-            "name": f"{self.name} ({self.kind})", "heads": int(self.weights.shape[0]),
-            "queries": list(self.queries), "keys": list(self.keys), "data": base64.b64encode(packed).decode("ascii"),
+            "name": f"{self.name} ({self.kind})",
+            "heads": int(self.weights.shape[0]),
+            "queries": list(self.queries),
+            "keys": list(self.keys),
+            "data": base64.b64encode(packed).decode("ascii"),
         }
 
 
@@ -68,7 +71,9 @@ def attention_maps(material: Material) -> tuple[list[ExampleMaps], list[str]]:
         found.append(ExampleMaps(name, title if len(title) <= 60 else title[:59] + "…", sites))
     notes = []
     if cut:
-        notes.append(f"Only the first {MOST_UNITS} queries and keys are drawn ({cut} of {len(found)} examples are longer).")
+        notes.append(
+            f"Only the first {MOST_UNITS} queries and keys are drawn ({cut} of {len(found)} examples are longer)."
+        )
     if left_out:
         notes.append(f"Left out to keep this page small: {', '.join(left_out)}. They are in the run directory.")
     return found, notes
@@ -81,8 +86,12 @@ def site_map(attention: Attention, units: Mapping[str, Any]) -> SiteMap:
     keys = axis_names(k, units)
     queries = keys if q == k else ("answer",) if q == 1 else tuple(f"{i}" for i in range(q))
     return SiteMap(
-        attention.site.key, attention.site.kind, weights[:, :MOST_UNITS, :MOST_UNITS], queries[:MOST_UNITS],
-        keys[:MOST_UNITS], cut=max(q, k) > MOST_UNITS,
+        attention.site.key,
+        attention.site.kind,
+        weights[:, :MOST_UNITS, :MOST_UNITS],
+        queries[:MOST_UNITS],
+        keys[:MOST_UNITS],
+        cut=max(q, k) > MOST_UNITS,
     )
 
 

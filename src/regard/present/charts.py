@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.present.markup import Html, tag
+from regard.present.markup import Attributes, Html, tag
 from regard.records import Floats
 
 WIDTH, HEIGHT = 460, 260
@@ -84,7 +84,12 @@ def line_chart(x: Sequence[float], lines: Sequence[Line], *, x_name: str, y_name
         parts.append(tag("polyline", {"points": points, "class": css}, tag("title", None, line.name)))
     middle = LEFT + (WIDTH - LEFT - RIGHT) / 2
     parts.append(tag("text", {"x": middle, "y": HEIGHT - 6, "class": "mid"}, x_name))
-    turned = {"x": -(TOP + (HEIGHT - TOP - BOTTOM) / 2), "y": 12, "transform": "rotate(-90)", "class": "mid"}
+    turned: Attributes = {
+        "x": -(TOP + (HEIGHT - TOP - BOTTOM) / 2),
+        "y": 12,
+        "transform": "rotate(-90)",
+        "class": "mid",
+    }
     parts.append(tag("text", turned, y_name))
     label = f"{y_name} against {x_name} for {', '.join(line.name for line in lines)}"
     return tag("svg", {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class": "chart", "role": "img", "aria-label": label}, parts)
@@ -95,8 +100,11 @@ def legend(lines: Sequence[Line]) -> Html:
     entries = []
     for line in lines:
         css = f"line s{line.colour}{' dashed' if line.dashed else ''}"
-        sample = tag("svg", {"viewBox": "0 0 28 8", "class": "sample", "aria-hidden": "true"},
-                     tag("line", {"x1": 0, "x2": 28, "y1": 4, "y2": 4, "class": css}))
+        sample = tag(
+            "svg",
+            {"viewBox": "0 0 28 8", "class": "sample", "aria-hidden": "true"},
+            tag("line", {"x1": 0, "x2": 28, "y1": 4, "y2": 4, "class": css}),
+        )
         entries.append(tag("li", None, sample, line.name))
     return tag("ul", {"class": "legend"}, entries)
 
@@ -128,8 +136,13 @@ def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -
         ends_at = {"x1": px(dot.low), "x2": px(dot.high), "y1": y, "y2": y}
         parts.append(tag("line", {**ends_at, "class": f"whisker s{dot.colour}"}))
         css = f"dot s{dot.colour} {'hollow' if dot.hollow else f'c{dot.colour}'}"
-        parts.append(tag("circle", {"cx": px(dot.estimate), "cy": y, "r": 4, "class": css},
-                         tag("title", None, f"{dot.name}: {dot.estimate:.3f} [{dot.low:.3f}, {dot.high:.3f}]")))
+        parts.append(
+            tag(
+                "circle",
+                {"cx": px(dot.estimate), "cy": y, "r": 4, "class": css},
+                tag("title", None, f"{dot.name}: {dot.estimate:.3f} [{dot.low:.3f}, {dot.high:.3f}]"),
+            )
+        )
     parts.append(tag("text", {"x": left + (WIDTH - left - right) / 2, "y": height - 4, "class": "mid"}, name))
     frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "chart", "role": "img", "aria-label": f"{name} by method"}
     return tag("svg", frame, parts)

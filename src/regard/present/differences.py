@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
-from regard.present.evidence import Setting, other_method, setting
+from regard.present.evidence import Setting, setting
 from regard.present.run_reader import Material
 from regard.records import Score
 
@@ -44,8 +44,7 @@ def differences(material: Material) -> list[Difference]:
     baselines = {s.method for s in material.summaries if s.role == "baseline"}
     groups: dict[tuple[str, Setting], list[Score]] = {}
     for score in material.scores:
-        if other_method(score.where) is None:
-            groups.setdefault((score.metric, setting(score.where)), []).append(score)
+        groups.setdefault((score.metric, setting(score.where)), []).append(score)
     found = []
     for (_, place), scores in groups.items():
         base = next((s for s in scores if s.method in baselines), None)
@@ -60,5 +59,13 @@ def _difference(score: Score, base: Score, place: Setting, material: Material) -
     sums = ClusterSums.of(np.asarray([d for _, d in pairs]), [material.cluster(i) for i, _ in pairs])
     between = bootstrap(sums, seed=int(material.manifest.get("seed", 0)))
     return Difference(
-        score.metric, place, score.method, base.method, between.estimate, between.low, between.high, sums.n, score.better
+        score.metric,
+        place,
+        score.method,
+        base.method,
+        between.estimate,
+        between.low,
+        between.high,
+        sums.n,
+        score.better,
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from regard.present.wording import plain
 from regard.records import Json, Summary
 
 Setting = tuple[tuple[str, str], ...]
 OTHER = ("other", "with", "against", "reference")
 """Names under which a metric says which other method it compares with."""
+USUAL = (("measure", "kendall"),)
+"""Settings that go without saying."""
 CLASS = "class"
 """Name under which a summary says that it is about one predicted class only."""
 
@@ -29,7 +32,7 @@ class Column:
 
     @property
     def detail(self) -> str:
-        return ", ".join(value if key in OTHER or key == "operator" else f"{key} {value}" for key, value in self.setting)
+        return ", ".join(_said(key, value) for key, value in self.setting if (key, value) not in USUAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,23 @@ class Evidence:
         return pick(found, key=lambda pair: pair[0])[1]
 
     def role(self, method: str) -> str:
-        return next((s.role for (m, _), s in self.cells.items() if m == method), "method")
+        roles = {s.role for (m, _), s in self.cells.items() if m == method}
+        return "baseline" if "baseline" in roles else "method"
 
     def baseline(self, column: Column) -> Summary | None:
         return next((s for (_, c), s in self.cells.items() if c == column and s.role == "baseline"), None)
 
 
+def _said(key: str, value: str) -> str:
+    if key in OTHER:
+        return f"with {plain(value)}"
+    return value if key == "operator" else f"{key} {value}"
+
+
 def setting(where: Mapping[str, Json]) -> Setting:
     """What was chosen, without what was measured along the way (those are fractions)."""
-    measured = float | dict | list | tuple
-    return tuple((k, str(v)) for k, v in sorted(where.items()) if k != CLASS and not isinstance(v, measured))
+    chosen = ((k, v) for k, v in sorted(where.items()) if k != CLASS and isinstance(v, str | int))
+    return tuple((k, str(v)) for k, v in chosen)
 
 
 def other_method(where: Mapping[str, Json]) -> str | None:
@@ -71,19 +81,19 @@ def other_method(where: Mapping[str, Json]) -> str | None:
 
 
 def evidence(summaries: Sequence[Summary], methods: Sequence[str]) -> Evidence:
-    """Every summary of one method alone as a table; comparisons of two methods are left to the matrix."""
+    """Every summary over all examples as a table; those of one class are left out."""
     columns: dict[Column, None] = {}
     cells: dict[tuple[str, Column], Summary] = {}
     for summary in summaries:
-        if other_method(summary.where) is not None or CLASS in summary.where:
+        if CLASS in summary.where:
             continue
         column = Column(summary.metric, setting(summary.where), summary.better)
         columns[column] = None
         cells[summary.method, column] = summary
-    roles = {summary.method: summary.role for summary in cells.values()}
-    known = [m for m in methods if m in roles] + [m for m in roles if m not in methods]
-    ordered = sorted(known, key=lambda m: roles[m] == "baseline")
-    return Evidence(tuple(columns), tuple(ordered), cells)
+    named = list(dict.fromkeys(method for method, _ in cells))
+    known = [m for m in methods if m in named] + [m for m in named if m not in methods]
+    found = Evidence(tuple(columns), tuple(known), cells)
+    return replace(found, methods=tuple(sorted(known, key=lambda m: found.role(m) == "baseline")))
 
 
 def first_settings(columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -17,6 +17,7 @@ class Html(str):
 
 
 Child: TypeAlias = "str | Iterable[str] | None"
+Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
@@ -39,7 +40,7 @@ def join(*children: Child) -> Html:
     return Html("".join(parts))
 
 
-def tag(name: str, attributes: Mapping[str, str | int | float | None] | None = None, *children: Child) -> Html:
+def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Html:
     """One element.
 
     >>> tag("p", {"class": "n"}, "a < b", tag("br"))
@@ -64,7 +65,12 @@ def data(value: Json) -> Html:
 
 
 def table(
-    head: Iterable[Child], rows: Iterable[Iterable[Child]], *, caption: str = "", shaded: Container[int] = ()
+    head: Iterable[Child],
+    rows: Iterable[Iterable[Child]],
+    *,
+    caption: str = "",
+    shaded: Container[int] = (),
+    numeric: bool = False,
 ) -> Html:
     """A table whose first column names its rows; cells that are not yet `<td>` or `<th>` are wrapped."""
     body = []
@@ -73,7 +79,7 @@ def table(
         body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
     top = tag("thead", None, tag("tr", None, [tag("th", {"scope": "col"}, h) for h in head]))
     title = tag("caption", None, caption) if caption else None
-    inner = tag("table", None, title, top, tag("tbody", None, body))
+    inner = tag("table", {"class": "num" if numeric else None}, title, top, tag("tbody", None, body))
     # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard
     return tag("div", {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption or "table"}, inner)
 

@@ -8,6 +8,7 @@ from regard.present.differences import Difference, differences
 from regard.present.evidence import CLASS, Column, evidence, first_settings, other_method
 from regard.present.run_reader import Material
 from regard.present.wording import NOT_A_VERDICT, count, plain
+from regard.records import Summary
 
 
 def reading(material: Material) -> list[str]:
@@ -18,7 +19,7 @@ def reading(material: Material) -> list[str]:
     against = differences(material)
     sentences = []
     for column in first_settings(found.columns):
-        here = [d for d in against if d.metric == column.metric and d.setting == column.setting]
+        here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
         if here:
             sentences.append(_against_random(column, here))
     sentences += _agreement(material)
@@ -30,46 +31,46 @@ def reading(material: Material) -> list[str]:
 
 def _against_random(column: Column, here: list[Difference]) -> str:
     groups = {
-        "better": "better than random units", "worse": "worse than random units",
-        "not told apart": "not told apart from random units by this run",
-        "undefined": "without an interval",
+        "better": "Clearly better than random units:",
+        "worse": "Clearly worse than random units:",
+        "not told apart": "Not told apart from random units by this run:",
+        "undefined": "Without an interval, so nothing can be said:",
     }
     parts = []
     for outcome, words in groups.items():
-        names = [f"{plain(d.method)} ({_signed(d)})" for d in here if d.reading == outcome]
+        names = [plain(d.method) for d in here if d.reading == outcome]
         if names:
-            parts.append(f"{words}: {', '.join(names)}")
+            parts.append(f"{words} {', '.join(names)}.")
     where = f" ({column.detail})" if column.detail else ""
-    n = max(d.n for d in here)
-    direction = f"{column.better} is better; " if column.better != "none" else ""
-    return f"{column.title.capitalize()}{where}, {direction}difference to random on the same {count(n, 'example')} – " + \
-        "; ".join(parts) + "."
-
-
-def _signed(d: Difference) -> str:
-    if not math.isfinite(d.low):
-        return "too few examples"
-    return f"{d.estimate:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
+    return f"{column.title.capitalize()}{where}, {count(max(d.n for d in here), 'example')}. " + " ".join(parts)
 
 
 def _agreement(material: Material) -> list[str]:
-    pairs = {
-        (s.method, other_method(s.where)): s for s in material.summaries if other_method(s.where) and CLASS not in s.where
-    }
-    summary = pairs.get(("attention", "leave_one_out")) or pairs.get(("leave_one_out", "attention"))
-    if summary is None or not math.isfinite(summary.estimate):
+    """Where attention stands between chance and the ceiling."""
+    whole = [s for s in material.summaries if other_method(s.where) and CLASS not in s.where]
+    summary = next((s for s in whole if s.method == "attention" and math.isfinite(s.low)), None)
+    if summary is None:
         return []
+    other = plain(other_method(summary.where) or "")
     sentence = (
-        f"Attention and leave one out rank the units of an example alike to {summary.estimate:.2f} "
-        f"[{summary.low:.2f}, {summary.high:.2f}] (Kendall's tau, n = {summary.n})"
+        f"Attention and {other} rank the units of an example alike to {_interval(summary)} ({_measure(summary)}, "
+        f"n = {summary.n})"
     )
-    spread = next((v for k, v in summary.where.items() if "null" in k and isinstance(v, float)), None)
-    if spread is not None:
-        sentence += f"; two unrelated rankings of such examples differ from 0 by about {spread:.2f} each time"
-    ceiling = next((s for s in material.summaries if s.role == "ceiling" and s.metric == summary.metric and CLASS not in s.where), None)
-    if ceiling is not None and math.isfinite(ceiling.estimate):
-        sentence += (
-            f"; the ceiling ({plain(ceiling.method)} with {plain(other_method(ceiling.where) or 'itself')}) is "
-            f"{ceiling.estimate:.2f} [{ceiling.low:.2f}, {ceiling.high:.2f}]"
-        )
+    spread = summary.where.get("null_sd")
+    if isinstance(spread, float):
+        sentence += f"; chance alone moves one example by about {spread:.2f}"
+    ceiling = next(
+        (s for s in whole if s.role == "ceiling" and s.where.get("other") == summary.where.get("other")), None
+    )
+    if ceiling is not None and math.isfinite(ceiling.low):
+        sentence += f"; the ceiling, {plain(ceiling.method)} with {other}, is {_interval(ceiling)}"
     return [sentence + "."]
+
+
+def _interval(s: Summary) -> str:
+    return f"{s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]"
+
+
+def _measure(s: Summary) -> str:
+    name = str(s.where.get("measure", "kendall"))
+    return "Kendall's tau" if name == "kendall" else plain(name)

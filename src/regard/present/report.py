@@ -24,7 +24,10 @@ SECTIONS = (
 
 
 def write_report(run: RunReader, out: Path | str) -> Path:
-    """Write the report of a run; `out` is a file name, or a directory for `report.html`. The file is whole or absent."""
+    """Write the report of a run; `out` is a file name, or a directory for `report.html`.
+
+    The file is whole or absent, whatever happens.
+    """
     path = Path(out)
     if path.is_dir() or path.suffix == "":
         path = path / "report.html"
@@ -95,4 +98,5 @@ def _policy(style: str, script: str) -> str:
     def digest(text: str) -> str:
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
 
-    return f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; base-uri 'none'; form-action 'none'"
+    only = f"style-src {digest(style)}; script-src {digest(script)}"
+    return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"

@@ -60,8 +60,10 @@ def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, co
     units = example["units"]
     free = [i for i in range(len(numbers)) if not units["special"][i]]
     order = sorted(free, key=lambda i: (-abs(numbers[i]), i))[:count]
-    shown = (f"{units['names'][i].strip()} {numbers[i]:+.3f}" if signed else
-             f"{units['names'][i].strip()} {numbers[i]:.3f}" for i in order)
+    shown = (
+        f"{units['names'][i].strip()} {numbers[i]:+.3f}" if signed else f"{units['names'][i].strip()} {numbers[i]:.3f}"
+        for i in order
+    )
     return Text("strongest: " + ", ".join(shown), style="dim")
 
 

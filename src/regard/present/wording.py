@@ -8,14 +8,21 @@ CAVEAT = (
     "evidence about it."
 )
 NOT_A_VERDICT = "This is evidence, not yet a verdict."
-COLOUR_SCALE = "Colours are scaled within each row: the strongest unit of a method is the darkest, so rows cannot be compared by darkness."
+COLOUR_SCALE = (
+    "Colours are scaled within each row: the strongest unit of a method is the darkest, so rows cannot be compared by "
+    "darkness."
+)
 LIMITS = (
-    "Removing units makes inputs the model was not trained on; a part of every removal number is about that, not about "
-    "the explanation. The other removal operators of this run show how much it matters.",
+    (
+        "Removing units makes inputs the model was not trained on; a part of every removal number is about that, not "
+        "about the explanation. The other removal operators of this run show how much it matters."
+    ),
     "Agreement between two methods does not make either of them right; disagreement does not say which one is wrong.",
     "A good score against random units is a low bar: it shows that a ranking is not empty, not that it is faithful.",
-    "Only the models, examples and seeds named here were tested. Robustness to noise and attack, retraining with other "
-    "seeds, and whether other attention would give the same answer were not.",
+    (
+        "Only the models, examples and seeds named here were tested. Robustness to noise and attack, retraining with "
+        "other seeds, and whether other attention would give the same answer were not."
+    ),
 )
 """What an audit of this kind does not show."""
 

@@ -30,8 +30,13 @@ def gathered(example: Mapping[str, Any], values: Floats) -> tuple[dict[str, Any]
         places.append([start, stop])
     count = len(names)
     word_units = {
-        "names": names, "kind": "word", "place_kind": units["place_kind"], "places": places,
-        "special": [False] * count, "groups": list(range(count)), "part": [part for part, _ in members],
+        "names": names,
+        "kind": "word",
+        "place_kind": units["place_kind"],
+        "places": places,
+        "special": [False] * count,
+        "groups": list(range(count)),
+        "part": [part for part, _ in members],
         "shape": [count],
     }
     sums = np.asarray([float(sum(values[i] for i in inside)) for inside in members.values()])

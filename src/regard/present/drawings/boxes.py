@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.present.markup import Html, tag
+from regard.present.markup import Attributes, Html, tag
 from regard.present.palette import LEVELS, level, side
 from regard.records import Floats
 
@@ -29,7 +29,7 @@ def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         if special or not strength:
             continue
         shape = {"x": left, "y": top, "width": right - left, "height": bottom - top}
-        fill = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.85 * strength / LEVELS}
+        fill: Attributes = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.85 * strength / LEVELS}
         over.append(tag("rect", {**shape, **fill}, tag("title", None, f"{value:+.3g}")))
     names = f"picture of {height:g} by {width:g} with {len(over)} coloured patches"
     frame = {"viewBox": f"0 0 {width:g} {height:g}", "class": "picture", "role": "img", "aria-label": names}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.present.markup import Html, tag
+from regard.present.markup import Attributes, Html, tag
 from regard.present.palette import side
 from regard.records import Floats
 
@@ -29,19 +29,28 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         place = int(units["places"][i][0])
         given = f" = {row[place]:.3g}" if place < len(row) else ""
         y = line * STEP
-        bars.append(tag("text", {"x": origin - (reach if signed else 0) - 8, "y": y + 13, "class": "end"},
-                        f"{_short(units['names'][i])}{given}"))
+        bars.append(
+            tag(
+                "text",
+                {"x": origin - (reach if signed else 0) - 8, "y": y + 13, "class": "end"},
+                f"{_short(units['names'][i])}{given}",
+            )
+        )
         x = origin - length if signed and values[i] < 0 else origin
         shape = {"x": x, "y": y + 3, "width": length, "height": STEP - 6}
-        fill = {"class": f"f{side(float(values[i]), signed=signed)}", "fill-opacity": 0.8}
+        fill: Attributes = {"class": f"f{side(float(values[i]), signed=signed)}", "fill-opacity": 0.8}
         bars.append(tag("rect", {**shape, **fill}, tag("title", None, f"{values[i]:+.3g}")))
     height = max(1, len(shown)) * STEP
     bars.append(tag("line", {"x1": origin, "x2": origin, "y1": 0, "y2": height, "class": "axis"}))
     more = f"; the other {len(free) - len(shown)} are weaker" if len(free) > len(shown) else ""
     label = f"relevance of {len(shown)} columns{more}"
     frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "bars", "role": "img", "aria-label": label}
-    return tag("figure", {"class": "plain"}, tag("svg", frame, bars),
-               tag("figcaption", None, f"The {len(shown)} strongest of {len(free)} columns.") if more else None)
+    return tag(
+        "figure",
+        {"class": "plain"},
+        tag("svg", frame, bars),
+        tag("figcaption", None, f"The {len(shown)} strongest of {len(free)} columns.") if more else None,
+    )
 
 
 def _short(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.present.markup import Html, tag
+from regard.present.markup import Attributes, Html, tag
 from regard.present.palette import LEVELS, level, side
 from regard.records import Floats
 
@@ -28,7 +28,7 @@ def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         if special or not strength:
             continue
         shape = {"x": WIDTH * start / end, "width": WIDTH * (stop - start) / end, "y": 0, "height": HEIGHT}
-        fill = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.75 * strength / LEVELS}
+        fill: Attributes = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.75 * strength / LEVELS}
         bands.append(tag("rect", {**shape, **fill}, tag("title", None, f"{start:g} to {stop:g}: {value:+.3g}")))
     label = f"series of {len(series)} steps, {series.shape[1]} channels"
     frame = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class": "series", "role": "img", "aria-label": label}

@@ -3,69 +3,77 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
+import numpy as np
+
+from regard.measures.agreement import kendall, null_sd, ragged
+from regard.measures.intervals import ClusterSums, Interval, bootstrap
 from regard.present.evidence import CLASS, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import level, side
 from regard.present.run_reader import Material
 from regard.present.wording import plain
-from regard.records import Summary
+from regard.records import Floats
 
 TITLE = "Do the methods agree?"
 
 
 def agreement_matrix(material: Material) -> Html | None:
-    """Methods by methods: estimate, interval, and what chance and the ceiling would give."""
-    made = [_matrix(metric, material) for metric in sorted({s.metric for s in _pairs(material)})]
-    return join(made) if made else None
-
-
-def _pairs(material: Material) -> list[Summary]:
-    return [s for s in material.summaries if other_method(s.where) is not None and CLASS not in s.where]
-
-
-def _matrix(metric: str, material: Material) -> Html:
-    here = [s for s in _pairs(material) if s.metric == metric]
-    cells: dict[tuple[str, str], Summary] = {}
-    for s in here:
-        other = other_method(s.where) or ""
-        cells[s.method, other] = s
-        cells.setdefault((other, s.method), s)
-    named = {name for pair in cells for name in pair}
-    names = [m for m in material.methods if m in named] + sorted(named - set(material.methods))
-    rows = [[plain(a), *(_cell(cells.get((a, b)), same=a == b) for b in names)] for a in names]
-    first = here[0]
+    """Methods by methods: mean tau with its interval, and what chance and the ceiling would give."""
+    names = material.methods
+    if len(names) < 2:
+        return None
+    strength = {name: _magnitudes(material, name) for name in names}
+    cells: dict[tuple[str, str], Interval] = {}
+    most = 0
+    for a, b in combinations(names, 2):
+        both = [i for i in strength[a] if i in strength[b]]
+        tau = ragged(kendall, [strength[a][i] for i in both], [strength[b][i] for i in both])
+        sums = ClusterSums.of(tau, [material.cluster(i) for i in both])
+        most = max(most, sums.n)
+        cells[a, b] = cells[b, a] = bootstrap(sums, seed=int(material.manifest.get("seed", 0)))
+    rows = [[plain(a), *(_cell(cells.get((a, b))) for b in names)] for a in names]
     caption = (
-        f"{metric.replace('_', ' ').capitalize()} (Kendall's tau-b over the units of an example, mean over examples), "
-        f"{first.level:.0%} interval, n = {max(s.n for s in here)}, seed {first.seed}. 1: same ranking; 0: unrelated; "
+        "Kendall's tau-b between the magnitudes that two methods give to the units of an example, mean over examples, "
+        f"95 % interval, n at most {most}, seed {material.manifest.get('seed', 0)}. 1: same ranking; 0: unrelated; "
         "-1: reversed."
     )
-    return join(table(["", *(plain(n) for n in names)], rows, caption=caption), _frame(here))
+    return join(table(["", *map(plain, names)], rows, caption=caption, numeric=True), _frame(material))
 
 
-def _cell(summary: Summary | None, *, same: bool) -> Html:
-    if same:
+def _magnitudes(material: Material, method: str) -> dict[str, Floats]:
+    """Example id -> the magnitudes of the units that may be removed."""
+    relevance = material.relevances[method]
+    found = {}
+    for name, values in zip(relevance.ids, relevance, strict=True):
+        if name in material.by_id:
+            found[name] = np.abs(values[~np.asarray(material.by_id[name]["units"]["special"], np.bool_)])
+    return found
+
+
+def _cell(tau: Interval | None) -> Html:
+    if tau is None:
         return tag("td", {"class": "n soft"}, "·")
-    if summary is None or not math.isfinite(summary.estimate):
-        return tag("td", {"class": "n"}, "–")
-    interval = f"[{summary.low:.2f}, {summary.high:.2f}]" if math.isfinite(summary.low) else "no interval"
-    css = f"n {side(summary.estimate, signed=True)}{level(summary.estimate, 1.0) // 2}"
-    return tag("td", {"class": css}, f"{summary.estimate:.2f}", tag("small", None, interval))
+    if not math.isfinite(tau.estimate):
+        return tag("td", {"class": "n"}, "–", tag("small", None, "undefined"))
+    interval = f"[{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else "no interval"
+    css = f"n {side(tau.estimate, signed=True)}{level(tau.estimate, 1.0) // 2}"
+    return tag("td", {"class": css}, f"{tau.estimate:.2f}", tag("small", None, interval))
 
 
-def _frame(here: list[Summary]) -> Html | None:
+def _frame(material: Material) -> Html:
     """Chance and ceiling, the two marks between which an agreement is to be read."""
-    parts = []
-    spreads = [v for s in here for k, v in s.where.items() if "null" in k and isinstance(v, float) and math.isfinite(v)]
-    if spreads:
-        parts.append(
-            f"Chance: for one example, the tau of two unrelated rankings has a spread (standard deviation) of about "
-            f"{sum(spreads) / len(spreads):.2f} around 0; short examples have more."
-        )
-    for s in here:
-        if s.role == "ceiling" and math.isfinite(s.estimate):
+    lengths = [len(e["units"]["special"]) - sum(map(bool, e["units"]["special"])) for e in material.examples]
+    spread = float(np.nanmean([s for s in null_sd(lengths) if math.isfinite(s)] or [math.nan]))
+    chance = "Chance: for one example of these data, the tau of two unrelated rankings has a standard deviation of"
+    parts = [f"{chance} about {spread:.2f} around 0; short examples have more."]
+    for s in material.summaries:
+        other = other_method(s.where)
+        if s.role == "ceiling" and other and CLASS not in s.where and math.isfinite(s.estimate):
             parts.append(
-                f"Ceiling: {plain(s.method)} with {plain(other_method(s.where) or '')} reaches {s.estimate:.2f} "
-                f"[{s.low:.2f}, {s.high:.2f}]; no pair should be expected to do better than that."
+                f"Ceiling: {plain(s.method)} with {plain(other)}, two methods that both look at the model's own "
+                "function, reach "
+                f" {s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]; little more can be expected of any pair."
             )
-    return tag("ul", None, [tag("li", None, p) for p in parts]) if parts else None
+    return tag("ul", None, [tag("li", None, p) for p in parts])

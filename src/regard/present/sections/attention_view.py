@@ -9,6 +9,7 @@ from regard.present.attention_maps import ExampleMaps, SiteMap, attention_maps
 from regard.present.markup import Html, data, join, table, tag
 from regard.present.run_reader import Material
 from regard.present.wording import CAVEAT
+from regard.records import Json
 
 TITLE = "Attention"
 LEFT, ABOVE, CELL = 92, 74, 14
@@ -27,7 +28,7 @@ def attention_view(material: Material) -> Html | None:
     )
 
 
-def _json(maps: ExampleMaps) -> dict[str, object]:
+def _json(maps: ExampleMaps) -> Json:
     return {"name": maps.title, "sites": [s.to_json() for s in maps.sites]}
 
 
@@ -46,7 +47,8 @@ def _first(maps: ExampleMaps) -> Html:
     )
     drawn = tag("noscript", None, tag("p", {"class": "soft"}, f"{maps.title}: {site.name}, {shown}"))
     return tag(
-        "div", {"class": "sides"},
+        "div",
+        {"class": "sides"},
         tag("figure", None, drawn, _map(site, mean), tag("figcaption", None, caption)),
         tag("div", None, tag("p", {"class": "readout soft", "aria-live": "polite"}, ""), _links(site, mean)),
     )
@@ -69,10 +71,17 @@ def _map(site: SiteMap, weights: NDArray[np.float32]) -> Html:
                 parts.append(tag("rect", {**place, "class": "cell", "fill-opacity": round(strength, 3)}))
     edge = {"x": LEFT, "y": ABOVE, "width": columns * CELL, "height": rows * CELL, "class": "mapframe"}
     parts.append(tag("rect", edge))
+    width, height = LEFT + columns * CELL + 40, ABOVE + rows * CELL + 1
     frame = {
-        "viewBox": f"0 0 {LEFT + columns * CELL + 40} {ABOVE + rows * CELL}", "class": "map", "role": "img",
+        "viewBox": f"0 0 {width} {height}",
+        "width": width,
+        "height": height,
+        "class": "map",
+        "role": "img",
         "aria-label": "attention map; the strongest links are in the table beside it",
-        "data-left": LEFT, "data-above": ABOVE, "data-cell": CELL,
+        "data-left": LEFT,
+        "data-above": ABOVE,
+        "data-cell": CELL,
     }
     return tag("svg", frame, parts)
 
@@ -84,4 +93,4 @@ def _links(site: SiteMap, weights: NDArray[np.float32]) -> Html:
         i, j = (int(v) for v in np.unravel_index(int(flat), weights.shape))
         number = tag("td", {"class": "n"}, f"{float(weights[i, j]):.3f}")
         rows.append([tag("td", None, site.queries[i]), site.keys[j], number])
-    return table(["query", "key", "weight"], rows, caption="Strongest links of the map shown.")
+    return table(["query", "key", "weight"], rows, caption="Strongest links of the map shown.", numeric=False)

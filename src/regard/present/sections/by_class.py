@@ -23,7 +23,7 @@ def by_class(material: Material) -> Html | None:
             groups.setdefault(s.metric, []).append(s)
     if not groups:
         return None
-    return join([_table(metric, first[metric], found) for metric, found in groups.items()])
+    return tag("div", {"class": "cards"}, [_table(m, first[m], found) for m, found in groups.items()])
 
 
 def _table(metric: str, place: Setting, found: list[Summary]) -> Html:
@@ -38,7 +38,8 @@ def _table(metric: str, place: Setting, found: list[Summary]) -> Html:
     where = f" ({', '.join(v for _, v in place)})" if place else ""
     more = f" The {MOST_CLASSES} most frequent of {len(classes)} classes." if left_out > 0 else ""
     title = metric.replace("_", " ").capitalize()
-    return table(head, rows, caption=f"{title}{where}, {found[0].level:.0%} interval, seed {found[0].seed}.{more}")
+    caption = f"{title}{where}, {found[0].level:.0%} interval, seed {found[0].seed}.{more}"
+    return table(head, rows, caption=caption, numeric=True)
 
 
 def _cell(summary: Summary | None) -> Html:

@@ -55,8 +55,12 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
         [line.name, *(_numbers(m, lo, hi) for m, lo, hi in zip(line.y, line.low, line.high, strict=True))]
         for line in lines
     ]
-    numbers = tag("details", None, tag("summary", None, "Numbers"), table(head, rows, caption=f"{title}, n = {n}"))
-    return tag("figure", None, tag("h3", None, title), chart, legend(lines), tag("figcaption", None, f"n = {n}"), numbers)
+    numbers = tag(
+        "details", None, tag("summary", None, "Numbers"), table(head, rows, caption=f"{title}, n = {n}", numeric=True)
+    )
+    return tag(
+        "figure", None, tag("h3", None, title), chart, legend(lines), tag("figcaption", None, f"n = {n}"), numbers
+    )
 
 
 def _numbers(middle: float, low: float, high: float) -> Html:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from regard.present.charts import Dot, interval_chart
+from regard.present.differences import Difference, differences
 from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
@@ -27,7 +28,46 @@ def results(material: Material) -> Html | None:
         inner = _table(found, tuple(rest), "The same metrics in the other settings of this run.")
         more = tag("details", None, tag("summary", None, "Other settings (removal operators)"), inner)
     return join(
-        _table(found, main, _caption(found)), tag("div", {"class": "cards"}, charts), more
+        _table(found, main, _caption(found)), tag("div", {"class": "cards"}, charts), _against(material, main), more
+    )
+
+
+def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
+    """Every method minus the random baseline on the same examples."""
+    found = {
+        (d.method, d.metric): d
+        for d in differences(material)
+        if (d.metric, d.setting) in {(c.metric, c.setting) for c in main}
+    }
+    if not found:
+        return None
+    metrics = list(dict.fromkeys(metric for _, metric in found))
+    rows = []
+    for method in dict.fromkeys(method for method, _ in found):
+        rows.append([plain(method), *(_difference(found.get((method, metric))) for metric in metrics)])
+    n, seed = max(d.n for d in found.values()), material.manifest.get("seed", 0)
+    caption = (
+        f"Method minus random baseline on the same examples (paired), 95 % bootstrap interval, n at most {n}, "
+        f"seed {seed}. An interval without 0 is what the words above call clear; with several methods and metrics, "
+        "one of them may be so by chance."
+    )
+    return join(
+        tag("h3", None, "Difference to random"),
+        table(["method", *map(plain, metrics)], rows, caption=caption, numeric=True),
+    )
+
+
+def _difference(d: Difference | None) -> Html:
+    if d is None or not d.n:
+        return tag("td", {"class": "n"}, "–", tag("small", None, "not computed"))
+    if not math.isfinite(d.low):
+        return tag("td", {"class": "n"}, "–", tag("small", None, "no interval"))
+    return tag(
+        "td",
+        {"class": "n"},
+        f"{d.estimate:+.3f}",
+        tag("small", None, f"[{d.low:+.3f}, {d.high:+.3f}]"),
+        tag("small", None, d.reading),
     )
 
 
@@ -35,9 +75,9 @@ def _caption(found: Evidence) -> str:
     summary = next(iter(found.cells.values()))
     clusters = f" in {summary.clusters} clusters" if summary.clusters != summary.n else ""
     return (
-        f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the best "
-        "estimate of a column; overlapping intervals mean that this run does not tell the methods apart. Shaded: the "
-        "random baseline, which any useful ranking must beat."
+        f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the "
+        "best estimate of a column; overlapping intervals mean that this run does not tell the methods apart. Shaded: "
+        "the random baseline, which any useful ranking must beat."
     )
 
 
@@ -48,7 +88,7 @@ def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:
     for i, method in enumerate(found.methods):
         part = tag("small", None, "baseline") if i in shaded else None
         rows.append([tag("th", {"scope": "row"}, plain(method), part), *(_cell(found, method, c) for c in columns)])
-    return table(head, rows, caption=caption, shaded=shaded)
+    return table(head, rows, caption=caption, shaded=shaded, numeric=True)
 
 
 def _head(column: Column) -> Html:
@@ -61,7 +101,9 @@ def _cell(found: Evidence, method: str, column: Column) -> Html:
     summary = found.cells.get((method, column))
     estimate, interval = shown(summary)
     notes = []
-    if summary is not None and summary.undefined:
+    if summary is not None and summary.role == "ceiling":
+        notes.append("ceiling")
+    if summary is not None and summary.undefined and summary.n:
         notes.append(f"{summary.undefined} undefined")
     if summary is not None and summary.n != max(s.n for (_, c), s in found.cells.items() if c == column):
         notes.append(f"n = {summary.n}")

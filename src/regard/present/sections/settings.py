@@ -17,14 +17,20 @@ def settings(material: Material) -> Html | None:
     """Enough to repeat the run and to argue about it."""
     m = material.manifest
     return join(
-        _notes(m), _labels(m), _specs(m), _costs(material), _versions(m),
+        _notes(m),
+        _labels(m),
+        _specs(m),
+        _costs(material),
+        _versions(m),
     )
 
 
 def _notes(m: Any) -> Html:
     notes = [str(n) for n in m["data"].get("notes") or []]
     said = [tag("li", None, n) for n in notes] or [tag("li", None, "Nothing was guessed, cut, dropped or sampled.")]
-    return join(tag("h3", None, "Data"), tag("p", None, f"Source: {m['data'].get('source', '–')}"), tag("ul", None, said))
+    return join(
+        tag("h3", None, "Data"), tag("p", None, f"Source: {m['data'].get('source', '–')}"), tag("ul", None, said)
+    )
 
 
 def _labels(m: Any) -> Html | None:
@@ -59,7 +65,7 @@ def _costs(material: Material) -> Html | None:
         shown = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}"]
         rows.append([plain(str(cost["method"])), *(tag("td", {"class": "n"}, s) for s in shown)])
     caption = "A forward pass that several methods need is computed once and counted for whoever asked first."
-    return join(tag("h3", None, "Costs"), table(["method", *numbers], rows, caption=caption))
+    return join(tag("h3", None, "Costs"), table(["method", *numbers], rows, caption=caption, numeric=True))
 
 
 def _versions(m: Any) -> Html:

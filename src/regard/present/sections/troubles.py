@@ -23,7 +23,8 @@ def troubles(material: Material) -> Html | None:
         parts.append(table(["example", "stage", "message"], rows, caption=f"{count(len(problems), 'problem')}{more}."))
     undefined = sum(s.undefined for s in material.summaries)
     if undefined:
-        words = f"{count(undefined, 'value')} could not be defined (for instance a ranking of equal values); they are counted, not averaged in."
+        words = f"{count(undefined, 'value')} could not be defined (for instance a ranking of equal values): "
+        words += "counted, never averaged in."
         parts.append(tag("p", None, words))
     if not parts:
         parts.append(tag("p", None, "None: every method ran on every example, and every value was defined."))

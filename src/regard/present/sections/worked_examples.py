@@ -23,11 +23,18 @@ def worked_examples(material: Material) -> Html | None:
     ids = [*kept, *(name for name in material.by_id if name not in set(kept))][:MOST]
     if not ids:
         return None
-    signs = [tag("span", {"class": "key p8"}, "for the answer"), " ", tag("span", {"class": "key m8"}, "against it"),
-             " ", tag("span", {"class": "key a8"}, "how much, without a direction")]
+    signs = [
+        tag("span", {"class": "key p8"}, "for the answer"),
+        " ",
+        tag("span", {"class": "key m8"}, "against it"),
+        " ",
+        tag("span", {"class": "key a8"}, "how much, without a direction"),
+    ]
     shown = [_example(material.by_id[name], material, is_open=i < 2) for i, name in enumerate(ids)]
     return join(
-        tag("p", None, signs), tag("p", {"class": "soft"}, COLOUR_SCALE), tag("p", {"class": "note"}, CAVEAT),
+        tag("p", None, signs),
+        tag("p", {"class": "soft"}, COLOUR_SCALE),
+        tag("p", {"class": "note"}, CAVEAT),
         tag("div", {"class": "examples"}, shown),
     )
 
@@ -41,10 +48,15 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
             continue
         drawn = unit_drawing(example, values, signed=material.relevances[method].signed)
         who = tag("div", {"class": "who"}, tag("b", None, plain(method)), _scores(method, example["id"], material))
-        rows.append(tag("div", None, who, drawn) if pictures else join(who, tag("div", None, drawn)))
+        rows.append(tag("div", None, drawn, who) if pictures else join(who, tag("div", None, drawn)))
     grid = tag("div", {"class": "rows pictures" if pictures else "rows"}, rows)
-    return tag("details", {"open": "" if is_open else None}, tag("summary", None, _title(example, material)), grid,
-               _numbers(example, material))
+    return tag(
+        "details",
+        {"open": "" if is_open else None},
+        tag("summary", None, _title(example, material)),
+        grid,
+        _numbers(example, material),
+    )
 
 
 def _title(example: dict[str, Any], material: Material) -> Html:
@@ -61,15 +73,15 @@ def _title(example: dict[str, Any], material: Material) -> Html:
     return join(snippet, " ", tag("span", {"class": "soft"}, said))
 
 
-def _scores(method: str, example_id: str, material: Material) -> str:
+def _scores(method: str, example_id: str, material: Material) -> Html:
     """This example's own scores, in the first setting of every metric."""
     seen: dict[str, str] = {}
     for score in material.scores:
-        if score.method == method and score.metric not in seen and score.curves and example_id in score.ids:
+        if score.method == method and score.metric not in seen and example_id in score.ids:
             value = float(score.values[score.ids.index(example_id)])
             if np.isfinite(value):
-                seen[score.metric] = f"{score.metric.replace('_', ' ')[:4]}. {value:.2f}"
-    return ", ".join(seen.values())
+                seen[score.metric] = f"{plain(score.metric)} {value:.2f}"
+    return join(*(x for line in seen.values() for x in (line, tag("br"))))
 
 
 def _numbers(example: dict[str, Any], material: Material) -> Html:
@@ -80,10 +92,8 @@ def _numbers(example: dict[str, Any], material: Material) -> Html:
         scaled = [np.abs(v) / (np.abs(v).max(initial=0.0) or 1.0) for v in columns.values()]
         top = np.max(np.stack(scaled), axis=0)
         free = sorted(sorted(free, key=lambda i: -float(top[i]))[:MOST_NUMBERS])
-    rows = [
-        [units["names"][i], *(tag("td", {"class": "n"}, f"{v[i]:.4f}") for v in columns.values())] for i in free
-    ]
+    rows = [[units["names"][i], *(tag("td", {"class": "n"}, f"{v[i]:.4f}") for v in columns.values())] for i in free]
     hidden = len(units["names"]) - sum(map(bool, units["special"])) - len(free)
     caption = f"Relevance of every {units['kind']}" + (f"; {count(hidden, 'weaker unit')} left out" if hidden else "")
-    inner = table([str(units["kind"]), *(plain(m) for m in columns)], rows, caption=caption)
+    inner = table([str(units["kind"]), *(plain(m) for m in columns)], rows, caption=caption, numeric=True)
     return tag("details", None, tag("summary", None, "Numbers"), inner)

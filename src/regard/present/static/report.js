@@ -36,7 +36,10 @@
     const w = weights(site, Number(pickHead.value));
     const top = Math.max(...w, 1e-9);
     const left = Number(figure.dataset.left), above = Number(figure.dataset.above), cell = Number(figure.dataset.cell);
-    figure.setAttribute("viewBox", `0 0 ${left + keys.length * cell} ${above + queries.length * cell}`);
+    const width = left + keys.length * cell + 40, height = above + queries.length * cell + 1;
+    figure.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    figure.setAttribute("width", width);
+    figure.setAttribute("height", height);
     const parts = [];
     queries.forEach((q, i) => parts.push(element("text", { x: left - 4, y: above + (i + 0.7) * cell, class: "end" }, q)));
     keys.forEach((k, j) => {
