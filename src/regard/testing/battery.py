@@ -1,0 +1,118 @@
+"""The conformance battery: what every method of every kind is put through, ours and yours.
+
+    from regard.testing.battery import check_explainer
+    from my_package.my_method import my_method
+
+    def test_my_method() -> None:
+        check_explainer(my_method)
+
+A method that breaks rules raises one AssertionError that lists all of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from regard.errors import RegardError
+from regard.records import Example, Spec
+from regard.registry import ROOMS, describe
+from regard.testing.explainer_rules import TOYS, Cases, explainer_problems
+from regard.testing.metric_rules import metric_problems
+from regard.testing.toy import TEXTS
+
+POSITIONAL: Mapping[str, tuple[int, str]] = {
+    "explainer": (1, "(case, *, own parameters)"),
+    "metric": (2, "(case, relevance, *, own parameters)"),
+}
+MOST_PARAMETERS = 5
+
+
+def check_explainer(function: Callable[..., Any], *, cases: Mapping[str, Cases] = TOYS, size: int = len(TEXTS)) -> None:
+    """Passes, or raises an AssertionError with every broken rule.
+
+    cases: name -> function (positions, seed) -> a Case holding these of `size` examples; the toy cases by default.
+    """
+    _verdict(function, [*problems(function, "explainer"), *explainer_problems(function, cases, size)])
+
+
+def check_metric(function: Callable[..., Any]) -> None:
+    """Passes, or raises an AssertionError with every broken rule."""
+    _verdict(function, [*problems(function, "metric"), *metric_problems(function)])
+
+
+def check_dataset(function: Callable[..., Any]) -> None:
+    """Passes, or raises an AssertionError with every broken rule. EnvironmentProblem where its package is missing."""
+    _verdict(function, [*problems(function, "dataset"), *_dataset_problems(function)])
+
+
+def check(function: Callable[..., Any], kind: str) -> None:
+    """The check for a kind; sources and engines are only looked at, not started."""
+    special = {"explainer": check_explainer, "metric": check_metric, "dataset": check_dataset}
+    if kind in special:
+        special[kind](function)
+    else:
+        _verdict(function, list(problems(function, kind)))
+
+
+def problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
+    """The rules for methods of any kind: marked, named, documented, with JSON parameters that have defaults."""
+    try:
+        entry = describe(function)
+    except RegardError as error:
+        yield str(error)
+        return
+    if kind not in ROOMS or entry.kind != kind:
+        yield f"it is decorated as {entry.kind}, not {kind}"
+    if function.__module__.rsplit(".", 1)[-1] not in (entry.name, "__main__"):
+        yield f"file name = function name: {entry.name} lives in {function.__module__}"
+    elif function.__module__ != "__main__":
+        home = importlib.import_module(function.__module__)
+        if getattr(home, entry.name, None) is not function:
+            yield f"{function.__module__}.{entry.name} is something else"
+    if not entry.summary.endswith((".", "?", "!")) or len(entry.summary) > 120:
+        yield f"the docstring starts with one sentence of at most 120 characters, got {entry.summary!r}"
+    if kind in POSITIONAL and len(entry.parameters) > MOST_PARAMETERS:
+        yield f"at most {MOST_PARAMETERS} parameters of its own, got {len(entry.parameters)}"
+    yield from _signature_problems(function, kind)
+    try:
+        spec = Spec(kind, entry.name, {p.name: p.default for p in entry.parameters})
+        json.dumps(dict(entry.facts))
+        if Spec.from_json(json.loads(json.dumps(spec.to_json()))) != spec:
+            yield "its defaults do not survive a trip through JSON"
+    except TypeError as error:
+        yield f"defaults and facts must be JSON: {error}"
+
+
+def _signature_problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
+    signature = inspect.signature(function)
+    given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    if any(p.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for p in given):
+        yield "no *args and no **kwargs"
+    count, shown = POSITIONAL.get(kind, (0, "(*, own parameters)"))
+    if len(given) != count:
+        yield f"expected {shown}, got {signature}"
+    if signature.return_annotation is inspect.Signature.empty:
+        yield "its return type is not annotated"
+
+
+def _dataset_problems(function: Callable[..., Any]) -> Iterator[str]:
+    data = function()
+    rows: Sequence[Example] = list(data)
+    if not rows or len(rows) != len(data):
+        yield f"len() says {len(data)}, iteration gives {len(rows)}"
+        return
+    if len({e.id for e in rows}) != len(rows):
+        yield "example ids repeat"
+    again = function()
+    if data.fingerprint != again.fingerprint or [e.id for e in rows] != [e.id for e in again]:
+        yield "calling it twice gives two different data sets"
+
+
+def _verdict(function: Callable[..., Any], found: Sequence[str]) -> None:
+    if found:
+        listed = "\n".join(f"  - {problem}" for problem in dict.fromkeys(found))
+        raise AssertionError(f"{getattr(function, '__name__', function)} breaks the rules:\n{listed}")

@@ -1,0 +1,71 @@
+"""Writes the phone book: `python -m regard.testing.catalogue [--check]`.
+
+Every file of a room in `registry.ROOMS` is a method; its file name is the function's name. Files that start with an
+underscore are the method's private rooms and are skipped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError
+from regard.registry import ROOMS, describe
+
+PATH = Path(__file__).parents[1] / "catalogue.json"
+
+
+def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """(kind, name, function) of every method file in the house; a file without its method is an error."""
+    for kind, room in ROOMS.items():
+        package = importlib.import_module(room)
+        for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            if found.name.startswith("_") or found.ispkg:
+                continue
+            module = importlib.import_module(f"{room}.{found.name}")
+            function = getattr(module, found.name, None)
+            if not callable(function):
+                raise InputError(
+                    f"{room}.{found.name}",
+                    expected=f"a function {found.name} decorated as {kind}",
+                    got="none",
+                    remedy="name the function like its file, or start the file name with an underscore",
+                )
+            yield kind, found.name, function
+
+
+def catalogue() -> str:
+    """The text of catalogue.json, the same for the same code."""
+    entries = []
+    for kind, name, function in methods():
+        entry = describe(function)
+        if (entry.kind, entry.name) != (kind, name):
+            raise InputError(
+                f"{function.__module__}.{name}", expected=f"{kind} {name}", got=f"{entry.kind} {entry.name}"
+            )
+        entries.append(entry.to_json())
+    # one method a line: a new method is one line in the diff
+    lines = ",\n".join(json.dumps(e, ensure_ascii=False, sort_keys=True) for e in entries)
+    return f"[\n{lines}\n]\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    text = catalogue()
+    current = PATH.read_text("utf-8") if PATH.exists() else ""
+    if "--check" in arguments:
+        if text != current:
+            print(f"{PATH.name} is not what the code says. Try: python -m regard.testing.catalogue")
+        return int(text != current)
+    if text != current:
+        PATH.write_text(text, "utf-8")
+    print(f"{PATH}: {text.count(chr(10)) - 2} methods")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

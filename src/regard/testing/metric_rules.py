@@ -1,0 +1,122 @@
+"""What every metric owes: a value or an honest NaN per example, the declared direction, and a liking for the truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.records import Relevance, Score
+from regard.registry import describe
+from regard.testing.toy import TEXTS, ToyCase
+
+Metric = Callable[..., Any]
+TOLERANCE = 1e-6
+DRAWS = 20
+
+ONE_SIDED = (
+    "a truly wonderful film",
+    "wonderful good and good again",
+    "truly the best good long film of a good year",
+    "wonderful cast in a good story",
+)
+"""No word speaks against the prediction: signed and unsigned rankings agree on what is true and what is its inverse."""
+
+
+def metric_problems(function: Metric) -> Iterator[str]:
+    """What is wrong with a metric, in words."""
+    for rule in (_shape, _repeats_in_any_order, _parameters, _prefers_the_truth):
+        try:
+            yield from rule(function)
+        except ValueError as error:
+            yield "it changes what it was given" if "read-only" in str(error) else f"it fails with {error!r}"
+
+
+def planted(case: ToyCase, kind: str, draw: int = 0) -> Relevance:
+    """The true relevance, its inverse (largest last), or a random one; special units 0."""
+    rows = []
+    for i, units in enumerate(case.units):
+        exact = case.exact(i)
+        drawn = case.rng(i, "planted", draw).random(len(units))
+        row = {"truth": exact, "inverse": exact.max(initial=0.0) - exact, "random": drawn}[kind]
+        rows.append(np.where(units.free, row, 0.0))
+    return Relevance.of("planted", case.ids, rows, signed=kind == "truth")
+
+
+def _shape(function: Metric) -> Iterator[str]:
+    case, entry = ToyCase(), describe(function)
+    got = function(case, planted(case, "truth"))
+    if not isinstance(got, Score):
+        yield f"it returns {type(got).__name__}, not a Score"
+        return
+    if (got.metric, got.method, got.ids) != (entry.name, "planted", case.ids):
+        yield f"its score is about {(got.metric, got.method)} and {len(got.ids)} examples"
+    if got.better != entry.facts["better"]:
+        yield f"it is declared better={entry.facts['better']!r} but its score says {got.better!r}"
+    if np.isinf(got.values).any():
+        yield "some values are infinite; undefined is NaN"
+    if np.isnan(got.values).all():
+        yield "all values are undefined"
+    if TEXTS[-1] == "" and "removal" in list(map(str, _list(entry.facts["needs"]))) and not np.isnan(got.values[-1]):
+        yield "an example without removable units must be NaN"
+    try:
+        json.dumps(dict(got.where))
+    except TypeError as error:
+        yield f"`where` is not JSON: {error}"
+    for name, curve in got.curves.items():
+        points = np.shape(curve)
+        if len(points) != 2 or points[0] != len(got.ids) or points[1] not in (1, len(got.grid)):
+            yield f"curve {name!r} has shape {points} for {len(got.ids)} examples and a grid of {len(got.grid)}"
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else []
+
+
+def _repeats_in_any_order(function: Metric) -> Iterator[str]:
+    n = len(TEXTS)
+    for kind in ("truth", "random"):
+        whole = _values(function, range(n), kind)
+        if not np.array_equal(whole, _values(function, range(n), kind), equal_nan=True):
+            yield "the same relevance gets other values the second time"
+        back = _values(function, range(n)[::-1], kind)[::-1]
+        alone = np.concatenate([_values(function, [i], kind) for i in range(n)])
+        for name, other in (("in another order", back), ("alone", alone)):
+            if not np.allclose(whole, other, rtol=0, atol=TOLERANCE, equal_nan=True):
+                yield f"examples {name} get other values"
+
+
+def _values(function: Metric, positions: Sequence[int], kind: str) -> np.ndarray:
+    case = ToyCase().subset(positions)
+    return np.asarray(function(case, planted(case, kind)).values)
+
+
+def _parameters(function: Metric) -> Iterator[str]:
+    case, parameters = ToyCase(), describe(function).parameters
+    defaults = {p.name: tuple(p.default) if isinstance(p.default, list) else p.default for p in parameters}
+    truth = planted(case, "truth")
+    if not np.array_equal(function(case, truth).values, function(case, truth, **defaults).values, equal_nan=True):
+        yield "giving the defaults explicitly changes the values"
+    for parameter in parameters:
+        for choice in parameter.choices:
+            if np.isnan(function(case, truth, **{parameter.name: choice}).values).all():
+                yield f"{parameter.name}={choice!r} leaves nothing defined"
+
+
+def _prefers_the_truth(function: Metric) -> Iterator[str]:
+    better = describe(function).facts["better"]
+    if better == "none":
+        return
+    case, sign = ToyCase(ONE_SIDED), 1 if better == "higher" else -1
+
+    def mean(kind: str, draw: int = 0) -> float:
+        return sign * float(np.nanmean(function(case, planted(case, kind, draw)).values))
+
+    truth, inverse = mean("truth"), mean("inverse")
+    chance = float(np.mean([mean("random", draw) for draw in range(DRAWS)]))
+    if not truth > chance:
+        yield f"a random relevance scores {sign * chance:.3f}, as good as the truth with {sign * truth:.3f}"
+    if not truth > inverse:
+        yield f"the inverse of the truth scores {sign * inverse:.3f}, as good as the truth with {sign * truth:.3f}"
