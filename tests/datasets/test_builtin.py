@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -46,7 +47,10 @@ def content(example: Example) -> str | bytes:
     return normalised(value) if isinstance(value, str) else value.tobytes()
 
 
-@pytest.mark.parametrize("name", REAL)
+NEEDS_SKTIME = pytest.mark.skipif(find_spec("sktime") is None, reason="sktime is an optional package")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=NEEDS_SKTIME) if n == "power" else n for n in REAL])
 def test_real_data_has_its_size_its_classes_and_no_leak(name: str) -> None:
     make, size, classes = REAL[name]
     parts = [make(split=s) for s in ("train", "dev", "test")]
@@ -77,7 +81,10 @@ def test_arrays_have_the_shapes_and_ranges_that_are_promised() -> None:
     sizes = [np.mean([e.inputs["row"][area] for e in rows if e.label == label]) for label in (0, 1)]
     assert rows.labels[0] == "malignant"
     assert sizes[0] > 2 * sizes[1]
-    # the evening peak comes later in summer
+
+
+@NEEDS_SKTIME
+def test_the_evening_peak_comes_later_in_summer() -> None:
     days = power(split="all")
     peak = [np.mean([e.inputs["series"][18:20, 0].mean() for e in days if e.label == label]) for label in (0, 1)]
     assert days.labels[1] == "April to September"
@@ -207,7 +214,7 @@ def test_the_phone_book_knows_them_all_and_read_opens_them() -> None:
     data = read("reviews", limit=50)
     assert len(data) == 50
     assert data.notes[-1].startswith("50 of 8")
-    assert Counter(e.label for e in data) == {0: 25, 1: 25} or len({e.label for e in data}) == 2
+    assert max(Counter(e.label for e in data).values()) <= 27, "balanced as the whole"
     assert len(read("planted:n=30,length=9", split="train", limit=None)) == 30
     assert read("planted", split="train", limit=5)[0].id.startswith("train-")
     assert read("digits", labels=list("abcdefghij"), limit=3).labels == tuple("abcdefghij")

@@ -247,8 +247,8 @@ def test_tokens_are_joined_and_tags_kept(tmp_path: Path) -> None:
     assert data[0].label == [1, 0, 0]
 
 
-def test_a_million_lines_need_memory_for_the_sample_only(tmp_path: Path) -> None:
-    """100,000 long lines here; what is held is the sample and 8 bytes per line to tell repeated rows."""
+def test_a_long_file_needs_memory_for_the_sample_only(tmp_path: Path) -> None:
+    """What is held is the sample, and a number per line that tells repeated rows."""
     path = tmp_path / "big.jsonl"
     filling = "word " * 100
     with path.open("w") as file:

@@ -7,7 +7,6 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from regard import registry
 from regard.datasets import sampling
 from regard.datasets.cells import named_labels
 from regard.datasets.columns import Asked, choose
@@ -16,6 +15,8 @@ from regard.datasets.rows import Wanted, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
 from regard.records import Spec
+from regard.registry import build
+from regard.registry import names as known_names
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
@@ -55,7 +56,7 @@ def read(
     )
     wanted = Wanted(split, limit, seed, whole_groups, skip_bad)
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
-    if str(source).partition(":")[0] in registry.names("dataset"):
+    if str(source).partition(":")[0] in known_names("dataset"):
         return _builtin(str(source), asked, wanted, names)
     table = open_table(Path(source).expanduser(), split=split)
     if table.split is not None:
@@ -103,7 +104,7 @@ def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) 
     spec = Spec.parse("dataset", source)
     if wanted.split is not None:
         spec = Spec(spec.kind, spec.name, {**spec.params, "split": wanted.split})
-    data = registry.build(spec)()
+    data = build(spec)()
     if not isinstance(data, Examples):
         raise InputError(f"dataset {spec.name!r}", expected="Examples", got=type(data).__name__)
     if names:
@@ -120,7 +121,7 @@ def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) 
 
 
 def _nobody(source: str) -> InputError:
-    known = registry.names("dataset")
+    known = known_names("dataset")
     near = difflib.get_close_matches(source, known, n=3, cutoff=0.6)
     folder = Path(source).parent
     near += difflib.get_close_matches(

@@ -102,12 +102,11 @@ class _Stream:
         if label is not None:
             self.any_label = True
             self.kind = min(self.kind, number_kind(label))
-        kept = Row(row.number, {c: row.values.get(c) for c in self.columns.all})
         if self.wanted.whole_groups:
-            self.groups.add(group or ident, (kept, ident, label))
+            self.groups.add(group or ident, (row, ident, label))
             self.sample.counts[sampling.stratum_of(label)] += 1
         else:
-            self.sample.add(sampling.stratum_of(label), ident, (kept, ident, label))
+            self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
 
     def _in_split(self, row: Row, inputs: dict[str, Any], group: str) -> bool:
         if self.split is None or self.split == "all":

@@ -12,6 +12,7 @@ import heapq
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from regard.records import Example, Json
@@ -29,7 +30,12 @@ def key(seed: int, ident: str) -> int:
 
 def stratum_of(label: Json) -> str:
     """Labels of one stratum have one name; 1 and "1" are different labels."""
-    return json.dumps(label, sort_keys=True)
+    return _quoted(label) if isinstance(label, str) else json.dumps(label, sort_keys=True)
+
+
+@lru_cache(maxsize=4 * MOST_STRATA)
+def _quoted(label: str) -> str:
+    return json.dumps(label)
 
 
 def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
@@ -70,7 +76,7 @@ class StratifiedSample(Generic[T]):
 
     def add(self, stratum: str, ident: str, item: T) -> None:
         name = stratum if self.stratified else ""
-        self.counts[stratum if self.stratified else ""] += 1
+        self.counts[name] += 1
         self._push(name, (-key(self.seed, ident) if self.n is not None else 0, -self.total, item))
         self.total += 1
         if self.stratified and len(self.counts) > MOST_STRATA and self.n is not None:
