@@ -1,0 +1,118 @@
+"""The attention registry of transformers, used where it adds something to the tap.
+
+Models with the default implementation (SDPA) are seen exactly by the tap alone. A model whose implementation is
+another one (eager, flex, a custom kernel) but that looks its attention up in the registry is switched for the
+duration of a query/key pass: SDPA where SDPA can say it, otherwise (softcap, sinks) rows in chunks, so that no
+matrix of weights is made. The mask function is registered too: without it masks are silently dropped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.sdpa import SdpaCall, scores_of, weights_of
+from regard.protocols import Mode
+
+NAME = "regard"
+_CHUNK = 1 << 24
+
+
+@contextmanager
+def interface(module: nn.Module, mode: Mode) -> Iterator[None]:
+    """Switches registry models that do not run SDPA to ours; their own implementation comes back at the end."""
+    configs = _configs(module) if mode == "qk" and "transformers.modeling_utils" in sys.modules else []
+    before = [(config, config._attn_implementation_internal) for config in configs]
+    if configs:
+        _register()
+    try:
+        for config in configs:
+            config._attn_implementation_internal = NAME
+        yield
+    finally:
+        for config, name in before:
+            config._attn_implementation_internal = name
+
+
+def _configs(module: nn.Module) -> list[Any]:
+    """Configurations of the models in `module` that can be switched and do not run SDPA already."""
+    from transformers import PreTrainedModel
+
+    found: dict[int, Any] = {}
+    barred: set[int] = set()
+    for inner in module.modules():
+        if isinstance(inner, PreTrainedModel):
+            if not type(inner)._can_set_attn_implementation():
+                barred.add(id(inner.config))
+            elif inner.config._attn_implementation not in ("sdpa", None, NAME):
+                found[id(inner.config)] = inner.config
+    return [config for key, config in found.items() if key not in barred]
+
+
+def _register() -> None:
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+    AttentionInterface.register(NAME, registry_attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+def registry_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """What the registry calls: (output (batch, query, head, feature), None)."""  # fmt: skip
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    from regard.models.tap import active_tap
+
+    if softcap is None and s_aux is None:
+        out, _ = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **others
+        )
+        return out, None
+    causal = others.get("is_causal")
+    causal = bool(getattr(module, "is_causal", True) if causal is None else causal)
+    bias = others.get("position_bias")
+    if bias is not None:
+        attention_mask = bias if attention_mask is None else _added(attention_mask, bias)
+    call = SdpaCall(
+        chunked, (), {}, query, key, value, attention_mask, causal and attention_mask is None and query.shape[2] > 1,
+        scaling, dropout, softcap, s_aux,
+    )  # fmt: skip
+    call.args = (call,)
+    tap = active_tap()
+    out = tap.attention(call) if tap is not None else chunked(call)
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _added(mask: Tensor, bias: Tensor) -> Tensor:
+    return bias.masked_fill(~mask, torch.finfo(bias.dtype).min) if mask.dtype == torch.bool else bias + mask
+
+
+def chunked(call: SdpaCall) -> Tensor:
+    """The output of an attention that no fused kernel knows, some rows at a time: (batch, head, query, feature)."""
+    batch, heads, queries, _ = call.query.shape
+    group = heads // call.value.shape[1]
+    value = call.value.repeat_interleave(group, 1) if group > 1 else call.value
+    step = max(1, _CHUNK // max(1, batch * heads * call.key.shape[2]))
+    parts = []
+    for rows in torch.arange(queries).split(step):
+        weights = weights_of(call, scores_of(call, rows=rows))
+        if call.dropout:
+            weights = torch.dropout(weights, call.dropout, train=True)
+        parts.append(torch.matmul(weights.to(value.dtype), value))
+    return torch.cat(parts, 2)

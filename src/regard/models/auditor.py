@@ -1,0 +1,92 @@
+"""Sees below the tap: every softmax and fused attention that reaches the dispatcher must have come through the tap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from regard.errors import CaptureError
+from regard.models.tap import Tap
+
+_SOFTMAX = {"_softmax", "_safe_softmax", "softmax", "_sparse_softmax", "_masked_softmax"}
+_FUSED = (
+    "_scaled_dot_product", "_transformer_encoder_layer_fwd", "_native_multi_head_attention", "_flash_attention_forward",
+    "_efficient_attention_forward", "_triton_multi_head_attention", "flex_attention",
+)  # fmt: skip
+
+
+@cache
+def _is_attention(function: Any) -> str:
+    """The name of an operation that may be attention; "" for every other."""
+    schema = getattr(function, "_schema", None)
+    name = str(schema.name).partition("::")[2] if schema is not None else str(getattr(function, "__name__", ""))
+    if name.endswith("backward") or "backward" in name:
+        return ""
+    return name if name in _SOFTMAX or name.startswith(_FUSED) else ""
+
+
+class Auditor(TorchDispatchMode):
+    """Counts what the tap did not explain, by operation and module."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, tap: Tap) -> None:
+        super().__init__()
+        self.tap = tap
+        self.seen = 0
+        self.unexplained: Counter[tuple[str, str]] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        name = _is_attention(func)
+        if name:
+            self.seen += 1
+            if not self.tap.busy:
+                self.unexplained[name, self.tap.watch.here[0]] += 1
+        return func(*args, **(kwargs or {}))
+
+    def verdict(self, exempt: Callable[[str], bool]) -> None:
+        """Raises if something was computed that the tap did not see; `exempt` are modules with a registered site."""
+        missed = {place: n for place, n in self.unexplained.items() if not exempt(place[1])}
+        if missed:
+            told = ", ".join(f"{n} x {op} in {module}" for (op, module), n in sorted(missed.items()))
+            raise CaptureError(
+                "capture",
+                expected="every softmax and fused attention to pass through the tap",
+                got=f"{told} that did not (a traced or scripted module, or a custom kernel)",
+                remedy="load the model without torch.jit, or name the place with register_site(module, fn)",
+            )
+
+
+_NAMED = ("attention", "attn", "multihead")
+
+
+def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
+    """The error for a pass in which no attention was found."""
+    named = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
+    if named:
+        reasons = "; ".join(f"{place}: {reason}" for place, reason in rejected[:3]) or "no softmax at all"
+        return CaptureError(
+            type(module).__name__,
+            expected=f"attention in {named[0]} (named like attention)",
+            got=f"none that could be captured ({reasons})",
+            remedy="name the place with register_site(module, fn)",
+        )
+    return CaptureError(
+        type(module).__name__,
+        expected="a model with attention",
+        got="this model has no attention: no softmax or fused attention is used in a weighted sum",
+        remedy="use explainers that need no attention, or register_site(module, fn) for a hand-written one",
+    )
+
+
+def _looks_like_attention(name: str, module: nn.Module) -> bool:
+    last = name.rpartition(".")[2].lower()
+    kind = type(module).__name__.lower()
+    return any(word in last or word in kind for word in _NAMED)

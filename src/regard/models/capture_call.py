@@ -1,0 +1,181 @@
+"""The way in: run a call with the tap on, and get every attention of it.
+
+    out, taps = capture_call(model, lambda: model(**inputs))
+    taps.sites[0].rows(example=0, queries=[0])
+
+The first pass of a module is a full one: provenance, auditor, self-check. What it found (the plan) is remembered, so
+that later passes only look at the places where attention is known to happen; anything unknown there brings the full
+pass back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import CaptureError
+from regard.models.attention_interface import interface
+from regard.models.auditor import Auditor, no_site
+from regard.models.plan import Plan, make_plan, plan_of
+from regard.models.provenance import Provenance
+from regard.models.recorder import Recorder
+from regard.models.registered import RegisteredSites
+from regard.models.self_check import prove
+from regard.models.site_attention import DenseAttention, LazyAttention
+from regard.models.sites import build_sites
+from regard.models.tap import Handler, Tap, Watch
+from regard.protocols import Check, Mode
+
+T = TypeVar("T")
+Padding = Tensor | Sequence[Tensor] | None
+"""(batch, position) masks, True or 1 where a position is real; for encoder-decoders the encoder's first."""
+
+
+@dataclass(slots=True, eq=False)
+class Taps:
+    """Every attention of one pass, every softmax that is not attention with the reason, and how it was proved."""
+
+    sites: list[LazyAttention | DenseAttention]
+    rejected: list[tuple[str, str]]
+    checked: str
+    steps: list[int] = field(default_factory=list)
+
+    def __getitem__(self, key: str) -> LazyAttention | DenseAttention:
+        for site in self.sites:
+            if site.site.key == key:
+                return site
+        raise CaptureError(
+            f"site {key!r}", expected=f"one of {[s.site.key for s in self.sites][:8]}", got="no such site"
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Pass:
+    """One tapped run of a call."""
+
+    tap: Tap
+    recorder: Recorder
+    auditor: Auditor | None
+    registered: RegisteredSites
+
+
+def capture_call(
+    module: nn.Module,
+    call: Callable[[], T],
+    *,
+    mode: Mode = "qk",
+    check: Check = "first",
+    key_padding: Padding = None,
+    keep_full: bool = False,
+) -> tuple[T, Taps]:
+    """(what `call` returned, every attention in it). `call` must run `module` and be repeatable.
+
+    mode "qk": the model's own forward (SDPA), queries and keys kept; no weights matrix but where the model's own code
+    makes one. mode "weights": weights are computed in the forward. check: "first" proves the capture once per
+    (module, mode, shape class), "always" every time, "never" not at all; `Taps.checked` says what was done.
+    `keep_full` always runs the full tap (for calls that cannot be repeated, such as generation).
+
+    >>> attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    >>> x = torch.rand(1, 3, 8)
+    >>> _, taps = capture_call(attention, lambda: attention(x, x, x))
+    >>> taps.sites[0].site.kind, taps.sites[0].shape
+    ('self', (1, 2, 3, 3))
+    """  # fmt: skip
+    plan = plan_of(module)
+    if plan is not None and check != "always" and not keep_full:
+        recorder = Recorder(mode)
+        out, run = tapped(module, call, recorder, recorder, plan=plan)
+        if plan.explains(run.tap.events):
+            taps = _finish(module, run, plan, mode, check, key_padding, full=False)
+            if taps is not None:
+                return out, taps
+    recorder = Recorder(mode)
+    out, run = tapped(module, call, recorder, recorder, audit=check != "never")
+    try:
+        if run.auditor is not None:
+            run.auditor.verdict(run.registered.covers)
+        plan = make_plan(module, run.tap.events, run.registered, run.tap.watch.batch)
+        taps = _finish(module, run, plan, mode, check, key_padding, full=True)
+    finally:
+        if run.tap.provenance is not None:
+            run.tap.provenance.close()
+    assert taps is not None
+    return out, taps
+
+
+def tapped(
+    module: nn.Module,
+    call: Callable[[], T],
+    handler: Handler,
+    recorder: Recorder,
+    *,
+    plan: Plan | None = None,
+    audit: bool = False,
+) -> tuple[T, Pass]:
+    """Runs `call` under a light tap (with a plan) or a full one (without)."""  # fmt: skip
+    registered = RegisteredSites(module)
+    provenance = None if plan is not None else Provenance()
+    watch = _watch(module, plan, provenance)
+    tap = Tap(watch, handler, provenance)
+    auditor = Auditor(tap) if audit else None
+    with (
+        interface(module, recorder.mode),
+        _eager(module),
+        watch,
+        registered.watched(tap),
+        auditor or nullcontext(),
+        tap,
+    ):
+        out = call()
+    return out, Pass(tap, recorder, auditor, registered)
+
+
+def _watch(module: nn.Module, plan: Plan | None, provenance: Provenance | None) -> Watch:
+    if plan is not None:
+        return Watch(module, plan.owners(module))
+    names = {m: n for n, m in module.named_modules()}
+
+    def entered(name: str, inner: nn.Module, tensors: Sequence[Tensor]) -> None:
+        if provenance is not None and (inner is module or next(inner.children(), None) is not None):
+            provenance.enter(tensors, outermost=inner is module)
+
+    return Watch(module, names, entered)
+
+
+@contextmanager
+def _eager(module: nn.Module) -> Iterator[None]:
+    """Compiled modules run as written while they are captured."""
+    compiled = "torch._dynamo.eval_frame" in sys.modules and any(
+        type(m).__name__ == "OptimizedModule" or getattr(m, "_compiled_call_impl", None) for m in module.modules()
+    )
+    with torch.compiler.set_stance("force_eager") if compiled else nullcontext():
+        yield
+
+
+def _finish(
+    module: nn.Module, run: Pass, plan: Plan, mode: Mode, check: Check, padding: Padding, *, full: bool
+) -> Taps | None:
+    """The taps of a run; None if a light run turned out to need a full one."""
+    events = run.tap.events
+    sites, steps, proofs = build_sites(events, plan, run.recorder, padding, run.tap.watch.batch)
+    if not sites:
+        raise no_site(module, plan.rejected)
+    shapes = frozenset(p.shape_class for p in proofs)
+    if check == "never":
+        checked = "never"
+    elif check == "always" or not plan.has_proved(mode, shapes):
+        if not full and any(not p.replayable for p in proofs):
+            return None
+        checked = f"{check}: {prove(proofs)}"
+        plan.proved(mode, shapes, checked)
+    else:
+        checked = f"first: {plan.how(mode)}"
+    for site in sites:
+        site.checked = checked
+    return Taps(sites, list(plan.rejected), checked, steps)

@@ -1,0 +1,420 @@
+"""Which softmax is attention: what is known about a tensor is carried from operation to operation.
+
+A product of two computed tensors marks its output as scores; a softmax of scores marks its output as weights; a
+weighted sum over the same axis (matmul, bmm, einsum, or multiply and sum) confirms the weights and shows the values.
+Marks are attributes of the tensors themselves, so nothing is kept alive and no identity is ever mistaken.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from regard.models.layout import Layout, Step, covered, find_layout
+from regard.models.operations import Op
+
+_MARK = "_regard_mark"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Where scores came from: (q, k), or a linear map whose output axes `features` have `shape`."""
+
+    q: Tensor | None = None
+    k: Tensor | None = None
+    shape: tuple[int, ...] = ()
+    features: tuple[int, ...] = ()
+    steps: tuple[Step, ...] | None = ()
+
+    @property
+    def linear(self) -> bool:
+        return self.q is None
+
+
+@dataclass(slots=True, eq=False)
+class Softmax:
+    """One softmax that was seen, and what became of it."""
+
+    weights: Tensor
+    axis: int
+    scores: Scores | None
+    of_data: bool
+    query: Mark | None = None
+    key: Mark | None = None
+    layout: Layout | None = None
+    values: Tensor | None = None
+    used: Tensor | None = None
+    steps: tuple[Step, ...] = ()
+    changed: bool = False
+    selected: bool = False
+    summed_elsewhere: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why it is not attention; "" if it is."""
+        if self.layout is not None:
+            return ""
+        if self.selected:
+            return "router: only its top entries are used"
+        if not self.of_data:
+            return "a mixture by learned parameters, the same for every input"
+        if self.over_features():
+            return "runs over the outputs of a linear layer (class probabilities, router or gate)"
+        if self.summed_elsewhere:
+            return "its output is summed over another axis than its own"
+        return "its output is not used in a weighted sum (model output or gate)"
+
+    def over_features(self) -> bool:
+        if self.scores is None or not self.scores.linear:
+            return False
+        scores = self.scores
+        size = self.weights.shape[self.axis]
+        ranges = covered(scores.shape, scores.steps, self.axis) if scores.steps is not None else None
+        if ranges is None:
+            return any(scores.shape[i] == size > 1 for i in scores.features)
+        return any(ranges[i][1] > ranges[i][0] for i in scores.features)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """This tensor holds the weights of `softmax`, rearranged by `steps`."""
+
+    softmax: Softmax
+    steps: tuple[Step, ...] = ()
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """This tensor is weights times values, not summed yet."""
+
+    weights: Weights
+    used: Tensor
+    values: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is known about one tensor in this pass.
+
+    roots: the module inputs it was made from. data: made from the model's input. learned: made from parameters.
+    """
+
+    book: object
+    roots: frozenset[int] = frozenset()
+    data: bool = False
+    learned: bool = False
+    scores: Scores | None = None
+    weights: Weights | None = None
+    weighted: Weighted | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Provenance:
+    """Follows every tensor of one pass."""
+
+    softmaxes: list[Softmax] = field(default_factory=list)
+    _marked: list[weakref.ref[Tensor]] = field(default_factory=list)
+    _count: Iterator[int] = field(default_factory=itertools.count)
+
+    def mark(self, tensor: Tensor) -> Mark | None:
+        mark = tensor.__dict__.get(_MARK) if hasattr(tensor, "__dict__") else None
+        return mark if mark is not None and mark.book is self else None
+
+    def _put(self, tensor: Tensor, mark: Mark) -> None:
+        tensor.__dict__[_MARK] = mark
+        self._marked.append(weakref.ref(tensor))
+
+    def close(self) -> None:
+        """Takes every mark off again."""
+        for reference in self._marked:
+            tensor = reference()
+            if tensor is not None:
+                tensor.__dict__.pop(_MARK, None)
+        self._marked.clear()
+
+    def enter(self, tensors: Sequence[Tensor], *, outermost: bool) -> None:
+        """Inputs of a composite module: from here on everything is traced back to them."""
+        fresh: dict[int, int] = {}
+        for tensor in tensors:
+            if isinstance(tensor, torch.nn.Parameter):
+                continue
+            old = self.mark(tensor) or Mark(self)
+            roots = old.roots
+            if tensor.is_floating_point() and tensor.ndim >= 2:
+                place = _address(tensor)
+                roots = frozenset((fresh.setdefault(place, next(self._count)),))
+            self._put(tensor, replace(old, roots=roots, data=old.data or outermost))
+
+    def inside(self, tensors: Sequence[Tensor]) -> tuple[frozenset[int], bool, bool]:
+        """(roots, made from data, made from parameters) of an operation's inputs."""
+        roots: frozenset[int] = frozenset()
+        data = learned = False
+        for tensor in tensors:
+            if isinstance(tensor, torch.nn.Parameter):
+                learned = True
+            elif (mark := self.mark(tensor)) is not None:
+                roots |= mark.roots
+                data |= mark.data
+                learned |= mark.learned
+        return roots, data, learned
+
+    def is_learned(self, tensor: Tensor) -> bool:
+        if isinstance(tensor, torch.nn.Parameter):
+            return True
+        mark = self.mark(tensor)
+        return mark is not None and mark.learned and not mark.data
+
+    def softmax(self, scores: Tensor, axis: int, weights: Tensor) -> Softmax:
+        """A softmax happened."""
+        mark = self.mark(scores) or Mark(self)
+        found = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
+        if mark.scores is not None and mark.scores.q is not None and mark.scores.k is not None:
+            found.query, found.key = self.mark(mark.scores.q), self.mark(mark.scores.k)
+        self.softmaxes.append(found)
+        self._put(weights, replace(mark, scores=None, weights=Weights(found), weighted=None))
+        return found
+
+    def follow(
+        self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], out: Any
+    ) -> None:
+        """Carries what is known about the inputs of one operation to its output."""
+        tensors = _tensors(args, keywords)
+        roots, data, learned = self.inside(tensors)
+        outs = [out] if isinstance(out, Tensor) else [o for o in out if isinstance(o, Tensor)] if _many(out) else []
+        if not outs:
+            return
+        first = tensors[0] if tensors else outs[0]
+        marked = [(t, m) for t in tensors if (m := self.mark(t)) is not None]
+        for n, result in enumerate(outs):
+            if isinstance(result, torch.nn.Parameter):
+                continue
+            mark = Mark(self, roots, data, learned)
+            match op:
+                case Op.SHAPE | Op.CAST:
+                    step = None if op is Op.CAST else _step(function, args, keywords, n if _many(out) else None)
+                    mark = self._rearranged(mark, self.mark(first), step)
+                case Op.CARRY | Op.DROPOUT | Op.TIMES:
+                    mark = self._carried(mark, marked, result, changed=op is not Op.DROPOUT)
+                    if op is Op.TIMES and len(tensors) == 2:
+                        mark = replace(mark, weighted=self._weighted(tensors[0], tensors[1]))
+                case Op.PRODUCT | Op.ADDED_PRODUCT | Op.LINEAR:
+                    left, right = _factors(op, function, args, keywords, tensors)
+                    mark = replace(mark, scores=self._product(left, right, result, op))
+                    self._consumed_by_product(left, right, result, op)
+                case Op.EINSUM:
+                    mark = replace(mark, scores=self._einsum(args, tensors, result))
+                case Op.TOTAL:
+                    self._consumed_by_sum(first, args, keywords, result)
+                case Op.SELECT:
+                    self._selected(first)
+                case _:
+                    pass
+            if mark.roots or mark.data or mark.learned or mark.scores or mark.weights:
+                self._put(result, mark)
+
+    # -- carrying -----------------------------------------------------------------------------------------------
+
+    def _rearranged(self, mark: Mark, old: Mark | None, step: Step | None) -> Mark:
+        if old is None:
+            return mark
+        extra = () if step is None else (step,)
+        scores, weights = old.scores, old.weights
+        if scores is not None and scores.steps is not None:
+            scores = replace(scores, steps=scores.steps + extra)
+        if weights is not None:
+            weights = replace(weights, steps=weights.steps + extra)
+        return replace(mark, scores=scores, weights=weights, weighted=old.weighted if step is None else None)
+
+    def _carried(self, mark: Mark, marked: list[tuple[Tensor, Mark]], result: Tensor, *, changed: bool) -> Mark:
+        scores = weights = weighted = None
+        for tensor, old in marked:
+            if old.scores is not None and (scores is None or (scores.linear and not old.scores.linear)):
+                scores = old.scores if tensor.shape == result.shape else replace(old.scores, steps=None)
+            if old.weights is not None and weights is None and tensor.shape == result.shape:
+                weights = replace(old.weights, changed=True) if changed else old.weights
+            if old.weighted is not None and not changed:
+                weighted = old.weighted
+        return replace(mark, scores=scores, weights=weights, weighted=weighted)
+
+    def _weighted(self, a: Tensor, b: Tensor) -> Weighted | None:
+        for used, values in ((a, b), (b, a)):
+            mark = self.mark(used)
+            if mark is not None and mark.weights is not None:
+                return Weighted(mark.weights, used, values)
+        return None
+
+    def _selected(self, tensor: Tensor) -> None:
+        mark = self.mark(tensor)
+        if mark is not None and mark.weights is not None:
+            mark.weights.softmax.selected = True
+
+    # -- products as scores -------------------------------------------------------------------------------------
+
+    def _product(self, left: Tensor, right: Tensor, result: Tensor, op: Op) -> Scores:
+        if op is Op.LINEAR:
+            if not self.is_learned(right):
+                return Scores(left, right)
+            return Scores(shape=tuple(result.shape), features=(result.ndim - 1,) if right.ndim > 1 else ())
+        if self.is_learned(right):
+            return Scores(shape=tuple(result.shape), features=(result.ndim - 1,) if right.ndim > 1 else ())
+        if self.is_learned(left):
+            return Scores(shape=tuple(result.shape), features=(result.ndim - 2,) if left.ndim > 1 else ())
+        return Scores(left, right)
+
+    def _einsum(self, args: tuple[Any, ...], tensors: list[Tensor], result: Tensor) -> Scores | None:
+        if len(tensors) != 2 or not isinstance(args[0], str):
+            return None
+        terms = _labels(args[0], tensors, result)
+        if terms is None:
+            return None
+        (a, b), out = terms
+        for (used, mine), (values, other) in (((tensors[0], a), (tensors[1], b)), ((tensors[1], b), (tensors[0], a))):
+            roles = {
+                i: "k" if c in other and c not in out else "b" if c in other else "q"
+                for i, c in enumerate(mine)
+                if c in other or c in out
+            }
+            self._consumed(used, values, roles, one_sum=sum(r == "k" for r in roles.values()) == 1)
+        for learned, labels in ((tensors[0], a), (tensors[1], b)):
+            if self.is_learned(learned):
+                return Scores(shape=tuple(result.shape), features=tuple(out.index(c) for c in labels if c in out))
+        return Scores(tensors[0], tensors[1])
+
+    # -- weights consumed ---------------------------------------------------------------------------------------
+
+    def _consumed_by_product(self, left: Tensor, right: Tensor, result: Tensor, op: Op) -> None:
+        if op is Op.LINEAR:
+            right_roles = {right.ndim - 1: "k", right.ndim - 2: "q"} if right.ndim > 1 else {0: "k"}
+        elif right.ndim > 1:
+            right_roles = {right.ndim - 2: "k", right.ndim - 1: "q"}
+        else:
+            right_roles = {0: "k"}
+        left_roles = {left.ndim - 1: "k", left.ndim - 2: "q"} if left.ndim > 1 else {0: "k"}
+        for i in range(left.ndim - 2):
+            left_roles[i] = "b"
+        for i in range(right.ndim - 2):
+            right_roles[i] = "b"
+        self._consumed(left, right, left_roles)
+        self._consumed(right, left, right_roles)
+
+    def _consumed_by_sum(
+        self, product: Tensor, args: tuple[Any, ...], keywords: Mapping[str, Any], result: Tensor
+    ) -> None:
+        mark = self.mark(product)
+        if mark is None or mark.weighted is None:
+            return
+        axes = keywords.get("dim", keywords.get("axis", args[1] if len(args) > 1 else None))
+        if axes is None:
+            axes = list(range(product.ndim))
+        axes = [axes] if isinstance(axes, int) else list(axes)
+        used, values = mark.weighted.used, mark.weighted.values
+        summed = {a % product.ndim for a in axes}
+        roles: dict[int, str] = {}
+        for i in range(used.ndim):
+            at = i + product.ndim - used.ndim
+            there = at - (product.ndim - values.ndim)
+            shared = there >= 0 and values.shape[there] > 1
+            if at in summed:
+                roles[i] = "k"
+            elif used.shape[i] > 1:
+                roles[i] = "b" if shared else "q"
+        long = [i for i, r in roles.items() if r == "k" and used.shape[i] > 1]
+        for i in [i for i, r in roles.items() if r == "k" and i not in long[:1]]:
+            del roles[i]
+        if len(long) <= 1:
+            self._consumed(used, values, roles, weights=mark.weighted.weights)
+
+    def _consumed(
+        self,
+        used: Tensor,
+        values: Tensor,
+        roles: Mapping[int, str],
+        *,
+        weights: Weights | None = None,
+        one_sum: bool = True,
+    ) -> None:
+        mark = self.mark(used)
+        weights = weights or (mark.weights if mark is not None else None)
+        if weights is None or not one_sum or "k" not in roles.values() or self.is_learned(values):
+            return
+        softmax = weights.softmax
+        if softmax.layout is not None or not softmax.of_data or softmax.over_features():
+            return
+        layout = find_layout(softmax.weights.shape, softmax.axis, weights.steps, roles, used.ndim)
+        if layout is None:
+            softmax.summed_elsewhere = True
+            return
+        softmax.layout, softmax.values = layout, values
+        softmax.used, softmax.steps, softmax.changed = used, weights.steps, weights.changed
+
+
+def _address(tensor: Tensor) -> int:
+    try:
+        return tensor.untyped_storage().data_ptr() or id(tensor)
+    except (RuntimeError, NotImplementedError):  # tensors without a storage (meta, nested, wrapped)
+        return id(tensor)
+
+
+def _many(out: object) -> bool:
+    return isinstance(out, (tuple, list))
+
+
+def _tensors(args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Tensor]:
+    found = []
+    for value in itertools.chain(args, keywords.values()):
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (tuple, list)):
+            found.extend(v for v in value if isinstance(v, Tensor))
+    return found
+
+
+def _step(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], pick: int | None) -> Step:
+    if args and isinstance(args[0], Tensor):
+        return function, args[1:], keywords, pick
+    rest = {k: v for k, v in keywords.items() if k not in ("input", "self")}
+    return function, args, rest, pick
+
+
+def _factors(
+    op: Op, function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], tensors: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    if op is Op.ADDED_PRODUCT:
+        named = [keywords.get(n) for n in ("batch1", "mat1")], [keywords.get(n) for n in ("batch2", "mat2")]
+        left = next((t for t in named[0] if t is not None), None)
+        right = next((t for t in named[1] if t is not None), None)
+        given = [a for a in args if isinstance(a, Tensor)]
+        return (
+            cast(Tensor, left if left is not None else given[1]),
+            cast(Tensor, right if right is not None else given[2]),
+        )
+    if getattr(function, "__name__", "") == "__rmatmul__":
+        return tensors[1], tensors[0]
+    return tensors[0], tensors[1]
+
+
+def _labels(equation: str, tensors: list[Tensor], result: Tensor) -> tuple[tuple[str, str], str] | None:
+    """The labels of each axis, with an ellipsis spelled out in capitals.
+
+    >>> _labels("...qd,...kd->...qk", [torch.ones(2, 3, 4), torch.ones(2, 5, 4)], torch.ones(2, 3, 5))
+    (('Zqd', 'Zkd'), 'Zqk')
+    """
+    inputs, arrow, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if len(terms) != 2:
+        return None
+    if not arrow:
+        letters = "".join(terms).replace(".", "")
+        output = ("..." if "..." in inputs else "") + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    spelled = []
+    for term, tensor in zip([*terms, output], [*tensors, result], strict=True):
+        dots = tensor.ndim - len(term.replace("...", ""))
+        spelled.append(term.replace("...", "ZYXWVUT"[:dots][::-1]))
+    return (spelled[0], spelled[1]), spelled[2]

@@ -1,0 +1,204 @@
+"""One fused attention call in a common form, and its arithmetic: scores, weights, log-sum-exp, output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+@dataclass(slots=True, eq=False)
+class SdpaCall:
+    """softmax(softcap(q k^T scale) + mask [, sink column]) v, with grouped keys and values.
+
+    query (batch, head, query, feature), key and value (batch, key head, key, feature).
+    mask: bool (True may be attended to) or additive, broadcastable to (batch, head, query, key).
+    finish: brings an output into the form that the model expects. kernel: `function` is SDPA itself.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None = None
+    causal: bool = False
+    scale: float | None = None
+    dropout: float = 0.0
+    softcap: float | None = None
+    sinks: Tensor | None = None
+    score_mod: ScoreMod | None = None
+    mask_mod: MaskMod | None = None
+    finish: Callable[[Tensor, Tensor | None], Any] | None = None
+    kernel: bool = False
+
+    @property
+    def factor(self) -> float:
+        return 1.0 / math.sqrt(self.query.shape[-1]) if self.scale is None else float(self.scale)
+
+    def run(self) -> Any:
+        """The call as the model made it."""
+        return self.function(*self.args, **self.keywords)
+
+    def returned(self, out: Tensor, lse: Tensor | None = None) -> Any:
+        """`out` in the form that the model expects from the call."""
+        return out if self.finish is None else self.finish(out, lse)
+
+    def folded(self, heads: int) -> SdpaCall:
+        """The same call with everything in four axes; `heads` are folded into the batch axis of a three-axis call."""
+        if self.query.ndim == 4:
+            return self
+        lead = math.prod(self.query.shape[:-2])
+        heads = heads if heads and lead % heads == 0 else 1
+        if self.query.ndim > 4:
+            heads = math.prod(self.query.shape[1:-2])
+
+        def four(tensor: Tensor) -> Tensor:
+            return tensor.reshape(lead // heads, heads, *tensor.shape[-2:])
+
+        mask = self.mask
+        if mask is not None and mask.ndim > 2:
+            mask = four(mask.expand(*self.query.shape[:-2], *mask.shape[-2:]))
+        return replace(self, query=four(self.query), key=four(self.key), value=four(self.value), mask=mask)
+
+
+def _named(names: tuple[str, ...], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    return {**dict(zip(names, args, strict=False)), **keywords}
+
+
+_SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+
+
+def bind_sdpa(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
+    """F.scaled_dot_product_attention, or its OpOverload."""
+    given = _named(_SDPA, args, keywords)
+    return SdpaCall(
+        function, args, keywords, given["query"], given["key"], given["value"], given.get("attn_mask"),
+        bool(given.get("is_causal", False)), given.get("scale"), float(given.get("dropout_p", 0.0)), kernel=True,
+    )  # fmt: skip
+
+
+def bind_flash(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
+    """The fused kernel for CPU, as exported graphs call it: it returns (output, row log-sum-exp)."""
+    given = _named(("query", "key", "value", "dropout_p", "is_causal"), args, keywords)
+    return SdpaCall(
+        function, args, keywords, given["query"], given["key"], given["value"], given.get("attn_mask"),
+        bool(given.get("is_causal", False)), given.get("scale"), float(given.get("dropout_p", 0.0)),
+        finish=lambda out, lse: (out, lse),
+    )  # fmt: skip
+
+
+def bind_flex(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
+    """flex_attention: any function of the score and any mask of positions."""
+    names = ("query", "key", "value", "score_mod", "block_mask", "scale", "enable_gqa", "return_lse")
+    given = _named(names, args, keywords)
+    block = given.get("block_mask")
+    wants_lse = bool(given.get("return_lse", False))
+    return SdpaCall(
+        function, args, keywords, given["query"], given["key"], given["value"], scale=given.get("scale"),
+        score_mod=given.get("score_mod"), mask_mod=getattr(block, "mask_mod", None),
+        finish=(lambda out, lse: (out, lse)) if wants_lse else None,
+    )  # fmt: skip
+
+
+def scores_of(
+    call: SdpaCall,
+    *,
+    batch: slice = slice(None),
+    heads: Tensor | None = None,
+    rows: Tensor | None = None,
+    columns: slice = slice(None),
+    wide: bool = True,
+) -> Tensor:
+    """Scores after scale, softcap, bias and mask: (batch, head, row, column), without the sink column.
+
+    `wide`: in float32 at least, whatever the model computes in.
+    """  # fmt: skip
+    query, key = call.query[batch], call.key[batch]
+    n_heads, n_queries, n_keys = query.shape[1], query.shape[2], key.shape[2]
+    group = n_heads // key.shape[1]
+    head_index = torch.arange(n_heads, device=query.device) if heads is None else heads.to(query.device)
+    row_index = torch.arange(n_queries, device=query.device) if rows is None else rows.to(query.device)
+    if heads is not None:
+        query = query[:, head_index]
+    if rows is not None:
+        query = query[:, :, row_index]
+    key = key[:, :, columns]
+    if group > 1 or heads is not None:
+        key = key[:, head_index // group]
+    if wide and query.dtype in (torch.float16, torch.bfloat16):
+        query, key = query.float(), key.float()
+    scores = torch.matmul(query * call.factor, key.transpose(-1, -2))
+    if call.softcap:
+        scores = torch.tanh(scores / call.softcap) * call.softcap
+    column_index = torch.arange(n_keys, device=query.device)[columns]
+    if call.score_mod is not None or call.mask_mod is not None:
+        b = torch.arange(call.query.shape[0], device=query.device)[batch][:, None, None, None]
+        h, q, k = head_index[:, None, None], row_index[:, None], column_index
+        if call.score_mod is not None:
+            scores = call.score_mod(scores, b, h, q, k)
+        if call.mask_mod is not None:
+            scores = scores.masked_fill(~call.mask_mod(b, h, q, k), -math.inf)
+    if call.mask is not None:
+        mask = call.mask
+        while mask.ndim < 4:
+            mask = mask[None]
+        mask = mask[batch if mask.shape[0] > 1 else slice(None)]
+        mask = mask[:, head_index] if heads is not None and mask.shape[1] > 1 else mask
+        mask = mask[:, :, row_index] if rows is not None and mask.shape[2] > 1 else mask
+        mask = mask[..., columns] if mask.shape[3] > 1 else mask
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask.to(scores.dtype)
+    if call.causal:
+        scores = scores.masked_fill(column_index > row_index[:, None], -math.inf)
+    return scores
+
+
+def log_sum_exp(call: SdpaCall, scores: Tensor, heads: Tensor | None = None) -> Tensor:
+    """(batch, head, row), the sink included."""
+    lse = torch.logsumexp(scores, -1)
+    if call.sinks is not None:
+        sinks = call.sinks.to(lse.dtype).reshape(1, -1, 1)
+        lse = torch.logaddexp(lse, sinks if heads is None else sinks[:, heads.to(sinks.device)])
+    return lse
+
+
+def weights_of(call: SdpaCall, scores: Tensor, heads: Tensor | None = None) -> Tensor:
+    """Rows that sum to 1, or to 1 minus the sink; a row with nothing to attend to is 0."""
+    if call.mask is not None or call.mask_mod is not None:
+        blank = scores.detach().amax(-1, keepdim=True) == -math.inf
+        if bool(blank.any()):
+            # softmax of nothing is NaN, and so are its gradients
+            return weights_of(
+                replace(call, mask=None, mask_mod=None), scores.masked_fill(blank, 0.0), heads
+            ).masked_fill(blank, 0.0)
+    if call.sinks is None:
+        weights = torch.softmax(scores, -1)
+    else:
+        sinks = call.sinks.to(scores.dtype).reshape(1, -1, 1, 1)
+        sinks = sinks if heads is None else sinks[:, heads.to(sinks.device)]
+        column = sinks.expand(scores.shape[0], -1, scores.shape[2], 1)
+        weights = torch.softmax(torch.cat([scores, column], -1), -1)[..., :-1]
+    return weights
+
+
+def plain_weights(call: SdpaCall) -> Tensor:
+    """All weights of a call in four axes, in the model's own type, with gradients."""
+    scores = scores_of(call)
+    return weights_of(call, scores).to(call.query.dtype)
+
+
+def weighted_sum(call: SdpaCall, weights: Tensor) -> Tensor:
+    """weights @ values, with grouped values, in the model's own type."""
+    value = call.value
+    group = weights.shape[1] // value.shape[1]
+    if group > 1:
+        value = value.repeat_interleave(group, 1)
+    return torch.matmul(weights.to(value.dtype), value)
