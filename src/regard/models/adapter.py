@@ -1,0 +1,326 @@
+"""The one adapter: a torch module, a reader of its modality, a row of the task table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.models import fingerprint as identity
+from regard.models import gradients
+from regard.models.encoded import Item, Reader
+from regard.models.objective import Said
+from regard.models.prefix_sharing import PrefixCache
+from regard.models.reading import Pooling, reading_rows
+from regard.models.tasks import Asked, Outputs, TaskRow, padded
+from regard.protocols import Check, Encoded, Mode, Point, SiteAttention, Slopes, Target
+from regard.records import Answers, Bools, Edit, Example, Json, Site, Spec, Units
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
+
+_ALIASES = {"prediction_logits": "logits", "0": "logits"}
+
+
+def pick_device(device: str) -> torch.device:
+    """auto: the GPU if there is one."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        return torch.device(next(name for name, is_there in there.items() if is_there))
+    kind = device.partition(":")[0]
+    if kind not in there:
+        raise UnknownName("device", device, ["auto", *there])
+    if not there[kind]:
+        raise EnvironmentProblem(
+            f"device {device}", expected="a machine that has it", got="none", remedy="--device cpu"
+        )
+    return torch.device(device)
+
+
+def pick_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
+    known = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "float64": torch.float64}
+    if dtype is None or isinstance(dtype, torch.dtype):
+        return dtype
+    if dtype not in known:
+        raise UnknownName("dtype", dtype, known)
+    return known[dtype]
+
+
+def call_by_name(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
+    return module(**tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What must be known about a native model beside its module.
+
+    pads: a batch of different lengths may be filled up (the module gets a mask). kept_logits: it takes
+    `logits_to_keep`. shares: its keys and values can be shared between variants with a common prefix.
+    """
+
+    pads: bool = True
+    kept_logits: bool = False
+    shares: bool = False
+    two_towers: bool = False
+    pooling: Pooling = "auto"
+    class_id: int | None = None
+    mask_id: int | None = None
+    pad_id: int = 0
+    quiet: frozenset[int] = frozenset()
+    config: Mapping[str, Json] = field(default_factory=dict)
+    new_tokens: int = 32
+
+
+class TorchModel:
+    """Implements `protocols.Model` for every modality and task."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        reader: Reader,
+        row: TaskRow,
+        *,
+        name: str,
+        labels: Sequence[str] = (),
+        device: str = "auto",
+        dtype: str | torch.dtype | None = None,
+        traits: Traits = Traits(),  # noqa: B008 - frozen
+        embedding: nn.Module | None = None,
+        call: Call = call_by_name,
+        spec: Spec | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        self.device = pick_device(device)
+        self.module = module.to(device=self.device, dtype=pick_dtype(dtype)).eval()
+        identity.refuse_nan(self.module, name)
+        self.reader, self.row, self.traits, self.embedding = reader, row, traits, embedding
+        self.name, self.labels, self.spec = name, tuple(labels), spec
+        self._call, self._notes = call, list(notes)
+        self._prefix = PrefixCache() if traits.shares else None
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def task(self) -> str:
+        return self.row.name
+
+    @property
+    def modality(self) -> str:
+        return self.reader.modality
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return self.reader.operators
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """What `Point.baseline` may be."""
+        return self.reader.baselines
+
+    @property
+    def notes(self) -> list[str]:
+        """What was cut, windowed, guessed or replaced, in words."""
+        return [*self._notes, *self.reader.notes()]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return identity.fingerprint(self.module, {**self.traits.config, "task": self.task})
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.float32)
+
+    @property
+    def quiet(self) -> frozenset[int]:
+        return self.traits.quiet
+
+    @property
+    def fill_in(self) -> int | None:
+        return self.traits.mask_id
+
+    # ------------------------------------------------------------------ inputs
+
+    def encode(self, example: Example) -> Item:
+        return self.reader.encode(example)
+
+    def windows(self, example: Example) -> list[Example]:
+        return self.reader.windows(example)
+
+    def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
+        return self.reader.remove(own(encoded), drop, operator, rng)
+
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]:
+        """What the module is called with, and what was asked."""
+        made = self.reader.collate(list(items), self.device, self.dtype)
+        kept: tuple[int, ...] | None = None
+        if self.row.name == "sequence_to_sequence" and targets is not None:
+            made["labels"] = torch.from_numpy(padded(targets, -100)).to(self.device)
+        if self.row.name == "next_token" and self.traits.kept_logits:
+            kept = tuple(sorted({item.length - 1 for item in items}))
+        return made, Asked(items, made, kept)
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs:
+        """One call of the module; its outputs by name."""
+        if self.module.training:
+            self.module.eval()
+        extra = {} if asked.kept is None else {"logits_to_keep": torch.tensor(asked.kept, device=self.device)}
+        return _named(self._call(self.module, {**tensors, **extra}))
+
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]:
+        tensors, asked = self.tensors(items, targets)
+        if self._prefix is not None and torch.is_inference_mode_enabled():
+            shared = self._prefix.logits(self.module, tensors, [item.length for item in items])
+            if shared is not None:
+                return {"logits": shared[:, None]}, Asked(_ends(items), tensors, None)
+        return self.run(tensors, asked), asked
+
+    def generate(self, items: Sequence[Item]) -> list[list[int]]:
+        """The greedy continuation, without the start token, up to and with the end token."""
+        tensors, _ = self.tensors(items, None)
+        module: Any = self.module
+        made = module.generate(**tensors, max_new_tokens=self.traits.new_tokens, do_sample=False, num_beams=1)
+        end = module.generation_config.eos_token_id
+        ends = set(end if isinstance(end, list) else [end])
+        rows = []
+        for row in made[:, 1:].tolist():
+            stop = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
+            rows.append(row[: max(stop, 1)])
+        return rows
+
+    def _read(self, items: Sequence[Item], targets: Sequence[Target]) -> Said:
+        return self.row.read(*self.outputs(items, targets), targets)
+
+    def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+        items = [own(encoded) for encoded in batch]
+        targets: list[Target] = [None] * len(items)
+        parts: list[tuple[list[int], Said]] = []
+        with torch.inference_mode():
+            for group in self.groups(items):
+                some = [items[i] for i in group]
+                once = _Once(self)
+                found = self.row.decide(once, some)
+                for i, target in zip(group, found, strict=True):
+                    targets[i] = target
+                said = self.row.read(*once.last, found) if once.serves(some) else self._read(some, found)
+                parts.append((group, said))
+        return _answers(len(items), parts), targets
+
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
+        items = [own(encoded) for encoded in batch]
+        if edits:
+            return self._edited(items, targets, edits)
+        parts: list[tuple[list[int], Said]] = []
+        with torch.inference_mode():
+            for group in self.groups(items):
+                parts.append((group, self._read([items[i] for i in group], [targets[i] for i in group])))
+        return _answers(len(items), parts)
+
+    def capture(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
+    ) -> Captured:
+        from regard.models.tapped import run_captured
+
+        items = [own(encoded) for encoded in batch]
+        tapped = run_captured(self, items, targets, mode=mode, check=check)
+        answers = _answers(len(items), [(list(range(len(items))), tapped.said)])
+        return Captured(tapped.sites, tapped.rejected, tapped.checked, [item.units for item in items], answers)
+
+    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
+        return gradients.slopes(self, [own(encoded) for encoded in batch], targets, points)
+
+    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
+        return reading_rows(
+            own(encoded), target, site, task=self.task, pooling=self.traits.pooling,
+            two_towers=self.traits.two_towers, class_id=self.traits.class_id,
+        )  # fmt: skip
+
+    def groups(self, items: Sequence[Item]) -> list[list[int]]:
+        """Indices that may share a batch: all of them, or those of one shape where nothing may be filled up."""
+        if self.traits.pads and self.reader.modality == "text":
+            return [list(range(len(items)))] if items else []
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for i, item in enumerate(items):
+            groups.setdefault(item.arrays[self.reader.main].shape, []).append(i)
+        return list(groups.values())
+
+    def backward_allowed(self) -> Any:
+        """cuDNN has no backward of an LSTM in eval mode; elsewhere nothing is needed."""
+        return torch.backends.cudnn.flags(enabled=False) if self.device.type == "cuda" else nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """Implements `protocols.Capture`."""
+
+    sites: Sequence[SiteAttention]
+    rejected: Sequence[tuple[str, str]]
+    checked: str
+    units: Sequence[Units]
+    answers: Answers
+
+
+class _Once:
+    """A runner that remembers its last outputs, so that deciding and reading cost one forward."""
+
+    def __init__(self, model: TorchModel) -> None:
+        self._model = model
+        self._items: Sequence[Item] = ()
+        self.last: tuple[Outputs, Asked]
+
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]:
+        self._items, self.last = items, self._model.outputs(items, targets)
+        return self.last
+
+    def serves(self, items: Sequence[Item]) -> bool:
+        return len(items) == len(self._items) and all(a is b for a, b in zip(items, self._items, strict=True))
+
+    def generate(self, items: Sequence[Item]) -> list[list[int]]:
+        return self._model.generate(items)
+
+    @property
+    def quiet(self) -> frozenset[int]:
+        return self._model.quiet
+
+    @property
+    def fill_in(self) -> int | None:
+        return self._model.fill_in
+
+
+def own(encoded: Encoded) -> Item:
+    if not isinstance(encoded, Item):
+        raise InputError("encoded example", expected="what this model's encode() made", got=type(encoded).__name__)
+    return encoded
+
+
+def _ends(items: Sequence[Item]) -> list[Item]:
+    """Items of one position: the only logits that prefix sharing computes are the last ones."""
+    return [Item(item.units, item.arrays, item.owner, 1) for item in items]
+
+
+def _named(raw: Any) -> dict[str, Tensor]:
+    if isinstance(raw, Tensor):
+        return {"logits": raw}
+    pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
+    return {_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)}
+
+
+def _answers(n: int, parts: Sequence[tuple[list[int], Said]]) -> Answers:
+    value, probability = np.zeros(n), np.zeros(n)
+    table: np.ndarray[Any, np.dtype[np.float64]] | None = None
+    for group, said in parts:
+        value[group] = said.value.detach().double().cpu().numpy()
+        probability[group] = said.probability.detach().double().cpu().numpy()
+        if said.distribution is not None:
+            rows = said.distribution.detach().double().cpu().numpy()
+            table = np.zeros((n, rows.shape[1])) if table is None else table
+            table[group] = rows
+    return Answers(np.arange(n + 1), value, probability, table)

@@ -1,0 +1,187 @@
+"""Hugging Face directories and PEFT adapters on disk -> a live model and its processor. Nothing in them is executed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from regard.errors import EnvironmentProblem, InputError, Unsupported
+from regard.models.huggingface import infer_task, task_row
+
+_PEFT_TASKS = {
+    "SEQ_CLS": "classification", "TOKEN_CLS": "token_classification", "QUESTION_ANS": "question_answering",
+    "CAUSAL_LM": "next_token", "SEQ_2_SEQ_LM": "sequence_to_sequence", "FEATURE_EXTRACTION": "similarity",
+}  # fmt: skip
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """transformers prints load reports and progress bars; what matters of them is said by our own errors and notes."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def open_pretrained(
+    source: str, task: str | None, *, trust_remote_code: bool, download: bool
+) -> tuple[nn.Module, Any, str, list[str]]:
+    """(model, processor, task, notes) of a directory or of an id in the local cache."""
+    config = _config(source, trust_remote_code, download)
+    architecture = (config.architectures or [""])[0]
+    chosen = task or infer_task(config, architecture)
+    module, notes, missing = _weights(source, config, architecture, chosen, task, trust_remote_code, download)
+    _refuse_missing(source, missing, chosen, architecture)
+    return module, open_processor(source, config, chosen, trust_remote_code, download), chosen, notes
+
+
+def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
+    from transformers import AutoConfig
+
+    folder = Path(source)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        there = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or "nothing"
+        raise InputError(
+            f"directory {source}", expected="a model: config.json (Hugging Face), regard.json or adapter_config.json",
+            got=there,
+        )  # fmt: skip
+    try:
+        with quiet():
+            return AutoConfig.from_pretrained(
+                source, local_files_only=not download, trust_remote_code=trust_remote_code
+            )
+    except Exception as error:
+        raise InputError(
+            f"model {source}", expected="a Hugging Face model" + ("" if folder.is_dir() else " in the local cache"),
+            got=_short(error),
+            remedy="" if folder.is_dir() or download else "give a directory, or download=True to fetch it by its id",
+        ) from error  # fmt: skip
+
+
+def _weights(
+    source: str, config: Any, architecture: str, task: str, asked: str | None, trust_remote_code: bool, download: bool
+) -> tuple[nn.Module, list[str], list[str]]:
+    import transformers
+
+    row = task_row(task)
+    fits = row.endings and architecture.endswith(row.endings)
+    kind = getattr(transformers, architecture, None) if (asked is None or fits) and task != "masked_token" else None
+    if kind is None:
+        kind = getattr(transformers, row.auto, None) if row.auto else None
+    if kind is None:
+        raise Unsupported(f"model {source}", expected=f"an architecture for {task}", got=architecture or "none named")
+    try:
+        with quiet():
+            module, info = kind.from_pretrained(
+                source, config=config, local_files_only=not download, trust_remote_code=trust_remote_code,
+                output_loading_info=True,
+            )  # fmt: skip
+    except pickle.UnpicklingError as error:
+        raise InputError(
+            f"weights of {source}", expected="safetensors, or a plain table of tensors", got="a pickle with code in it",
+            remedy="save the model with safetensors; a pickle can run anything and is never opened",
+        ) from error  # fmt: skip
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise InputError(f"weights of {source}", expected=f"weights of {architecture}", got=_short(error)) from error
+    unexpected = sorted(info["unexpected_keys"])
+    notes = []
+    if unexpected:
+        notes.append(f"{len(unexpected)} weights of {source} are not used by {type(module).__name__}: "
+                     + ", ".join(unexpected[:3]))  # fmt: skip
+    missing = sorted(info["missing_keys"]) + [str(k[0]) for k in info.get("mismatched_keys", ())]
+    return module, notes, missing
+
+
+def _refuse_missing(source: str, missing: list[str], task: str, architecture: str) -> None:
+    # the pooler of an encoder is not read when token vectors are averaged
+    needed = [name for name in missing if not (task == "similarity" and name.startswith("pooler."))]
+    if needed:
+        shown = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
+        raise InputError(
+            f"weights of {source}", expected=f"every weight of the model for {task}", got=f"no {shown}",
+            remedy="it would run on random numbers: fine-tune it first, or choose the task it was trained for",
+        )  # fmt: skip
+
+
+def open_processor(source: str, config: Any, task: str, trust_remote_code: bool, download: bool) -> Any:
+    """The tokenizer, or the image processor, beside the weights."""
+    import transformers
+
+    modality = task_row(task).modality
+    if modality == "series":
+        return None
+    maker = transformers.AutoTokenizer if modality == "text" else transformers.AutoImageProcessor
+    noun = "tokenizer" if modality == "text" else "image processor"
+    problem: Exception | None = None
+    made = None
+    try:
+        with quiet():
+            made = maker.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
+    except Exception as error:  # each tokenizer fails in its own way
+        problem = error
+    if made is None or (modality == "text" and _hollow(made)):
+        raise InputError(
+            f"model {source}", expected=f"a {noun} beside the weights", got=_short(problem) if problem else "none",
+            remedy=f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
+        ) from problem  # fmt: skip
+    return made
+
+
+def _hollow(tokenizer: Any) -> bool:
+    """transformers 5 makes a tokenizer out of nothing, to which every word is unknown."""
+    return len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2
+
+
+def _short(error: BaseException | None) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:160]
+
+
+def open_peft(
+    folder: Path, task: str | None, *, trust_remote_code: bool, download: bool
+) -> tuple[Any, Any, str, list[str]]:
+    """(model with the adapter merged in, processor, task, notes) of a PEFT adapter directory."""
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"adapter {folder}", expected="the package peft", got="none", remedy="pip install 'regard[peft]'"
+        ) from error
+    from safetensors import safe_open
+
+    about = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    weights = folder / "adapter_model.safetensors"
+    if not weights.is_file():
+        raise InputError(f"adapter {folder}", expected="adapter_model.safetensors", got="no such file")
+    base = str(about.get("base_model_name_or_path") or "")
+    if (folder / base).is_dir():
+        base = str(folder / base)
+    with safe_open(str(weights), framework="pt") as file:
+        shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+    config = _config(base, trust_remote_code, download)
+    architecture = (config.architectures or [""])[0]
+    chosen = task or _PEFT_TASKS.get(str(about.get("task_type"))) or infer_task(config, architecture)
+    heads = [s[0] for name, s in shapes.items() if len(s) == 2 and name.endswith(("classifier.weight", "score.weight"))]
+    if heads and chosen in ("classification", "token_classification", "multi_label") and config.num_labels != heads[0]:
+        config.num_labels = heads[0]
+    module, notes, missing = _weights(base, config, architecture, chosen, chosen, trust_remote_code, download)
+    given = {name.removeprefix("base_model.model.").replace("modules_to_save.", "") for name in shapes}
+    _refuse_missing(base, [name for name in missing if name not in given], chosen, architecture)
+    with quiet():
+        module = PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
+    own = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
+    processor = open_processor(str(folder) if own else base, config, chosen, trust_remote_code, download)
+    return module, processor, chosen, [*notes, f"adapter {folder.name} merged into {base}"]

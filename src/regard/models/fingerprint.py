@@ -1,0 +1,36 @@
+"""What identifies a model: its architecture and every number in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from regard.errors import InputError
+from regard.records import Json
+
+
+def fingerprint(module: nn.Module, config: Mapping[str, Json] | None = None) -> str:
+    """sha256 over the class, its settings, and the bytes of every parameter and buffer."""
+    digest = hashlib.sha256(f"{type(module).__module__}.{type(module).__qualname__}".encode())
+    digest.update(json.dumps(config or {}, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        raw = tensor.detach().cpu().contiguous()
+        if raw.numel():
+            digest.update(raw.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def refuse_nan(module: nn.Module, subject: str) -> None:
+    """An error that names the first weight with NaN or infinity in it."""
+    for name, tensor in module.state_dict().items():
+        if tensor.is_floating_point() and tensor.device.type != "meta" and not bool(torch.isfinite(tensor).all()):
+            bad = int((~torch.isfinite(tensor)).sum())
+            raise InputError(
+                f"model {subject}", expected="finite weights", got=f"{bad} NaN or infinite values in {name}",
+                remedy="save the model again from a healthy checkpoint",
+            )  # fmt: skip

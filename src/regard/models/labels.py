@@ -1,0 +1,120 @@
+"""The labels of the data and the labels of the model, brought together and shown as a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from regard.errors import InputError, UnknownName
+from regard.records import Json
+
+_SAME = (
+    ("negative", "neg", "bad", "no", "false"),
+    ("positive", "pos", "good", "yes", "true"),
+    ("neutral", "neu"),
+    ("entailment", "entails"),
+    ("contradiction", "contradicts"),
+    ("ham", "not spam", "notspam"),
+    ("spam",),
+)
+_PLAIN = re.compile(r"label[ _-]?(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTable:
+    """Which class of the model each label of the data stands for. `how` says by which rule it was found."""
+
+    model: tuple[str, ...]
+    index: Mapping[str, int]
+    how: Mapping[str, str]
+
+    def of(self, label: Json) -> int:
+        """The class index of a label; an error names what is known."""
+        key = _key(label)
+        if key not in self.index:
+            raise InputError(
+                f"label {label!r}", expected="one of the model's labels: " + ", ".join(self.model),
+                got="no match", remedy=f"--labels {key}=0,... (label=class index)",
+            )  # fmt: skip
+        return self.index[key]
+
+    def rows(self) -> list[tuple[str, int, str, str]]:
+        """(label in the data, class index, label of the model, how it was matched), to be printed."""
+        return [(key, at, self.model[at], self.how[key]) for key, at in self.index.items()]
+
+
+def parse_labels(text: str) -> dict[str, int]:
+    """`neg=0,pos=1` -> {"neg": 0, "pos": 1}
+
+    >>> parse_labels("neg=0,pos=1")
+    {'neg': 0, 'pos': 1}
+    """
+    out: dict[str, int] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, equals, at = part.rpartition("=")
+        if not equals or not at.strip().isdigit():
+            raise InputError(f"labels {text!r}", expected="name=index,name=index", got=repr(part))
+        out[name.strip()] = int(at)
+    return out
+
+
+def match_labels(
+    model: Sequence[str], seen: Iterable[Json], override: str | Mapping[str, int] | None = None
+) -> LabelTable:
+    """Match every label of the data with a class of the model.
+
+    In this order: the override, the same name, the same name in another case or a synonym, LABEL_k and plain
+    numbers as class indices; at last, for a model that only has LABEL_0 and LABEL_1, negative is 0 and positive is 1.
+
+    >>> match_labels(["LABEL_0", "LABEL_1"], ["neg", "pos"]).rows()
+    [('neg', 0, 'LABEL_0', 'guessed by meaning'), ('pos', 1, 'LABEL_1', 'guessed by meaning')]
+    """
+    given = parse_labels(override) if isinstance(override, str) else dict(override or {})
+    for name, at in given.items():
+        if not 0 <= at < len(model):
+            raise InputError(f"label {name}={at}", expected=f"a class index from 0 to {len(model) - 1}", got=str(at))
+    index, how = dict[str, int](), dict[str, str]()
+    for label in seen:
+        key = _key(label)
+        if label is None or key in index:
+            continue
+        found = _match(model, key, given)
+        if found is None:
+            raise UnknownName("label of the data", key, model)
+        index[key], how[key] = found
+    return LabelTable(tuple(model), index, how)
+
+
+def _key(label: Json) -> str:
+    if isinstance(label, bool):
+        return str(int(label))
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label).strip()
+
+
+def _match(model: Sequence[str], key: str, given: Mapping[str, int]) -> tuple[int, str] | None:
+    if key in given:
+        return given[key], "given"
+    if key in model:
+        return list(model).index(key), "same name"
+    folded = [name.casefold() for name in model]
+    if folded.count(key.casefold()) == 1:
+        return folded.index(key.casefold()), "same name in another case"
+    mine = _meaning(key)
+    alike = [i for i, name in enumerate(folded) if mine is not None and _meaning(name) == mine]
+    if len(alike) == 1:
+        return alike[0], "synonym"
+    numbered = _PLAIN.fullmatch(key)
+    number = numbered.group(1) if numbered else key
+    if number.isdigit() and int(number) < len(model) and not any(name.isdigit() for name in model):
+        return int(number), "class index"
+    nameless = all(_PLAIN.fullmatch(name) for name in model)
+    if nameless and len(model) == 2 and mine in ("negative", "positive"):
+        return int(mine == "positive"), "guessed by meaning"
+    return None
+
+
+def _meaning(name: str) -> str | None:
+    return next((group[0] for group in _SAME if name.casefold() in group), None)

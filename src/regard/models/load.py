@@ -1,0 +1,186 @@
+"""`load`: whatever the user has -> a model that every method can work with."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from regard.errors import InputError, UnknownName
+from regard.models.adapter import TorchModel
+from regard.models.checkpoints import open_peft, open_pretrained
+from regard.models.huggingface import Options, from_transformers, task_row
+from regard.models.native import open_network
+from regard.models.text import Overflow
+from regard.models.wrapped import wrap
+from regard.protocols import Model
+from regard.records import Json, Spec
+from regard.registry import build, names
+
+
+def load(
+    source: Any,
+    *,
+    processor: Any = None,
+    task: str | None = None,
+    device: str = "auto",
+    dtype: str | torch.dtype | None = None,
+    labels: str | Sequence[str] | Mapping[str, int] | None = None,
+    overflow: Overflow = "windows",
+    max_length: int | None = None,
+    trust_remote_code: bool = False,
+    download: bool = False,
+    name: str | None = None,
+) -> Model:
+    """A model from a name, a directory, a file, or a live object.
+
+    source: a name from `regard list source`; a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face
+    id in the local cache (download=True fetches it); `file.py:factory`; a live transformers model (with
+    processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
+    task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
+    overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
+    """
+    if overflow not in ("windows", "cut", "error"):
+        raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
+    if task is not None:
+        task_row(task)
+    options = Options(task, device, dtype, labels, overflow, max_length, name)
+    if not isinstance(source, (str, Path)):
+        return _live(source, processor, options)
+    text = str(source)
+    params: dict[str, Json] = {
+        "task": task, "device": device, "dtype": str(dtype).removeprefix("torch.") if dtype is not None else None,
+        "labels": _json_labels(labels), "overflow": overflow, "max_length": max_length,
+        "trust_remote_code": trust_remote_code, "download": download, "name": name,
+    }  # fmt: skip
+    given = {key: value for key, value in params.items() if value not in (None, False)}
+    options = replace(options, spec=Spec("model", text, given))
+    if not Path(text).exists() and text.partition(":")[0] in names("source"):
+        folder = build(Spec.parse("source", text))()
+        return _directory(str(folder), replace(options, name=name or text), trust_remote_code, download)
+    path, colon, factory = text.rpartition(":")
+    if colon and path.endswith(".py"):
+        return _factory(Path(path), factory, processor, options)
+    return _directory(text, options, trust_remote_code, download)
+
+
+def rebuild(spec: Spec) -> Model:
+    """The model of a Spec that `load` made, in another process."""
+    return load(spec.name, **cast("dict[str, Any]", dict(spec.params)))
+
+
+def _json_labels(labels: str | Sequence[str] | Mapping[str, int] | None) -> Json:
+    if labels is None or isinstance(labels, str):
+        return labels
+    return dict(labels) if isinstance(labels, Mapping) else [str(label) for label in labels]
+
+
+def _directory(source: str, options: Options, trust_remote_code: bool, download: bool) -> Model:
+    folder = Path(source).expanduser()
+    if folder.is_file():
+        raise InputError(
+            f"file {source}", expected="a model directory or file.py:factory", got="a file",
+            remedy=f"{source}:make_model" if source.endswith(".py") else "the directory that holds it",
+        )  # fmt: skip
+    if folder.is_dir():
+        options = replace(options, folder=folder, name=options.name or folder.resolve().name)
+        if (folder / "regard.json").is_file():
+            return open_network(folder, options)
+        if (folder / "adapter_config.json").is_file():
+            opened = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
+            return _adapted(opened, options)
+        source = str(folder)
+    elif not _may_be_id(source):
+        raise InputError(f"model {source}", expected="a name, a directory or a Hugging Face id", got="no such path")
+    elif "/" not in source and not download and not _cached(source):
+        raise UnknownName("model", source, names("source"))
+    opened = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
+    return _adapted(opened, options)
+
+
+def _may_be_id(source: str) -> bool:
+    return source.count("/") <= 1 and not source.startswith((".", "/", "~")) and source.strip() == source != ""
+
+
+def _cached(source: str) -> bool:
+    from transformers.utils import cached_file
+
+    return cached_file(source, "config.json", local_files_only=True, _raise_exceptions_for_missing_entries=False,
+                       _raise_exceptions_for_connection_errors=False) is not None  # fmt: skip
+
+
+def _adapted(opened: tuple[nn.Module, Any, str, list[str]], options: Options) -> TorchModel:
+    module, processor, task, notes = opened
+    module.requires_grad_(False)
+    return from_transformers(module, processor, replace(options, task=task, notes=(*options.notes, *notes)))
+
+
+def _live(source: Any, processor: Any, options: Options) -> Model:
+    import transformers
+
+    if isinstance(source, transformers.Pipeline):
+        beside = processor or source.tokenizer or source.image_processor
+        return from_transformers(source.model, beside, options)
+    if isinstance(source, transformers.PreTrainedModel):
+        return from_transformers(source, processor, options)
+    if isinstance(source, nn.Module):
+        if not callable(processor):
+            raise InputError(
+                f"module {type(source).__name__}", expected="an encode function beside a torch module",
+                got="none", remedy="regard.wrap(module, encode=...)",
+            )  # fmt: skip
+        return wrap(
+            source, processor, task=options.task or "classification", labels=_names(options.labels),
+            overflow=options.overflow, max_length=options.max_length, device=options.device, dtype=options.dtype,
+            name=options.name,
+        )  # fmt: skip
+    if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "decide", "forward")):
+        return cast("Model", source)
+    raise InputError(
+        f"model of type {type(source).__name__}",
+        expected="a name, a directory, file.py:factory, a transformers model or pipeline, or regard.wrap(module, ...)",
+        got="something else",
+    )
+
+
+def _names(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
+    from regard.models.labels import parse_labels
+
+    if labels is None:
+        return ()
+    if isinstance(labels, (str, Mapping)):
+        table = parse_labels(labels) if isinstance(labels, str) else dict(labels)
+        return tuple(sorted(table, key=lambda label: table[label]))
+    return tuple(map(str, labels))
+
+
+def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
+    """The user named this file to be run; nothing else is ever executed."""
+    if not path.is_file():
+        raise InputError(f"file {path}", expected="a Python file", got="no such file")
+    found = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(
+            f"file {path}", expected="a file that can be imported", got=f"{type(error).__name__}: {error}"
+        ) from error
+    public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    if name not in public:
+        raise UnknownName(f"factory in {path.name}", name, public)
+    made = getattr(module, name)()
+    beside = processor
+    if isinstance(made, tuple) and len(made) == 2:
+        made, beside = made
+    model = _live(made, beside, replace(options, name=options.name or f"{path.name}:{name}"))
+    if isinstance(model, TorchModel):
+        model.spec = options.spec
+    return model

@@ -1,0 +1,67 @@
+"""The adapter under the tap: a forward pass with every attention captured, or with some of it edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.models.capture_call import capture_call
+from regard.models.encoded import Item
+from regard.models.objective import Said
+from regard.models.tasks import Asked, Outputs, TaskRow
+from regard.protocols import Check, Mode, SiteAttention, Target
+
+
+class Runs(Protocol):
+    """The adapter, as this file sees it."""
+
+    @property
+    def module(self) -> nn.Module: ...
+    @property
+    def row(self) -> TaskRow: ...
+    @property
+    def name(self) -> str: ...
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
+    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
+    def groups(self, items: Sequence[Item]) -> list[list[int]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tapped:
+    """What a captured pass gave: the objective, the sites, the rejected softmaxes, how it was proved."""
+
+    said: Said
+    sites: Sequence[SiteAttention]
+    rejected: Sequence[tuple[str, str]]
+    checked: str
+
+
+def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], *, mode: Mode, check: Check) -> Tapped:
+    """One forward pass of the whole batch with the tap on."""
+    if len(model.groups(items)) > 1:
+        raise InputError(
+            f"capture of {model.name}", expected="examples of one length, because this model takes no padding mask",
+            got=f"lengths {sorted({item.length for item in items})}", remedy="capture them one by one",
+        )  # fmt: skip
+    with torch.inference_mode():
+        tensors, asked = model.tensors(items, targets)
+        outputs, taps = capture_call(
+            model.module, lambda: model.run(tensors, asked), mode=mode, check=check, key_padding=_padding(tensors)
+        )
+        said = model.row.read(outputs, asked, targets)
+    return Tapped(said, taps.sites, taps.rejected, taps.checked)
+
+
+def _padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
+    """Masks of real positions: the encoder's, and for teacher-forced targets the decoder's."""
+    masks = [tensors["attention_mask"]] if "attention_mask" in tensors else []
+    if "labels" in tensors:
+        masks.append((tensors["labels"] >= 0).long())
+    if not masks:
+        return None
+    return masks[0] if len(masks) == 1 else masks

@@ -1,0 +1,306 @@
+"""The table of tasks: how each finds its target, and how the objective is read off the model's outputs.
+
+classification        target: class index             value: log-odds of the class against the rest
+multi_label           target: label index             value: its logit
+regression            target: output index            value: the output
+token_classification  target: [position, class]       value: log-odds of the class at that position
+question_answering    target: [first, last]           value: log-odds of the span
+next_token            target: token id                value: log-odds of the token at the last position
+masked_token          target: [position, token id]    value: log-odds of the token at the mask
+sequence_to_sequence  target: list of token ids       value: teacher-forced log-probability
+similarity            target: list of numbers         value: cosine with that embedding (of the second text)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import InputError, Unsupported
+from regard.models import objective
+from regard.models.encoded import Item
+from regard.models.objective import Said
+from regard.protocols import Target
+
+Outputs = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a forward pass was asked: its items, its tensors, and which positions have logits (None: all)."""
+
+    items: Sequence[Item]
+    tensors: Mapping[str, Tensor]
+    kept: tuple[int, ...] | None = None
+
+    def last(self, device: torch.device) -> Tensor:
+        """(batch,) where the last position of each item stands in the logits."""
+        ends = [item.length - 1 for item in self.items]
+        return torch.tensor([self.kept.index(e) if self.kept else e for e in ends], device=device)
+
+
+class Runner(Protocol):
+    """The adapter, as a task sees it when it looks for targets."""
+
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]: ...
+    def generate(self, items: Sequence[Item]) -> list[list[int]]: ...
+    @property
+    def quiet(self) -> frozenset[int]:
+        """Class indices that mean "nothing here" (the O of token classification)."""
+        ...
+
+    @property
+    def fill_in(self) -> int | None:
+        """The id of the mask token."""
+        ...
+
+
+Read = Callable[[Outputs, Asked, Sequence[Target]], Said]
+Decide = Callable[[Runner, Sequence[Item]], list[Target]]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One task. endings: architecture names that mean it. auto: the transformers class that loads it.
+
+    placed: the target is a position, so a removal must not shift positions. rows: see `reading`.
+    """
+
+    name: str
+    modality: str
+    decide: Decide
+    read: Read
+    endings: tuple[str, ...] = ()
+    auto: str = ""
+    placed: bool = False
+    labelled: bool = True
+
+
+def _ints(values: Sequence[Any], like: Tensor) -> Tensor:
+    return torch.tensor([int(v) for v in values], device=like.device, dtype=torch.long)
+
+
+def _pairs(targets: Sequence[Target], what: str) -> list[tuple[int, int]]:
+    pairs = []
+    for target in targets:
+        if not isinstance(target, list) or len(target) != 2:
+            raise InputError("target", expected=what, got=repr(target))
+        first, second = target
+        if not isinstance(first, int) or not isinstance(second, int):
+            raise InputError("target", expected=what, got=repr(target))
+        pairs.append((first, second))
+    return pairs
+
+
+def _best(outputs: Outputs, asked: Asked) -> list[Target]:
+    logits = outputs["logits"]
+    if logits.shape[-1] == 1:
+        return [int(z > 0) for z in logits.squeeze(-1)]
+    return [int(i) for i in logits.argmax(-1)]
+
+
+def _decide_class(run: Runner, items: Sequence[Item]) -> list[Target]:
+    return _best(*run.outputs(items, None))
+
+
+def _decide_number(run: Runner, items: Sequence[Item]) -> list[Target]:
+    return [0 for _ in items]
+
+
+def _read_class(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    logits = outputs["logits"]
+    return objective.one_of_many(logits, _ints(targets, logits))
+
+
+def _read_labels(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    return objective.each_alone(outputs["logits"], _ints(targets, outputs["logits"]))
+
+
+def _read_number(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    logits = outputs["logits"]
+    logits = logits[:, None] if logits.dim() == 1 else logits
+    return objective.number(logits, _ints(targets, logits))
+
+
+def _decide_token_class(run: Runner, items: Sequence[Item]) -> list[Target]:
+    """The most certain unit whose class is not "nothing here"; if there is none, the most certain unit."""
+    outputs, _ = run.outputs(items, None)
+    targets: list[Target] = []
+    for i, item in enumerate(items):
+        free = torch.from_numpy(np.flatnonzero(item.units.free)).to(outputs["logits"].device)
+        probability, best = torch.softmax(objective.wide(outputs["logits"][i, free]), -1).max(-1)
+        loud = torch.tensor([int(b) not in run.quiet for b in best], device=best.device)
+        sure = torch.where(loud, probability + 2, probability) if bool(loud.any()) else probability
+        at = int(sure.argmax())
+        targets.append([int(free[at]), int(best[at])])
+    return targets
+
+
+def _read_token_class(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    logits = outputs["logits"]
+    pairs = _pairs(targets, "[position, class]")
+    row = torch.arange(len(pairs), device=logits.device)
+    chosen = logits[row, _ints([p for p, _ in pairs], logits)]
+    return objective.one_of_many(chosen, _ints([c for _, c in pairs], logits))
+
+
+def _readable(item: Item, like: Tensor) -> Tensor:
+    """True where an answer may stand: the second text if there is one, and never on padding."""
+    part, free = item.units.part, item.units.free
+    allowed = free & (part == part[free].max()) if free.any() else free
+    out = torch.zeros(like.shape[-1], dtype=torch.bool, device=like.device)
+    out[: len(allowed)] = torch.from_numpy(np.array(allowed)).to(like.device)
+    return out
+
+
+def _decide_span(run: Runner, items: Sequence[Item]) -> list[Target]:
+    outputs, _ = run.outputs(items, None)
+    targets: list[Target] = []
+    for i, item in enumerate(items):
+        start, end = (objective.wide(outputs[k][i]) for k in ("start_logits", "end_logits"))
+        allowed = _readable(item, start)
+        start, end = (x.masked_fill(~allowed, float("-inf")) for x in (start, end))
+        n = item.length
+        # best end at or after each start, at most 30 positions on, without an n x n table
+        ends = torch.stack([end[a : min(a + 30, n)].max() for a in range(n)])
+        first = int((start[:n] + ends).argmax())
+        targets.append([first, first + int(end[first : min(first + 30, n)].argmax())])
+    return targets
+
+
+def _read_span(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    start, end = outputs["start_logits"], outputs["end_logits"]
+    lengths = torch.tensor([item.length for item in asked.items], device=start.device)
+    beyond = torch.arange(start.shape[-1], device=start.device) >= lengths[:, None]
+    start, end = (objective.wide(x).masked_fill(beyond, torch.finfo(torch.float32).min) for x in (start, end))
+    pairs = _pairs(targets, "[first, last]")
+    return objective.span(start, end, _ints([a for a, _ in pairs], start), _ints([b for _, b in pairs], start))
+
+
+def _last_logits(outputs: Outputs, asked: Asked) -> Tensor:
+    logits = outputs["logits"]
+    row = torch.arange(len(asked.items), device=logits.device)
+    return logits[row, asked.last(logits.device)]
+
+
+def _decide_next(run: Runner, items: Sequence[Item]) -> list[Target]:
+    return [int(i) for i in _last_logits(*run.outputs(items, None)).argmax(-1)]
+
+
+def _read_next(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    logits = _last_logits(outputs, asked)
+    return objective.one_of_many(logits, _ints(targets, logits), classes=False)
+
+
+def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
+    outputs, _ = run.outputs(items, None)
+    targets: list[Target] = []
+    for i, item in enumerate(items):
+        holes = np.flatnonzero((item.arrays["input_ids"] == run.fill_in) & item.units.special)
+        if not len(holes):
+            raise InputError(
+                "masked_token", expected="a text with a mask token", got="".join(item.units.names)[:60],
+                remedy="write the tokenizer's mask token (for BERT: [MASK]) where the model is to fill in",
+            )  # fmt: skip
+        targets.append([int(holes[0]), int(outputs["logits"][i, holes[0]].argmax())])
+    return targets
+
+
+def _read_masked(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    logits = outputs["logits"]
+    pairs = _pairs(targets, "[position, token id]")
+    row = torch.arange(len(pairs), device=logits.device)
+    chosen = logits[row, _ints([p for p, _ in pairs], logits)]
+    return objective.one_of_many(chosen, _ints([c for _, c in pairs], logits), classes=False)
+
+
+def _decide_sequence(run: Runner, items: Sequence[Item]) -> list[Target]:
+    return [list(ids) for ids in run.generate(items)]
+
+
+def padded(targets: Sequence[Target], fill: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """(batch, longest) the target ids of sequences."""
+    if not all(isinstance(t, list) and t for t in targets):
+        raise InputError("target", expected="a list of token ids", got=repr(targets[0])[:60])
+    rows = [t for t in targets if isinstance(t, list)]
+    table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
+    for i, row in enumerate(rows):
+        table[i, : len(row)] = np.array(row, dtype=np.int64)
+    return table
+
+
+def _read_sequence(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    logits = outputs["logits"]
+    wanted = torch.from_numpy(padded(targets, -1)).to(logits.device)
+    return objective.sequence(logits[:, : wanted.shape[1]], wanted.clamp(min=0), wanted >= 0)
+
+
+def _embedding(outputs: Outputs, asked: Asked) -> Tensor:
+    if "sentence_embedding" in outputs:
+        return outputs["sentence_embedding"]
+    if "last_hidden_state" not in outputs:
+        raise Unsupported("similarity", expected="a model that returns last_hidden_state", got=", ".join(outputs))
+    return objective.mean_pool(outputs["last_hidden_state"], asked.tensors["attention_mask"])
+
+
+def _decide_likeness(run: Runner, items: Sequence[Item]) -> list[Target]:
+    """The embedding of the second text; without one, the text's own (then `own` marks the list)."""
+    others = [Item(i.units, i.aside, i.owner, len(i.aside["input_ids"])) if i.aside else i for i in items]
+    found = _embedding(*run.outputs(others, None))
+    vectors = [[float(x) for x in row] for row in objective.wide(found).tolist()]
+    return [list(v) if i.aside else {"own": list(v)} for v, i in zip(vectors, items, strict=True)]
+
+
+def _read_likeness(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+    mine = _embedding(outputs, asked)
+    own = [isinstance(t, dict) for t in targets]
+    other = torch.tensor([t["own"] if isinstance(t, dict) else t for t in targets], device=mine.device)
+    return objective.likeness(mine, other.to(objective.wide(mine).dtype), torch.tensor(own, device=mine.device))
+
+
+_CLASS = ("ForSequenceClassification",)
+TASKS: Mapping[str, TaskRow] = {
+    row.name: row
+    for row in (
+        TaskRow(
+            "classification", "text", _decide_class, _read_class, _CLASS, "AutoModelForSequenceClassification"
+        ),
+        TaskRow("multi_label", "text", _decide_class, _read_labels, (), "AutoModelForSequenceClassification"),
+        TaskRow(
+            "regression", "text", _decide_number, _read_number, (), "AutoModelForSequenceClassification", labelled=False
+        ),
+        TaskRow(
+            "token_classification", "text", _decide_token_class, _read_token_class, ("ForTokenClassification",),
+            "AutoModelForTokenClassification", placed=True,
+        ),
+        TaskRow(
+            "question_answering", "text", _decide_span, _read_span,
+            ("ForQuestionAnswering", "ForQuestionAnsweringSimple"), "AutoModelForQuestionAnswering", placed=True, labelled=False,
+        ),
+        TaskRow(
+            "next_token", "text", _decide_next, _read_next, ("ForCausalLM", "LMHeadModel"), "AutoModelForCausalLM",
+            labelled=False,
+        ),
+        TaskRow(
+            "masked_token", "text", _decide_masked, _read_masked, ("ForMaskedLM", "ForPreTraining"),
+            "AutoModelForMaskedLM", placed=True, labelled=False,
+        ),
+        TaskRow(
+            "sequence_to_sequence", "text", _decide_sequence, _read_sequence, ("ForConditionalGeneration", "MTModel"),
+            "AutoModelForSeq2SeqLM", labelled=False,
+        ),
+        TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), "AutoModel", labelled=False),
+        TaskRow(
+            "image_classification", "image", _decide_class, _read_class,
+            ("ForImageClassification", "ForImageClassificationWithTeacher"), "AutoModelForImageClassification",
+        ),
+        TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
+        TaskRow("tabular_classification", "tabular", _decide_class, _read_class),
+    )
+}  # fmt: skip
+"""Tasks by name. The first whose ending fits the architecture is inferred; `task=` overrides it."""

@@ -1,0 +1,162 @@
+"""Words of a text, as people read them, and the sub-words that belong to each.
+
+A Han character is a word of its own; an emoji is one word with all its joiners and modifiers; a combining mark
+belongs to the letter before it; punctuation stands alone. Aggregation over a word is always named by the caller.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regard.errors import UnknownName
+from regard.records import Floats, Ints, Units
+
+Aggregation = Literal["sum", "mean", "max", "strongest"]
+Span = tuple[int, int]
+
+_JOINER = "\u200d"
+_APOSTROPHES = "'\u2019"
+
+
+def clusters(text: str) -> list[Span]:
+    """Spans of what a reader calls one character.
+
+    >>> [("e\\u0301 👩‍👩‍👧🇩🇪")[a:b] for a, b in clusters("e\\u0301 👩‍👩‍👧🇩🇪")]
+    ['é', ' ', '👩\u200d👩\u200d👧', '🇩🇪']
+    """
+    spans: list[list[int]] = []
+    flags = 0
+    for at, char in enumerate(text):
+        flag = "\U0001f1e6" <= char <= "\U0001f1ff"
+        previous = text[at - 1] if at else ""
+        joins = bool(spans) and (
+            char == _JOINER
+            or previous == _JOINER
+            or unicodedata.category(char) in ("Mn", "Mc", "Me")
+            or "\U0001f3fb" <= char <= "\U0001f3ff"
+            or "\U000e0020" <= char <= "\U000e007f"
+            or (flag and flags % 2 == 1)
+        )
+        flags = flags + 1 if flag else 0
+        if joins:
+            spans[-1][1] = at + 1
+        else:
+            spans.append([at, at + 1])
+    return [(a, b) for a, b in spans]
+
+
+def _kind(char: str) -> str:
+    """What a character does to its neighbours: "space", "alone", or the name of a script that runs on."""
+    category = unicodedata.category(char)
+    if char.isspace() or category in ("Zs", "Zl", "Zp", "Cc"):
+        return "space"
+    if category[0] not in "LNM" and char != "_":
+        return "alone"
+    name = unicodedata.name(char, "")
+    if name.startswith(("CJK", "KANGXI", "IDEOGRAPHIC", "BOPOMOFO")):
+        return "alone"
+    return name.split(" ", 1)[0] if name.startswith(("HIRAGANA", "KATAKANA")) else "letters"
+
+
+def word_spans(text: str) -> list[Span]:
+    """Character spans of the words of `text`, in order.
+
+    >>> text = "I don't like 3.5 自然, ok?"
+    >>> [text[a:b] for a, b in word_spans(text)]
+    ['I', "don't", 'like', '3.5', '自', '然', ',', 'ok', '?']
+    """
+    parts = clusters(text)
+    kinds = [_kind(text[a]) for a, _ in parts]
+    for i in range(1, len(parts) - 1):
+        char, before, after = text[parts[i][0]], text[parts[i - 1][0]], text[parts[i + 1][0]]
+        inside = char in _APOSTROPHES and before.isalpha() and after.isalpha()
+        if inside or (char in ".," and before.isdigit() and after.isdigit()):
+            kinds[i] = kinds[i - 1]
+    spans: list[Span] = []
+    previous = "space"
+    for (start, stop), kind in zip(parts, kinds, strict=True):
+        if kind == previous and kind not in ("space", "alone"):
+            spans[-1] = (spans[-1][0], stop)
+        elif kind != "space":
+            spans.append((start, stop))
+        previous = kind
+    return spans
+
+
+def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
+    """(word index of each span, spans of the words); a span over several words makes them one word.
+
+    Empty spans (special tokens) get -1. Every other span gets a word, even where no letter was found.
+    """
+    words = word_spans(text)
+    first, last = np.full(len(spans), -1), np.full(len(spans), -1)
+    starts = np.array([a for a, _ in words], dtype=np.int64)
+    stops = np.array([b for _, b in words], dtype=np.int64)
+    for i, (a, b) in enumerate(spans):
+        if b <= a:
+            continue
+        low, high = int(np.searchsorted(stops, a, "right")), int(np.searchsorted(starts, b, "left")) - 1
+        if low <= high:
+            first[i], last[i] = low, high
+    joined = np.zeros(len(words) + 1, dtype=bool)  # joined[w]: word w continues word w - 1
+    for low, high in zip(first, last, strict=True):
+        joined[low + 1 : high + 1] = joined[low + 1 : high + 1] | (low >= 0)
+    number = np.cumsum(~joined[: len(words)]) - 1
+    merged: dict[int, Span] = {}
+    for w, (a, b) in enumerate(words):
+        g = int(number[w])
+        merged[g] = (min(a, merged.get(g, (a, b))[0]), b)
+    kept: dict[tuple[str, int], int] = {}
+    groups, places = np.full(len(spans), -1, dtype=np.int64), list[Span]()
+    for i, (a, b) in enumerate(spans):
+        if b <= a:
+            continue
+        key = ("word", int(number[first[i]])) if first[i] >= 0 else ("blank", i)
+        if key not in kept:
+            kept[key] = len(places)
+            places.append(merged[key[1]] if key[0] == "word" else (a, b))
+        groups[i] = kept[key]
+    return groups, places
+
+
+def aggregate(values: ArrayLike, groups: Ints, how: Aggregation = "sum") -> Floats:
+    """(words,) one value per group; members of group -1 are left out. `strongest` keeps the sign.
+
+    >>> aggregate([1.0, 2.0, -5.0, 9.0], np.array([0, 0, 1, -1])).tolist()
+    [3.0, -5.0]
+    """
+    if how not in get_args(Aggregation):
+        raise UnknownName("aggregation", how, get_args(Aggregation))
+    given = np.asarray(values, np.float64)
+    inside = groups >= 0
+    n = int(groups.max()) + 1 if inside.any() else 0
+    where, kept = groups[inside], given[inside]
+    if how in ("sum", "mean"):
+        total = np.bincount(where, kept, minlength=n).astype(np.float64)
+        return total if how == "sum" else total / np.maximum(np.bincount(where, minlength=n), 1)
+    out = np.zeros(n)
+    strength = kept if how == "max" else np.abs(kept)
+    for i in np.argsort(strength, kind="stable"):
+        out[where[i]] = kept[i]
+    return out
+
+
+def word_units(units: Units, text: str, text_pair: str = "") -> Units:
+    """The words that the sub-words of `units` belong to, as units of their own (no place on the key axis)."""
+    count = int(units.groups.max()) + 1 if len(units) and units.groups.max() >= 0 else 0
+    places, part = np.zeros((count, 2)), np.zeros(count, dtype=np.int64)
+    for g in range(count):
+        members = units.groups == g
+        places[g] = units.places[members][:, 0].min(), units.places[members][:, 1].max()
+        part[g] = units.part[members][0]
+    sides = (text, text_pair)
+    names = tuple(sides[p][int(a) : int(b)] for p, (a, b) in zip(part, places, strict=True))
+    return Units(
+        names, "word", "span", places, np.zeros(count, dtype=bool), np.arange(count), part,
+        np.full(count, -1), (count,),
+    )  # fmt: skip
