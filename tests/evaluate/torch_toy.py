@@ -239,24 +239,10 @@ def examples(texts: Sequence[str]) -> list[Example]:
     return [Example(f"t{i}", {"text": text}, label=i % 2) for i, text in enumerate(texts)]
 
 
-WORDS = [
-    "the",
-    "film",
-    "was",
-    "a",
-    "slow",
-    "warm",
-    "clever",
-    "dull",
-    "bright",
-    "story",
-    "about",
-    "people",
-    "who",
-    "never",
-    "met",
-    "again",
-]
+WORDS = (
+    "the", "film", "was", "a", "slow", "warm", "clever", "dull", "bright", "story", "about", "people", "who", "never",
+    "met", "again",
+)  # fmt: skip
 
 
 def sentences(n: int, *, longest: int = 12, seed: int = 0) -> tuple[str, ...]:

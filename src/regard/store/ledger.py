@@ -89,10 +89,12 @@ class Ledger:
     def write(root: Path) -> Ledger:
         """The book opened for its one writer; made if it is not there yet."""
         lock = _hold(root)
+        book = sqlite3.connect(root / FILE, isolation_level=None)
         try:
             with room_on_disk(root):
-                book = sqlite3.connect(root / FILE, isolation_level=None)
                 new = not book.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                if not new:
+                    _check(root, book)  # before anything is written to it
                 book.execute("PRAGMA journal_mode = WAL")
                 book.execute("PRAGMA synchronous = FULL")
                 book.execute("PRAGMA foreign_keys = ON")
@@ -102,9 +104,11 @@ class Ledger:
                         f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION}; "
                         f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
                     )
-                _check(root, book)
-        except BaseException:
+        except BaseException as error:
             lock.close()
+            book.close()
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+                raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
             raise
         return Ledger(root, book, lock)
 
@@ -123,6 +127,9 @@ class Ledger:
                 book.close()
                 book = sqlite3.connect(f"file:{place}?immutable=1", uri=True, isolation_level=None)
             _check(root, book)
+        except sqlite3.DatabaseError as error:
+            book.close()
+            raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
         except BaseException:
             book.close()
             raise
@@ -217,11 +224,8 @@ def not_a_run(root: Path, got: str) -> InputError:
 
 
 def _check(root: Path, book: sqlite3.Connection) -> None:
-    try:
-        application = book.execute("PRAGMA application_id").fetchone()[0]
-        version = book.execute("PRAGMA user_version").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
+    application = book.execute("PRAGMA application_id").fetchone()[0]
+    version = book.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
         raise not_a_run(root, f"a {FILE} of something else")
     if version != SCHEMA_VERSION:
