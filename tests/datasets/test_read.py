@@ -232,7 +232,9 @@ def test_a_file_is_split_by_its_column_or_by_hash(tmp_path: Path) -> None:
     parts = [{e.group for e in read(path, split=s, limit=None)} for s in ("train", "dev", "test")]
     assert sum(map(len, parts)) == 300, "no group is in two splits"
     assert 210 < len(parts[0]) < 270
-    assert any("by a hash" in note for note in read(path, split="test").notes)
+    assert any("by a hash of the group" in note for note in read(path, split="test").notes)
+    few = write_csv(tmp_path / "few.csv", [{"text": f"text {i}", "label": "abc"[i % 3]} for i in range(20)])
+    assert {read(few, split=s).labels for s in ("train", "dev", "test")} == {("a", "b", "c")}
 
 
 def test_repeated_texts_keep_different_ids_and_are_counted(tmp_path: Path) -> None:

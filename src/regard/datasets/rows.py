@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +74,7 @@ class _Stream:
         self.splits_seen: Counter[str] = Counter()
         self.kind = 0 if table.typed else 2
         self.any_label = False
+        self.all_words, self.words = True, set[str]()
         self.rows = 0
 
     def run(self) -> None:
@@ -93,20 +93,27 @@ class _Stream:
             raise RowError(f"a row of {self.table.name}", row.problem)
         inputs = inputs_of(row, self.columns)
         group = word(row.values.get(self.columns.group)) if self.columns.group else ""
+        label = self._label(row)
         if not self._in_split(row, inputs, group):
             return
         ident = self._ident(row, inputs)
+        if self.wanted.whole_groups:
+            self.groups.add(group or ident, (row, ident, label))
+        else:
+            self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
+
+    def _label(self, row: Row) -> Json:
+        """The label; what kind of labels they are is learnt from every row, so that all splits agree about it."""
         label = label_of(row.values.get(self.columns.label), typed=self.table.typed) if self.columns.label else None
         if label == -1 and self.columns.label in self.table.labels:
             label = None  # how Hugging Face marks a withheld label
         if label is not None:
             self.any_label = True
             self.kind = min(self.kind, number_kind(label))
-        if self.wanted.whole_groups:
-            self.groups.add(group or ident, (row, ident, label))
-            self.sample.counts[sampling.stratum_of(label)] += 1
-        else:
-            self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
+            self.all_words = self.all_words and isinstance(label, str)
+            if isinstance(label, str) and len(self.words) <= sampling.MOST_STRATA:
+                self.words.add(label)
+        return label
 
     def _in_split(self, row: Row, inputs: dict[str, Any], group: str) -> bool:
         if self.split is None or self.split == "all":
@@ -158,18 +165,16 @@ class _Stream:
 
     def label_names(self) -> tuple[str, ...]:
         """Labels that are words are their own names."""
-        few = self.sample.stratified and len(self.sample.counts) <= sampling.MOST_STRATA
-        if not few or self.kind or not self.any_label:
-            return ()
-        labels = [json.loads(stratum) for stratum in self.sample.counts if stratum != "null"]
-        return tuple(sorted(labels)) if all(isinstance(label, str) for label in labels) else ()
+        few = len(self.words) <= sampling.MOST_STRATA
+        return tuple(sorted(self.words)) if few and self.all_words and not self.kind else ()
 
     def notes(self, taken: int) -> list[str]:
         total = self.groups.total if self.wanted.whole_groups else self.sample.total
         notes = []
+        home = "group" if self.columns.group else "content"
         if self.split is not None and self.split != "all" and self.split_column is None:
             notes.append(
-                f"split {self.split!r}: {total:,} rows of {self.rows - len(self.bad):,}, by a hash of the content"
+                f"split {self.split!r}: {total:,} rows of {self.rows - len(self.bad):,}, by a hash of the {home}"
             )
         elif self.split_column is not None:
             said = f"{self.split!r}" if self.split else "all rows (choose with --split)"
