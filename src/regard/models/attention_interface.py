@@ -3,7 +3,8 @@
 Models with the default implementation (SDPA) are seen exactly by the tap alone. A model whose implementation is
 another one (eager, flex, a custom kernel) but that looks its attention up in the registry is switched for the
 duration of a query/key pass: SDPA where SDPA can say it, otherwise (softcap, sinks) rows in chunks, so that no
-matrix of weights is made. The mask function is registered too: without it masks are silently dropped.
+matrix of weights is made. The mask function is registered too: without it masks are silently dropped. It makes the
+masks that the model would have got anyway: some models (Informer) hand them to attention of their own as well.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from regard.models.sdpa import SdpaCall, scores_of, weights_of
 from regard.protocols import Mode
 
 NAME = "regard"
+EAGER = "regard_eager"
+"""The same attention, with the additive masks of an eager model."""
 _CHUNK = 1 << 24
 
 
@@ -32,11 +35,17 @@ def interface(module: nn.Module, mode: Mode) -> Iterator[None]:
         _register()
     try:
         for config in configs:
-            config._attn_implementation_internal = NAME
+            eager = config._attn_implementation_internal in ("eager", None)
+            config._attn_implementation_internal = EAGER if eager else NAME
         yield
     finally:
         for config, name in before:
             config._attn_implementation_internal = name
+
+
+def switches(module: nn.Module, mode: Mode) -> bool:
+    """Whether `interface` would switch anything."""
+    return mode == "qk" and "transformers.modeling_utils" in sys.modules and bool(_configs(module))
 
 
 def _configs(module: nn.Module) -> list[Any]:
@@ -49,17 +58,18 @@ def _configs(module: nn.Module) -> list[Any]:
         if isinstance(inner, PreTrainedModel):
             if not type(inner)._can_set_attn_implementation():
                 barred.add(id(inner.config))
-            elif inner.config._attn_implementation not in ("sdpa", None, NAME):
+            elif inner.config._attn_implementation not in ("sdpa", None, NAME, EAGER):
                 found[id(inner.config)] = inner.config
     return [config for key, config in found.items() if key not in barred]
 
 
 def _register() -> None:
     from transformers import AttentionInterface
-    from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
 
-    AttentionInterface.register(NAME, registry_attention)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
+    for name, mask in ((NAME, sdpa_mask), (EAGER, eager_mask)):
+        AttentionInterface.register(name, registry_attention)
+        AttentionMaskInterface.register(name, mask)
 
 
 def registry_attention(
@@ -110,7 +120,7 @@ def chunked(call: SdpaCall) -> Tensor:
     value = call.value.repeat_interleave(group, 1) if group > 1 else call.value
     step = max(1, _CHUNK // max(1, batch * heads * call.key.shape[2]))
     parts = []
-    for rows in torch.arange(queries).split(step):
+    for rows in torch.split(torch.arange(queries), step):
         weights = weights_of(call, scores_of(call, rows=rows))
         if call.dropout:
             weights = torch.dropout(weights, call.dropout, train=True)

@@ -92,4 +92,6 @@ def kind_of(
         return "self"
     if causal_module:
         return "causal"
+    if queries > 1 and query is not None and key is not None and query.roots & key.roots:
+        return "self"  # some of the queries (Informer), or keys that were pooled on the way (SegFormer)
     return "pooling" if queries == 1 else "cross"

@@ -89,7 +89,7 @@ class LazyAttention:
                 torch.cat(
                     [
                         log_sum_exp(self.call, scores_of(self.call, batch=slice(b, b + 1), rows=rows))
-                        for rows in torch.arange(queries).split(step)
+                        for rows in torch.split(torch.arange(queries), step)
                     ],
                     dim=2,
                 )
@@ -118,7 +118,7 @@ class LazyAttention:
         out = np.empty((batch, heads, queries, keys), np.float32)
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):
-            for rows in torch.arange(queries).split(step):
+            for rows in torch.split(torch.arange(queries), step):
                 out[b, :, int(rows[0]) : int(rows[-1]) + 1] = _array(self.weights(b, rows))
         sink = None
         if self.call.sinks is not None:
@@ -167,6 +167,8 @@ def _record(
     empty = np.isnan(weights).all(-1, keepdims=True)  # a row in which nothing may be attended to
     weights = np.where(empty, np.float32(0.0), weights)
     _blank(weights, real, slice(None), slice(None))
+    if sink is not None:
+        _blank(sink[..., None], Real(real.queries), slice(None), slice(None))
     if np.isnan(weights).any():
         raise CaptureError(
             f"attention {site.key}",

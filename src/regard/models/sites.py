@@ -42,8 +42,8 @@ def build_sites(
         kept = recorder.kept.get(id(event))
         built = _fused(site, event, entry, kept) if kept is not None else _dense(site, event, entry)
         built.real = _real(site, built.shape, masks)
-        if not masks and isinstance(built, LazyAttention):
-            built.real = _from_mask(built, derived)
+        if not masks and kept is not None:
+            built.real = _from_mask(built, kept.call.mask, derived)
         sites.append(built)
         steps.append(event.step)
         proofs.append(Proof(built, shapes, event, kept))
@@ -90,10 +90,10 @@ def _real(site: Site, shape: tuple[int, int, int, int], masks: list[Tensor]) -> 
     return Real(real_queries, fit(keys, last=decoder))
 
 
-def _from_mask(lazy: LazyAttention, derived: dict[int, Tensor]) -> Real:
+def _from_mask(built: LazyAttention | DenseAttention, mask: Tensor | None, derived: dict[int, Tensor]) -> Real:
     """Keys that no query may attend to are padding; in self-attention so are they as queries."""
-    mask = lazy.call.mask
-    if mask is None or mask.ndim != 4 or mask.shape[0] != lazy.shape[0] or mask.shape[-1] != lazy.shape[3]:
+    shape = built.shape
+    if mask is None or mask.ndim != 4 or mask.shape[0] != shape[0] or mask.shape[-1] != shape[3]:
         return Real()
     if id(mask) not in derived:
         open_ = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
@@ -101,5 +101,5 @@ def _from_mask(lazy: LazyAttention, derived: dict[int, Tensor]) -> Real:
     keys = derived[id(mask)]
     if bool(keys.all()):
         return Real()
-    same = lazy.shape[2] == lazy.shape[3] and lazy.site.kind in ("self", "causal", "windowed")
+    same = shape[2] == shape[3] and built.site.kind in ("self", "causal", "windowed")
     return Real(keys if same else None, keys)

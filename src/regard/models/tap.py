@@ -42,6 +42,10 @@ def active_tap() -> Tap | None:
     return found
 
 
+EventKey = tuple[str, int, bool]
+"""Module name, ordinal of the event in one call of the outermost module, whether it is a fused attention."""
+
+
 @dataclass(slots=True, eq=False)
 class Event:
     """One fused attention or softmax call: where it happened and what went in and out."""
@@ -61,8 +65,8 @@ class Event:
     marks: tuple[Mark | None, Mark | None] = (None, None)
 
     @property
-    def key(self) -> tuple[str, int]:
-        return self.name, self.ordinal
+    def key(self) -> EventKey:
+        return self.name, self.ordinal, self.call is not None
 
 
 class Handler(Protocol):
@@ -156,16 +160,18 @@ class Tap(TorchFunctionMode):
     def __enter__(self) -> Tap:
         self._outer.append(active_tap())
         _ACTIVE.tap = self
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
         _ACTIVE.tap = self._outer.pop()
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        if self.busy:  # the arithmetic of one site, done for it by the handler, is not another site
+            return func(*args, **kwargs) if kwargs else func(*args)
         op = meaning(func)
         if op in CALLED:
             return self._called(op, func, args, kwargs or {})
@@ -195,12 +201,13 @@ class Tap(TorchFunctionMode):
                 return self._softmax(func, args, keywords)
 
     def attention(self, call: SdpaCall) -> Any:
-        """A fused attention; also what the transformers registry calls."""
+        """A fused attention; also what the transformers registry calls (then this mode is still on)."""
         event = self._event()
         event.call = call
         self.busy += 1
         try:
-            out = self.handler.attention(event, call)
+            with torch._C.DisableTorchFunction():
+                out = self.handler.attention(event, call)
         finally:
             self.busy -= 1
         if self.provenance is not None:
