@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NoReturn
 
 import numpy as np
@@ -47,11 +48,14 @@ def rollout(case: Case, *, residual: float = 0.5, heads: str | int = "mean", ren
 def _layers(case: Case, i: int) -> tuple[list[SiteAttention], SiteAttention | None]:
     """The self-attentions to multiply, and the attention that reads the last of them, if any."""
     sites = list(sites_of(case, i, "rollout"))
-    crosses = [j for j, s in enumerate(sites) if s.site.kind == "cross"]
-    # behind the first cross-attention stands a decoder, whose own self-attention is about the output
-    stack = sites[: crosses[0]] if crosses else sites
-    layers = [s for s in stack if s.site.kind in ("self", "causal", "windowed")]
-    readers = [s for s in sites if s.site.kind == "pooling"] or [sites[j] for j in crosses[-1:]]
+    crosses = [s for s in sites if s.site.kind == "cross"]
+    layers = [s for s in sites if s.site.kind in ("self", "causal", "windowed")]
+    if crosses:
+        # the self-attention of a decoder is about the output: it comes later, is causal, or has another length
+        before = itertools.takewhile(lambda s: s.site.kind != "cross", sites)
+        keys = crosses[0].shape[3]
+        layers = [s for s in before if s.site.kind in ("self", "windowed") and s.shape[3] == keys]
+    readers = [s for s in sites if s.site.kind == "pooling"] or crosses
     if not layers:
         _refuse(case, i, "no self-attention over the units")
     for site in layers:

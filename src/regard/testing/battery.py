@@ -36,17 +36,20 @@ def check_explainer(function: Callable[..., Any], *, cases: Mapping[str, Cases] 
 
     cases: name -> function (positions, seed) -> a Case holding these of `size` examples; the toy cases by default.
     """
-    _verdict(function, [*problems(function, "explainer"), *explainer_problems(function, cases, size)])
+    general = _general(function, "explainer")
+    _verdict(function, [*general, *explainer_problems(function, cases, size)])
 
 
 def check_metric(function: Callable[..., Any]) -> None:
     """Passes, or raises an AssertionError with every broken rule."""
-    _verdict(function, [*problems(function, "metric"), *metric_problems(function)])
+    general = _general(function, "metric")
+    _verdict(function, [*general, *metric_problems(function)])
 
 
 def check_dataset(function: Callable[..., Any]) -> None:
     """Passes, or raises an AssertionError with every broken rule. EnvironmentProblem where its package is missing."""
-    _verdict(function, [*problems(function, "dataset"), *_dataset_problems(function)])
+    general = _general(function, "dataset")
+    _verdict(function, [*general, *_dataset_problems(function)])
 
 
 def check(function: Callable[..., Any], kind: str) -> None:
@@ -55,7 +58,16 @@ def check(function: Callable[..., Any], kind: str) -> None:
     if kind in special:
         special[kind](function)
     else:
-        _verdict(function, list(problems(function, kind)))
+        _verdict(function, _general(function, kind))
+
+
+def _general(function: Callable[..., Any], kind: str) -> list[str]:
+    found = list(problems(function, kind))
+    try:
+        describe(function)
+    except RegardError:
+        _verdict(function, found)  # nothing more can be asked of it
+    return found
 
 
 def problems(function: Callable[..., Any], kind: str) -> Iterator[str]:

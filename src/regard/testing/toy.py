@@ -40,7 +40,7 @@ OPERATORS = ("delete", "mask")
 _MASK_WEIGHT = 0.03
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ToySite:
     """Implements `protocols.SiteAttention` over a given (1, head, query, key) array."""
 
