@@ -30,13 +30,13 @@ def _is_attention(function: Any) -> str:
     return name if name in _SOFTMAX or name.startswith(_FUSED) else ""
 
 
-class Auditor(TorchDispatchMode):
+class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what the tap did not explain, by operation and module."""
 
     supports_higher_order_operators = True
 
     def __init__(self, tap: Tap) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.tap = tap
         self.seen = 0
         self.unexplained: Counter[tuple[str, str]] = Counter()

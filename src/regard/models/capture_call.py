@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.models.attention_interface import interface
+from regard.models.attention_interface import interface, switches
 from regard.models.auditor import Auditor, no_site
 from regard.models.plan import Plan, make_plan, plan_of
 from regard.models.provenance import Provenance
@@ -87,7 +87,8 @@ def capture_call(
     >>> taps.sites[0].site.kind, taps.sites[0].shape
     ('self', (1, 2, 3, 3))
     """  # fmt: skip
-    plan = plan_of(module)
+    switched = switches(module, mode)
+    plan = plan_of(module, switched=switched)
     if plan is not None and check != "always" and not keep_full:
         recorder = Recorder(mode)
         out, run = tapped(module, call, recorder, recorder, plan=plan)
@@ -100,7 +101,7 @@ def capture_call(
     try:
         if run.auditor is not None:
             run.auditor.verdict(run.registered.covers)
-        plan = make_plan(module, run.tap.events, run.registered, run.tap.watch.batch)
+        plan = make_plan(module, run.tap.events, run.registered, run.tap.watch.batch, switched=switched)
         taps = _finish(module, run, plan, mode, check, key_padding, full=True)
     finally:
         if run.tap.provenance is not None:

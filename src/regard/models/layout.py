@@ -83,9 +83,27 @@ def covered(shape: Sequence[int], steps: Sequence[Step], axis: int) -> dict[int,
     if count > _PROBE_LIMIT or count == 0:
         return None
     index = replay(torch.arange(count).reshape(tuple(shape)), steps)
+    if any(is_padding(step) for step in steps):
+        return _covered_in_band(index, shape, axis)
     line = index.movedim(axis, -1).reshape(-1, index.shape[axis])[0]
     places = torch.unravel_index(line, tuple(shape))
     return {i: (int(place.min()), int(place.max())) for i, place in enumerate(places)}
+
+
+def is_padding(step: Step) -> bool:
+    return getattr(step[0], "__name__", "") == "pad"
+
+
+def _covered_in_band(index: Tensor, shape: Sequence[int], axis: int) -> dict[int, tuple[int, int]]:
+    """The same where padding shears a band of weights into blocks: 0 is padding, and every line may start elsewhere."""
+    lines = index.movedim(axis, -1).reshape(-1, index.shape[axis])
+    found = {}
+    for i, place in enumerate(torch.unravel_index(lines, tuple(shape))):
+        low = place.masked_fill(lines == 0, shape[i]).amin(-1)
+        high = place.masked_fill(lines == 0, -1).amax(-1)
+        width = int((high - low).clamp(min=0).max())
+        found[i] = (0, shape[i] - 1) if width else (0, 0)
+    return found
 
 
 def find_layout(
@@ -99,7 +117,8 @@ def find_layout(
     softmax_axis %= len(shape)
     own: list[str | None] = [None] * len(shape)
     first = last = 0
-    for axis in range(ndim):
+    banded = any(is_padding(step) for step in steps)
+    for axis in sorted(range(ndim), key=lambda a: roles.get(a) == "q"):
         role = roles.get(axis)
         if role is None:
             continue
@@ -113,7 +132,7 @@ def find_layout(
             low, high = ranges[softmax_axis]
             first, last = low, shape[softmax_axis] - 1 - high
         else:
-            for i in varying:
+            for i in varying - ({softmax_axis} if banded else set()):
                 own[i] = role
     if own[softmax_axis] is not None:
         return None

@@ -47,7 +47,7 @@ _MEANINGS: dict[Op, str] = {
     Op.SELECT: "topk sort kthvalue",
     Op.SHAPE: "view reshape transpose permute squeeze unsqueeze expand flatten unflatten __getitem__ movedim moveaxis "
     "swapaxes swapdims select narrow t expand_as view_as reshape_as unbind split chunk slice tensor_split "
-    "split_with_sizes _unsafe_view T mT H mH adjoint unsafe_chunk unsafe_split",
+    "pad constant_pad_nd split_with_sizes _unsafe_view T mT H mH adjoint unsafe_chunk unsafe_split",
     Op.CAST: "contiguous clone to type_as type float double half bfloat16 detach alias cpu cuda _to_copy data "
     "requires_grad_ lift_fresh_copy nan_to_num",
     Op.STOP: "conv1d conv2d conv3d conv_transpose1d embedding lstm gru rnn_tanh rnn_relu addbmm tensordot cdist mean "

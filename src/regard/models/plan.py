@@ -15,13 +15,13 @@ from regard.models.kinds import kind_of, pattern_of_call, pattern_of_weights, sh
 from regard.models.layout import Layout
 from regard.models.provenance import Mark
 from regard.models.registered import RegisteredSites
-from regard.models.tap import ROOT, Event
+from regard.models.tap import ROOT, Event, EventKey
 from regard.records import Site, SiteKind
 
 ShapeClass = tuple[Any, ...]
 
 _HEAD_NAMES = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "num_attn_heads", "heads")
-_PLANS: weakref.WeakKeyDictionary[nn.Module, Plan] = weakref.WeakKeyDictionary()
+_PLANS: weakref.WeakKeyDictionary[nn.Module, dict[bool, Plan]] = weakref.WeakKeyDictionary()
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +39,7 @@ class Planned:
 class Plan:
     """Every event of a module by (module name, ordinal)."""
 
-    events: dict[tuple[str, int], Planned]
+    events: dict[EventKey, Planned]
     owned: dict[str, weakref.ref[nn.Module]]
     rejected: list[tuple[str, str]]
     _proved: dict[str, set[ShapeClass]] = field(default_factory=dict)
@@ -68,8 +68,9 @@ class Plan:
         return [p.site for p in self.events.values() if p.site is not None]
 
 
-def plan_of(module: nn.Module) -> Plan | None:
-    return _PLANS.get(module)
+def plan_of(module: nn.Module, *, switched: bool) -> Plan | None:
+    """What is known about the module, with its attention switched through the transformers registry or not."""
+    return _PLANS.get(module, {}).get(switched)
 
 
 def forget(module: nn.Module) -> None:
@@ -96,9 +97,11 @@ def shape_class(event: Event, layout: Layout | None) -> ShapeClass:
     )
 
 
-def make_plan(module: nn.Module, events: Sequence[Event], registered: RegisteredSites, batch: int) -> Plan:
+def make_plan(
+    module: nn.Module, events: Sequence[Event], registered: RegisteredSites, batch: int, *, switched: bool
+) -> Plan:
     """The plan of a full pass; remembered for the module."""
-    planned: dict[tuple[str, int], Planned] = {}
+    planned: dict[EventKey, Planned] = {}
     rejected: list[tuple[str, str]] = []
     owned: dict[str, weakref.ref[nn.Module]] = {}
     for event in events:
@@ -112,17 +115,17 @@ def make_plan(module: nn.Module, events: Sequence[Event], registered: Registered
             rejected.append((event.name, entry.reason))
     _number(planned)
     plan = Plan(planned, owned, rejected)
-    old = _PLANS.get(module)
+    old = plan_of(module, switched=switched)
     if old is not None and set(old.events) == set(planned):
         plan._proved, plan._how = old._proved, old._how
-    _PLANS[module] = plan
+    _PLANS.setdefault(module, {})[switched] = plan
     return plan
 
 
 def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch: int) -> Planned:
     if event.registered:
         assert event.weights is not None
-        b, h, q, k = event.weights.shape
+        _, h, q, k = event.weights.shape
         kind: SiteKind = "pooling" if q == 1 < k else "self" if q == k else "cross"
         return Planned(Site(event.name, 0, kind, 0, h, event.module), layout=Layout(("b", "h", "q", "k")))
     if registered.covers(event.name):
@@ -137,13 +140,26 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
     assert event.softmax is not None
     if event.softmax.layout is None:
         return Planned(None, event.softmax.reason)
-    layout = event.softmax.layout
+    layout = _with_heads(module, event, event.softmax.layout)
     if "h" not in layout.roles and "x" not in layout.roles and event.softmax.scores is not None:
         folded = event.softmax.weights.shape[layout.roles.index("b")] if "b" in layout.roles else 0
         heads = event.heads or _heads(module, event, folded, batch)
         layout = replace(layout, heads=heads if heads and folded % heads == 0 else 1)
     entry = Planned(Site(event.name, 0, "self", 0, 1, event.module), layout=layout)
     return _with_kind(entry, event, layout.canonical(event.softmax.weights).shape[1], batch)
+
+
+def _with_heads(module: nn.Module, event: Event, layout: Layout) -> Layout:
+    """Where more than two axes are shared with the values (blocks of a long text): which of them is the head axis."""
+    assert event.softmax is not None
+    shared = [i for i, r in enumerate(layout.roles) if r in "bh"]
+    if len(shared) < 3:
+        return layout
+    sizes = [event.softmax.weights.shape[i] for i in shared]
+    known = _own_heads(module, event)
+    head = shared[sizes.index(known)] if known in sizes[1:] else shared[-1]
+    roles = tuple(("h" if i == head else "b") if i in shared else r for i, r in enumerate(layout.roles))
+    return replace(layout, roles=roles)
 
 
 def _with_kind(entry: Planned, event: Event, heads: int, batch: int) -> Planned:
@@ -167,7 +183,8 @@ def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None =
         pattern = shape_of_pattern(pattern_of_call(call))
         query, key = event.marks
     else:
-        assert event.weights is not None and entry.layout is not None
+        assert event.weights is not None
+        assert entry.layout is not None
         weights = entry.layout.canonical(event.weights)
         size, _, queries, keys = weights.shape
         pattern = shape_of_pattern(pattern_of_weights(weights))
@@ -189,31 +206,39 @@ def _product(sizes: Sequence[int]) -> int:
 
 def _heads(module: nn.Module, event: Event, lead: int, batch: int) -> int:
     """How many heads are folded into an axis of size `lead`: the module's own number, or what the batch leaves."""
+    known = _own_heads(module, event)
+    if known and lead % known == 0 and (not batch or lead // known >= batch):
+        return known
+    return lead // batch if batch and lead % batch == 0 else 1
+
+
+def _own_heads(module: nn.Module, event: Event) -> int:
+    """The number of heads that the module, or one not far above it, says it has; 0 if none does."""
     path = "" if event.name == ROOT else event.name
     for _ in range(3):
         owner = module.get_submodule(path) if path else module
         for name in _HEAD_NAMES:
             value = getattr(owner, name, None)
-            if isinstance(value, int) and value > 0 and lead % value == 0 and (not batch or lead // value >= batch):
+            if isinstance(value, int) and value > 0:
                 return value
         if not path:
             break
         path = path.rpartition(".")[0]
-    return lead // batch if batch and lead % batch == 0 else 1
+    return 0
 
 
-def _number(planned: dict[tuple[str, int], Planned]) -> None:
+def _number(planned: dict[EventKey, Planned]) -> None:
     """Calls are numbered within a module, layers within a stack: names that differ only in their numbers."""
     stacks: dict[str, list[str]] = {}
     calls: Counter[str] = Counter()
-    for (name, _), entry in planned.items():
+    for (name, *_), entry in planned.items():
         if entry.site is not None:
             entry.site = replace(entry.site, call=calls[name])
             calls[name] += 1
             names = stacks.setdefault(re.sub(r"\d+", "*", name), [])
             if name not in names:
                 names.append(name)
-    for (name, _), entry in planned.items():
+    for (name, *_), entry in planned.items():
         if entry.site is not None:
             names = stacks[re.sub(r"\d+", "*", name)]
             layer = entry.site.call if len(names) == 1 else names.index(name)

@@ -43,7 +43,7 @@ class Recorder:
             first = out[0] if isinstance(out, tuple) else out
             self.kept[id(event)] = Kept(call, first, lse)
             return out
-        weights, out = self.explicit(event, call)
+        _, out = self.explicit(event, call)
         return call.returned(out)
 
     def explicit(self, event: Event, call: SdpaCall) -> tuple[Tensor, Tensor]:

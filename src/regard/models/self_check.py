@@ -12,7 +12,6 @@ from regard.errors import CaptureError
 from regard.models.layout import replay
 from regard.models.plan import ShapeClass
 from regard.models.recorder import Kept
-from regard.models.sdpa import scores_of
 from regard.models.site_attention import DenseAttention, LazyAttention
 from regard.models.tap import Event
 
@@ -39,7 +38,8 @@ class Proof:
 @torch.no_grad()
 def prove(proofs: Sequence[Proof]) -> str:
     """What was proved, in words; raises where a replay does not give what the model gave."""
-    rows, worst, notes = 0, 0.0, []
+    rows, worst = 0, 0.0
+    notes: list[str] = []
     for proof in proofs:
         site = proof.site
         examples, queries = _sample(site)
@@ -58,7 +58,7 @@ def _sample(site: LazyAttention | DenseAttention) -> tuple[list[int], Tensor]:
     batch, _, queries, _ = site.shape
     examples = sorted({0, batch - 1})
     count = max(1, ROWS // len(examples))
-    return examples, torch.linspace(0, queries - 1, min(count, queries)).round().long().unique()
+    return examples, torch.tensor(sorted({round(i * (queries - 1) / max(1, count - 1)) for i in range(count)}))
 
 
 def _fail(proof: Proof, expected: str, got: str) -> CaptureError:
@@ -140,6 +140,3 @@ def _reached(proof: Proof, notes: list[str]) -> float:
         notes.append("some weights were changed between softmax and use: dropout, gate or mask")
         return 0.0
     return error
-
-
-__all__ = ["ROWS", "Proof", "prove", "scores_of"]

@@ -61,7 +61,8 @@ def _fused(site: Site, event: Event, entry: Planned, kept: Kept) -> LazyAttentio
 
 
 def _dense(site: Site, event: Event, entry: Planned) -> DenseAttention:
-    assert event.weights is not None and entry.layout is not None
+    assert event.weights is not None
+    assert entry.layout is not None
     weights = event.weights.detach()
     held = entry.layout.canonical(weights)
     sink = None
