@@ -35,6 +35,7 @@ BAD: dict[str, tuple[str, bytes, dict[str, Any], list[str]]] = {
     "no id": ("d.csv", b"id,text\n1,a b\n,c d\n", {}, ["line 3", "'id'"]),
     "ragged row": ("d.csv", b"text,label\na b,1\nc,d,e\n", {}, ["line 3", "3 cells", "header has 2"]),
     "line after a long cell": ("d.csv", b'text,label\n"a\nb\nc",1\n,0\n', {}, ["line 5"]),
+    "long bad row": ("d.csv", b'text,label\na b,1\n"c\nd\ne",1,2\n', {}, ["line 3", "3 cells"]),
     "two columns of a name": ("d.csv", b"text,text\na,b\n", {}, ["'text' more than once"]),
     "no json": ("d.jsonl", b'{"text": "a"}\n{"text": \n', {}, ["line 2", "no JSON"]),
     "json, no objects": ("d.jsonl", b"3\n4\n", {}, ["line 1", "JSON object"]),
