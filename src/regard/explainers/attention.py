@@ -33,6 +33,10 @@ def attention(
     layers: "last", "all" (mean over layers) or a layer number. heads: "mean", "max" or a head number.
     Extras, one value per example: `special_mass` (weight that lay on special tokens and sinks before it was
     dropped), and how many `sites`, `heads` and `rows` were pooled.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> attention(ToyCase(("wonderful film",)))[0].round(2).tolist()
+    [0.0, 0.93, 0.07]
     """
     rows, masses, counts = [], [], []
     for i, units in enumerate(case.units):

@@ -21,6 +21,10 @@ def input_x_gradient(case: Case) -> Relevance:
 
     Comes out: one signed value per unit, in the units of the objective (log-odds); positive speaks for the
     prediction. Special units are 0. Exact for a linear model without bias: the values sum to the objective.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> input_x_gradient(ToyCase(("wonderful film",)))[0].round(2).tolist()
+    [0.0, 2.0, 0.11]
     """
     slopes = case.slopes([Point()])
     rows = [np.where(units.free, s.dot[0], 0.0) for units, s in zip(case.units, slopes, strict=True)]

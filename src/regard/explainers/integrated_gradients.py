@@ -24,6 +24,10 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str = "zero")
     Conservation: over all positions, special ones too, the values sum to f(x) - f(baseline); extras, one value per
     example: `completeness_error` (how far the sum is off), `difference` (f(x) - f(baseline)) and `special_sum`
     (what the special units, shown as 0, had).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> integrated_gradients(ToyCase(("wonderful film",)))[0].round(2).tolist()
+    [0.0, 2.0, 0.11]
     """
     if steps < 1:
         raise InputError("integrated_gradients.steps", expected="at least 1", got=str(steps))

@@ -15,6 +15,10 @@ def random(case: Case, *, draw: int = 0) -> Relevance:
 
     Comes out: one value in 0..1 per unit, special units 0. The numbers belong to (seed, example, draw), so they do
     not depend on batch, order or worker. draw: another draw of the same baseline.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> random(ToyCase(("wonderful film",)))[0].round(2).tolist()
+    [0.0, 0.14, 0.54]
     """
     rows = [
         np.where(units.free, case.rng(i, "random", draw).random(len(units)), 0.0) for i, units in enumerate(case.units)

@@ -30,6 +30,10 @@ def rollout(case: Case, *, residual: float = 0.5, heads: str | int = "mean", ren
     Needs square self-attention of one length in all layers; anything else is refused with the reason.
     Deviation from the released code: it takes the maximum over all rows; here, the rows that matter.
     Extras, one value per example: `special_mass` (dropped), `sites` (layers multiplied).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> rollout(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
+    [0.0, 0.76, 0.24]
     """
     rows, masses, counts = [], [], []
     for i, units in enumerate(case.units):

@@ -43,6 +43,11 @@ def agreement(
     that length, and `length`; for measures that are not 0 by chance also `chance`, their mean.
     Read it between the floor (random) and the ceiling (input_x_gradient with leave_one_out: two methods that both
     look at the model's own function).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> agreement(case, case.relevance("attention")).values.round(3).tolist()
+    [1.0]
     """
     theirs = case.relevance(other)
     free = [units.free for units in case.units]

@@ -27,6 +27,11 @@ def sufficiency(
     without removable units. Curve `drop`: (examples, bins). Divisor: the number of bins, as in ERASER's code; times
     5/6 is the formula of the paper. Signed relevances are ranked by signed value: what supports the prediction stays
     longest. operator: how units are removed; the model's preferred way by default. Use at least two.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> sufficiency(case, case.relevance("attention")).values.round(3).tolist()
+    [-0.046]
     """
     chosen = operator or case.operators[0]
     drops = probability_drops(case, relevance, fractions, chosen, keep=True)
