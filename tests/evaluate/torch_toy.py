@@ -80,16 +80,18 @@ class TorchToy:
         delay: float = 0.0,
         blind: bool = False,
         live: bool = False,
+        vocabulary: int = VOCABULARY,
     ) -> None:
         g = torch.Generator().manual_seed(seed)
-        self.table = torch.randn(VOCABULARY, WIDTH, generator=g)
+        self.table = torch.randn(vocabulary, WIDTH, generator=g)
         self.q, self.k, self.v = (torch.randn(WIDTH, WIDTH, generator=g) / 2 for _ in range(3))
         self.out = torch.randn(WIDTH, 2, generator=g)
         self.raises_on, self.dies_on, self.grave = raises_on, dies_on, grave
         self.memory, self.delay, self.blind = memory, delay, blind
         self.fingerprint = f"toy-{seed}"
         params = {"seed": seed, "raises_on": raises_on, "dies_on": dies_on, "grave": grave, "memory": memory}
-        self.spec = None if live else Spec("function", "torch_toy:toy", {**params, "delay": delay, "blind": blind})
+        params |= {"delay": delay, "blind": blind, "vocabulary": vocabulary}
+        self.spec = None if live else Spec("function", "torch_toy:toy", params)
         self.calls: Counter[str] = Counter()
         self.rows: Counter[tuple[int, ...]] = Counter()
         self.batches: list[int] = []
@@ -105,7 +107,7 @@ class TorchToy:
         units = Units(
             tuple(words), "word", "span", places, np.arange(n) == 0, np.arange(n) - 1, np.zeros(n), np.arange(n), (n,)
         )
-        ids = [0, *(2 + zlib.crc32(w.encode()) % (VOCABULARY - 2) for w in words[1:])]
+        ids = [0, *(2 + zlib.crc32(w.encode()) % (len(self.table) - 2) for w in words[1:])]
         return Read(units, tuple(ids), text)
 
     def windows(self, example: Example) -> list[Example]:
