@@ -51,8 +51,8 @@ def test_nothing_said_is_not_the_same_as_nothing_decisive() -> None:
 def test_places_of_other_inputs() -> None:
     assert places_elsewhere([[0, 0, 4, 4]], "image", ()) == ((0, 0, 4, 4),)
     assert places_elsewhere("[[2, 5]]", "series", ()) == ((2, 5),)
-    assert places_elsewhere(["size", 0], "row", ("age", "size")) == ((1,), (0,))
+    assert places_elsewhere(["size", 0], "tabular", ("age", "size")) == ((1,), (0,))
     with pytest.raises(ValueError, match="4 numbers"):
         places_elsewhere([[1, 2]], "image", ())
     with pytest.raises(ValueError, match="1 number"):
-        places_elsewhere(["weight"], "row", ("age",))
+        places_elsewhere(["weight"], "tabular", ("age",))

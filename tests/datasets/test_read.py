@@ -185,7 +185,7 @@ def test_label_names_can_be_given(tmp_path: Path) -> None:
 def test_a_table_of_numbers_a_series_and_an_image(tmp_path: Path) -> None:
     table = read(write_csv(tmp_path / "t.csv", [{"age": "3.5", "weight": "7", "name": "x", "target": "1"}]))
     assert table.columns == ("age", "weight")
-    assert (table.modality, table[0].label) == ("row", 1)
+    assert (table.modality, table[0].label) == ("tabular", 1)
     assert table[0].inputs["row"].tolist() == [3.5, 7.0]
     assert any("left out: name" in note for note in table.notes)
     series = read(write_jsonl(tmp_path / "s.jsonl", [{"series": [[1, 2], [3, 4], [5, 6]], "rationale": [[0, 2]]}]))

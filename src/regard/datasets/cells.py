@@ -25,7 +25,7 @@ def inputs_of(row: Row, columns: Columns) -> dict[str, Any]:
         if columns.pair:
             inputs["text_pair"] = _text(row, columns.pair)
         return inputs
-    if columns.modality == "row":
+    if columns.modality == "tabular":
         return {"row": frozen([_number(row, column) for column in columns.main])}
     return {columns.modality: _array(row, columns)}
 

@@ -167,7 +167,7 @@ def _inputs(
             f"no text column: the {len(numbers)} columns of numbers are read as a table row"
             + (f" (left out: {', '.join(left)})" if left else "")
         )
-        return "row", numbers, None
+        return "tabular", numbers, None
     raise InputError(
         f"file {table.name}",
         expected="a column of texts, or columns of numbers",

@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.records import Example
 
-Modality = Literal["text", "image", "series", "row"]
+Modality = Literal["text", "image", "series", "tabular"]
 
 
 @dataclass(frozen=True)

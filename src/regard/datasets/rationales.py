@@ -14,7 +14,7 @@ from typing import Any
 from regard.datasets.examples import Modality
 
 Places = tuple[tuple[float, ...], ...]
-WIDTHS = {"image": 4, "series": 2, "row": 1}
+WIDTHS = {"image": 4, "series": 2, "tabular": 1}
 
 
 def places_in_text(value: Any, text: str) -> Places | None:
@@ -56,7 +56,7 @@ def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> 
     found = []
     for place in value:
         numbers = place if isinstance(place, list | tuple) else [place]
-        if modality == "row":
+        if modality == "tabular":
             numbers = [columns.index(n) if isinstance(n, str) and n in columns else n for n in numbers]
         if len(numbers) != width or not all(isinstance(n, int | float) for n in numbers):
             raise ValueError(f"a place in this {modality} has {width} number{'s' * (width > 1)}, not {place!r}")

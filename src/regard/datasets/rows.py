@@ -51,7 +51,7 @@ def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str
     if columns.label and unlabelled:
         notes.append(f"{unlabelled:,} of {len(examples):,} have no label: those are about the predicted class only")
     names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
-    features = columns.main if columns.modality == "row" else ()
+    features = columns.main if columns.modality == "tabular" else ()
     return Examples(table.name, tuple(examples), names, tuple(notes), features, columns.modality)
 
 

@@ -30,7 +30,7 @@ COLUMNS = (
 )
 
 
-@method("dataset", modality="row", licence="BSD-3-Clause", package="scikit-learn", real=True)
+@method("dataset", modality="tabular", licence="BSD-3-Clause", package="scikit-learn", real=True)
 def cancer(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examples:
     """569 breast tumours, 30 measurements each in their own units, malignant (0) or benign (1); train 80/10/10.
 
@@ -55,4 +55,4 @@ def cancer(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examp
     items = part(found.values(), split)
     note = f"{len(found):,} tumours from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
     kept = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("cancer", kept, ("malignant", "benign"), (note,), COLUMNS, "row")
+    return Examples("cancer", kept, ("malignant", "benign"), (note,), COLUMNS, "tabular")
