@@ -59,7 +59,7 @@ def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> 
         if modality == "tabular":
             numbers = [columns.index(n) if isinstance(n, str) and n in columns else n for n in numbers]
         if len(numbers) != width or not all(isinstance(n, int | float) for n in numbers):
-            raise ValueError(f"a place in this {modality} has {width} number{'s' * (width > 1)}, not {place!r}")
+            raise ValueError(f"a place in this input has {width} number{'s' * (width > 1)}, not {place!r}")
         found.append(tuple(float(n) for n in numbers))
     return tuple(found)
 
