@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard.models.arrays import from_arrays as from_arrays
     from regard.models.capturing import capture as capture
     from regard.models.load import load as load
-    from regard.models.tap import register_site as register_site
+    from regard.models.registered import register_site as register_site
     from regard.models.wrapped import wrap as wrap
     from regard.present.report import write_report as write_report
     from regard.records import Example as Example
@@ -39,7 +39,7 @@ _HOMES = {
     "load": "regard.models.load",
     "names": "regard.registry",
     "read": "regard.datasets.read",
-    "register_site": "regard.models.tap",
+    "register_site": "regard.models.registered",
     "wrap": "regard.models.wrapped",
     "write_report": "regard.present.report",
     "Example": "regard.records",

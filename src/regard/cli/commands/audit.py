@@ -1,0 +1,168 @@
+"""`regard audit`: model and data -> table, run directory, report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import (
+    DEFAULT_MODEL,
+    ModelChoice,
+    checked_names,
+    label_table,
+    listed,
+    model_options,
+    relabelled,
+    slug,
+)
+from regard.cli.progress import bar, duration
+from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.verb import verb
+from regard.errors import Incomplete, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regard.datasets.examples import Examples
+    from regard.models.text import Overflow
+    from regard.protocols import Model
+    from regard.store.run import Run
+
+
+@verb(
+    "audit",
+    "regard audit                                      the embedded default: bilstm on reviews",
+    "regard audit --profile quick                      60 examples instead of 200",
+    "regard audit minilm                               a real MiniLM with a fitted head",
+    "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
+    "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
+    "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
+)
+@click.argument("model", required=False)
+@click.option("--model", "model_option", metavar="MODEL", help="The same as the argument.")
+@click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
+@click.option("--out", type=click.Path(path_type=Path), help="Run directory (default: regard-runs/MODEL-DATA-...).")
+@click.option("--profile", default="standard", show_default=True, help="quick, standard or full.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--keep", type=click.IntRange(0), default=12, show_default=True, help="Examples whose attention is kept.")
+@click.option("--limit", type=click.IntRange(1), help="Examples at most (default: by profile).")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option("--labels", help="Labels of the data as classes of the model: neg=0,pos=1.")
+@click.option("--text-column", help="Column with the text (default: guessed, and said).")
+@click.option("--pair-column", help="Column with the second text.")
+@click.option("--label-column", help="Column with the label.")
+@click.option("--group-column", help="Column that names the patient, author, ...; intervals resample these.")
+@click.option("--rationale-column", help="Column with the decisive places.")
+@click.option("--slice", "slices", multiple=True, help="Column to keep as a slice; may be repeated.")
+@click.option("--split", help="Split of the data, where it has several.")
+@click.option("--explainers", help="Names separated by commas; parameters as name:key=value.")
+@click.option("--metrics", help="Names separated by commas; parameters as name:key=value.")
+@click.option("--resume/--no-resume", default=True, show_default=True, help="Go on with a run that is there.")
+@model_options
+def command(
+    model: str | None, model_option: str | None, data: str | None, out: Path | None, profile: str, seed: int, keep: int,
+    limit: int | None, workers: int, labels: str | None, text_column: str | None, pair_column: str | None,
+    label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
+    split: str | None, explainers: str | None, metrics: str | None, resume: bool, device: str, task: str | None,
+    overflow: Overflow, as_json: bool,
+) -> None:  # fmt: skip
+    if model and model_option and model != model_option:
+        raise InputError("model", expected="one model", got=f"{model} and {model_option}")
+    source = model or model_option or DEFAULT_MODEL
+    asked, judged = listed(explainers), listed(metrics)
+    checked_names("explainer", asked)
+    checked_names("metric", judged)
+    from regard.evaluate.audit import audit
+    from regard.evaluate.opening import default_data
+    from regard.evaluate.plan import profile as known_profile
+
+    chosen = known_profile(profile)
+    wanted = data or default_data(source)
+    folder = out or Path("regard-runs") / f"{slug(source)}-{slug(wanted)}-{profile}-seed{seed}"
+    said = remarks()
+    from regard.datasets.read import read
+
+    read_data = read(
+        wanted, text_column=text_column, pair_column=pair_column, label_column=label_column,
+        group_column=group_column, rationale_column=rationale_column, slice_columns=slices, split=split,
+        limit=limit or chosen.examples, seed=seed,
+    )  # fmt: skip
+    try:
+        with bar(said) as shown:
+            said.print(f"opening {source}{_first_time(source)} ...", style="dim", markup=False)
+            live = ModelChoice(source, device, task, overflow).open()
+            prepared = _prepared(live, read_data, labels, said, quiet=as_json)
+            run = audit(
+                live, prepared, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, workers=workers,
+                device=device, progress=shown.examples, announce=lambda s: said.print(s, style="dim", markup=False),
+                explainers=asked, metrics=judged, resume=resume,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        again = shlex.join(["regard", *sys.argv[1:], *([] if out else ["--out", str(folder)])])
+        raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
+    _show(run, folder, as_json=as_json)
+
+
+def _first_time(source: str) -> str:
+    """What opening a model by name may cost, where its source says so."""
+    from regard.registry import entry, names
+
+    name = source.partition(":")[0]
+    seconds = entry("source", name).facts.get("seconds") if name in names("source") else None
+    return f" (made here the first time: about {duration(float(seconds))})" if isinstance(seconds, int | float) else ""
+
+
+def _prepared(model: Model, data: Examples, labels: str | None, said: Console, *, quiet: bool) -> Examples:
+    """The data with the model's label names; the label table is shown, and what the model had to cut."""
+    table = label_table(model, data, labels)
+    if table is not None and not quiet:
+        from regard.present.terminal import plain_table
+
+        rows = [(key, str(at), name, how) for key, at, name, how in table.rows()]
+        said.print(plain_table(("label in the data", "class", "label of the model", "matched by"), rows))
+    elif not quiet and not any(e.label is not None for e in data):
+        said.print("the data have no labels: everything is about the predicted class", style="dim")
+    named = relabelled(data, table)
+    from regard.models.adapter import TorchModel
+
+    if not isinstance(model, TorchModel):
+        return named
+    for example in named:
+        with suppress(Exception):  # an example that cannot be read is reported when its turn comes
+            model.encode(model.windows(example)[0])
+    return named.keep(named.items, *model.notes)
+
+
+def _show(run: Run, folder: Path, *, as_json: bool) -> None:
+    from regard.present.as_json import run_json
+    from regard.present.report import write_report
+
+    page = write_report(run, folder / "report.html")
+    if as_json:
+        print_json({"run": str(folder), "report": str(page), **run_json(run)})
+    else:
+        from regard.present.evidence_table import evidence_table
+        from regard.present.reading import reading
+        from regard.present.run_reader import Material
+        from regard.present.wording import CAVEAT
+
+        out, material = results(), Material(run)
+        out.print(evidence_table(material))
+        out.print()
+        for sentence in [*reading(material), CAVEAT]:
+            out.print(f"- {sentence}", markup=False)
+        if run.problems():
+            out.print(f"- {len(run.problems())} problems are listed in the report.", markup=False)
+        out.print(f"\nreport: {page}", markup=False, soft_wrap=True)
+    if not any(s.n for s in run.summaries()):
+        first = next((p["message"] for p in run.problems()), "no example could be judged")
+        raise Incomplete(f"run {folder}", expected="at least one number", got=first, remedy=f"see {page}")
+
+
+command.help = SUMMARIES["audit"]

@@ -1,0 +1,126 @@
+"""`regard capture`: every attention of one forward pass, one of them as a heat map, and how it was proved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, model_options, one_example
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import InputError, UnknownName
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from regard.models.text import Overflow
+    from regard.protocols import Capture, Check, Mode, SiteAttention
+
+
+@verb(
+    "capture",
+    "regard capture bilstm --text 'a quiet, moving film'",
+    "regard capture minilm --text 'a quiet, moving film' --site encoder.layer.5.attention.self --head 3",
+    "regard capture ./model --text 'two words' --mode weights --check always --json",
+)
+@click.argument("model")
+@click.option("--text", help="The text to read.")
+@click.option("--pair", help="The second text, for models that read two.")
+@click.option("--data", help="Take the input from a data set instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--site", help="Site to draw: a name from the table, or the end of one (default: the last).")
+@click.option("--head", type=int, help="Head to draw (default: the mean of all).")
+@click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
+@click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
+@model_options
+def command(
+    model: str, text: str | None, pair: str | None, data: str | None, row: int, site: str | None, head: int | None,
+    mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
+) -> None:  # fmt: skip
+    example = one_example(text, pair, data, row)
+    from regard.models.capturing import capture
+
+    with bar(remarks()):
+        live = ModelChoice(model, device, task, overflow).open()
+    windows = live.windows(example)
+    found = capture(live, windows[0], mode=mode, check=check)
+    chosen = _chosen(found.sites, site)
+    weights = _weights(chosen, head)
+    if as_json:
+        print_json(_as_json(found, chosen, weights, live.name, mode, len(windows)))
+    else:
+        _show(found, chosen, weights, head, live.name, mode, len(windows))
+
+
+def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:
+    named = {s.site.key: s for s in sites}
+    if name is None:
+        return list(named.values())[-1]
+    ending = [s for key, s in named.items() if key == name or key.endswith("." + name)]
+    if not ending:
+        raise UnknownName("site", name, named)
+    return ending[-1]
+
+
+def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
+    """(query, key) of one head, or the mean of all."""
+    _, heads, queries, _ = site.shape
+    if head is not None and not 0 <= head < heads:
+        raise InputError(f"--head {head}", expected=f"a head of {site.site.key} from 0 to {heads - 1}", got=str(head))
+    rows = site.rows(0, range(queries), None if head is None else [head])
+    mean: NDArray[np.float32] = rows.mean(axis=0)
+    return mean
+
+
+def _as_json(
+    found: Capture, site: SiteAttention, weights: NDArray[np.float32], model: str, mode: str, windows: int
+) -> dict[str, Any]:
+    sites = [
+        {"site": s.site.key, "kind": s.site.kind, "layer": s.site.layer, "heads": s.site.heads, "shape": list(s.shape),
+         "module": s.site.module} for s in found.sites
+    ]  # fmt: skip
+    return {
+        "model": model, "mode": mode, "checked": found.checked, "windows": windows, "sites": sites,
+        "rejected": [{"place": place, "reason": reason} for place, reason in found.rejected],
+        "units": list(found.units[0].names), "drawn": {"site": site.site.key, "weights": weights.tolist()},
+    }  # fmt: skip
+
+
+def _show(
+    found: Capture, site: SiteAttention, weights: NDArray[np.float32], head: int | None, model: str, mode: str,
+    windows: int,
+) -> None:  # fmt: skip
+    from regard.present.attention_maps import axis_names
+    from regard.present.terminal import heat_map, links, plain_table
+    from regard.present.wording import CAVEAT
+
+    out = results()
+    if windows > 1:
+        out.print(f"longer than the model reads: this is the first of {windows} overlapping windows", style="yellow")
+    rows = [
+        (s.site.key, s.site.kind, str(s.site.layer), str(s.site.heads), " × ".join(map(str, s.shape[2:])))
+        for s in found.sites
+    ]
+    out.print(plain_table(("site", "kind", "layer", "heads", "queries × keys"), rows, right=(2, 3, 4),
+                          title=f"{len(rows)} attention sites of {model}, mode {mode}"))  # fmt: skip
+    out.print(f"proof: {found.checked}", markup=False)
+    for place, reason in found.rejected:
+        out.print(f"not attention: {place} ({reason})", markup=False, style="dim")
+    units = found.units[0]
+    _, heads, q, k = site.shape
+    keys = axis_names(k, {"names": list(units.names), "keys": units.keys.tolist()})
+    queries = keys if q == k else ("answer",) if q == 1 else tuple(map(str, range(q)))
+    which = f"head {head}" if head is not None else "the only head" if heads == 1 else f"mean of {heads} heads"
+    out.print(f"\n{site.site.key}, {which}; rows look, columns are looked at", markup=False, style="bold")
+    colour = out.is_terminal and not out.no_color
+    out.print(heat_map(weights, queries, keys, colour=colour, width=out.width))
+    out.print(links(weights, queries, keys))
+    out.print(f"\n{CAVEAT}", markup=False, style="dim")
+
+
+command.help = SUMMARIES["capture"]

@@ -1,0 +1,111 @@
+"""`regard explain`: one input, coloured by what each method says mattered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+
+if TYPE_CHECKING:
+    from regard.evaluate.explain import Explained
+    from regard.models.text import Overflow
+
+
+@verb(
+    "explain",
+    "regard explain bilstm --text 'a quiet, moving film'",
+    "regard explain ./model --text 'a quiet, moving film' --method attention,leave_one_out,rollout:residual=0.3",
+    "regard explain ./model --text 'unbelievably good' --units unit --json",
+    "regard explain digits --data digits --row 3",
+)
+@click.argument("model")
+@click.option("--text", help="The text to explain.")
+@click.option("--pair", help="The second text, for models that read two.")
+@click.option("--data", help="Take the input from a data set instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
+@click.option("--units", type=click.Choice(["word", "unit"]), default="word", show_default=True,
+              help="Words (sums over their pieces), or what the model reads.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True)
+@model_options
+def command(
+    model: str, text: str | None, pair: str | None, data: str | None, row: int, method: str, units: str, seed: int,
+    device: str, task: str | None, overflow: Overflow, as_json: bool,
+) -> None:  # fmt: skip
+    methods = listed(method) or []
+    checked_names("explainer", methods)
+    example = one_example(text, pair, data, row)
+    from regard.evaluate.explain import explain
+
+    with bar(remarks()):
+        live = ModelChoice(model, device, task, overflow).open()
+    found = explain(live, example, methods, seed=seed)
+    if as_json:
+        print_json(_as_json(found, live.name))
+    else:
+        _show(found, live.name, words=units == "word")
+
+
+def _shown(found: Explained, i: int) -> dict[str, Any]:
+    """Example i as the drawings want it."""
+    units, example = found.units[i], found.examples[i]
+    return {
+        "id": example.id, "inputs": dict(example.inputs),
+        "units": {
+            "names": list(units.names), "kind": units.kind, "place_kind": units.place_kind,
+            "places": units.places.tolist(), "special": units.special.tolist(), "groups": units.groups.tolist(),
+            "part": units.part.tolist(), "keys": units.keys.tolist(), "shape": list(units.shape),
+        },
+    }  # fmt: skip
+
+
+def _as_json(found: Explained, model: str) -> dict[str, Any]:
+    from regard.present.wording import CAVEAT
+
+    examples = []
+    for i in range(len(found.examples)):
+        shown = _shown(found, i)
+        examples.append({
+            "text": shown["inputs"].get("text"), "answer": found.said(i), "target": found.targets[i],
+            "probability": float(found.answers.probability[i]), "value": float(found.answers.value[i]),
+            "units": shown["units"], "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
+        })  # fmt: skip
+    signed = {m: r.signed for m, r in found.relevance.items()}
+    return {"model": model, "seed": found.seed, "signed": signed, "examples": examples,
+            "skipped": dict(found.skipped), "caveat": CAVEAT}  # fmt: skip
+
+
+def _show(found: Explained, model: str, *, words: bool) -> None:
+    from regard.present.terminal import key, sentence, strongest
+    from regard.present.wording import CAVEAT, plain
+    from regard.present.words import AGGREGATION, gathered
+
+    out = results()
+    if len(found.examples) > 1:
+        out.print(f"longer than the model reads: shown as {len(found.examples)} overlapping windows", style="yellow")
+    for i in range(len(found.examples)):
+        example = _shown(found, i)
+        said, probability = found.said(i), float(found.answers.probability[i])
+        out.print(f"{model} says {said} (probability {probability:.3f})", markup=False, style="bold")
+        for method, relevance in found.relevance.items():
+            drawn, values = gathered(example, relevance[i]) if words else (example, relevance[i])
+            out.print()
+            out.print(plain(method), markup=False, style="dim", end="  ")
+            out.print(key(signed=relevance.signed))
+            out.print(sentence(drawn, values, signed=relevance.signed))
+            out.print(strongest(drawn, values, signed=relevance.signed))
+    for name, why in found.skipped.items():
+        out.print(f"\nskipped {name}: {why}", markup=False, style="yellow")
+    out.print()
+    if words and any("token" in units.kind or "sub" in units.kind for units in found.units):
+        out.print(f"Here {AGGREGATION} (--units unit shows the pieces).", markup=False, style="dim")
+    out.print(CAVEAT, markup=False, style="dim")
+
+
+command.help = SUMMARIES["explain"]

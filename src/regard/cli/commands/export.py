@@ -1,0 +1,34 @@
+"""`regard export`: a run as Parquet tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regard.cli.console import print_json, results
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+
+
+@verb(
+    "export",
+    "regard export regard-runs/bilstm-reviews-quick-seed0 --out tables",
+    "regard export RUN --out tables --json",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Directory for the tables (default: RUN/tables).")
+def command(run: Path, out: Path | None, as_json: bool) -> None:
+    from regard.store.export import export
+    from regard.store.run import Run
+
+    written = export(Run(run), out)
+    if as_json:
+        print_json({name: str(path) for name, path in written.items()})
+        return
+    from regard.present.terminal import plain_table
+
+    results().print(plain_table(("table", "file"), [(name, str(path)) for name, path in written.items()]))
+
+
+command.help = SUMMARIES["export"]

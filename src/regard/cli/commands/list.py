@@ -1,0 +1,81 @@
+"""`regard list`: what there is, without importing any of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.console import print_json, results
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+
+if TYPE_CHECKING:
+    from regard.registry import Entry
+
+
+@verb(
+    "list",
+    "regard list                what can be listed",
+    "regard list explainer      names, what comes out, parameters with their defaults",
+    "regard list metric --json",
+    "regard list source         models by name",
+)
+@click.argument("kind", required=False)
+def command(kind: str | None, as_json: bool) -> None:
+    from regard.registry import ROOMS, entry, names
+
+    if kind is None:
+        counts = {name: len(names(name)) for name in ROOMS}
+        if as_json:
+            print_json(counts)
+        else:
+            _kinds(counts)
+        return
+    wanted = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
+    entries = [entry(wanted, name) for name in names(wanted)]
+    if as_json:
+        print_json([e.to_json() for e in entries])
+    else:
+        _entries(wanted, entries)
+
+
+def _kinds(counts: dict[str, int]) -> None:
+    from regard.present.terminal import plain_table
+
+    rows = [(name, str(count), f"regard list {name}") for name, count in counts.items()]
+    results().print(plain_table(("kind", "how many", "see them with"), rows, right=(1,)))
+
+
+def _entries(kind: str, entries: list[Entry]) -> None:
+    from regard.present.terminal import plain_table
+
+    rows = [(e.name, e.summary, _parameters(e), _needs(e)) for e in entries]
+    out = results()
+    out.print(plain_table((kind, "what it is", "parameters", "needs"), rows))
+    out.print(f"\nEach is also a plain import: from {entries[0].module} import {entries[0].name}"
+              if entries else f"there is no {kind} yet", markup=False, style="dim")  # fmt: skip
+
+
+def _parameters(entry: Entry) -> str:
+    shown = []
+    for p in entry.parameters:
+        choices = f" ({'|'.join(map(str, p.choices))})" if p.choices else ""
+        shown.append(f"{p.name}={_value(p.default)}{choices}")
+    return ", ".join(shown) or "–"
+
+
+def _value(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _needs(entry: Entry) -> str:
+    facts = entry.facts
+    needs = facts.get("needs")
+    if isinstance(needs, list):
+        return ", ".join(map(str, needs)) or "–"
+    data = facts.get("data")
+    return f"data {data}" if data else "–"
+
+
+command.help = SUMMARIES["list"]

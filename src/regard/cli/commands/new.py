@@ -1,0 +1,42 @@
+"""`regard new`: the commented beginning of a method of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regard.cli.console import print_json, results
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+
+
+@verb(
+    "new",
+    "regard new explainer my_method               writes my_method.py and test_my_method.py here",
+    "regard new explainer my_method --out plugin  in another directory",
+    "regard new metric my_metric --json",
+)
+@click.argument("kind")
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Directory (default: this one).")
+def command(kind: str, name: str, out: Path, as_json: bool) -> None:
+    from regard.testing.skeleton import new_method
+
+    written = new_method(kind, name, out)
+    if as_json:
+        print_json([str(path) for path in written])
+        return
+    show = results()
+    for path in written:
+        show.print(f"wrote {path}", markup=False, soft_wrap=True)
+    show.print(
+        f"\nTry it: cd {out} && python -m pytest test_{name}.py\n"
+        f"Make it known to regard from your own package, in pyproject.toml:\n\n"
+        f'  [project.entry-points."regard.{kind}s"]\n  {name} = "your_package.{name}:{name}"',
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+command.help = SUMMARIES["new"]

@@ -1,0 +1,95 @@
+"""`regard support`: which methods work on a model, tried out on one example, and why others do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, model_options, one_example
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+
+if TYPE_CHECKING:
+    from regard.models.text import Overflow
+    from regard.protocols import Model
+    from regard.records import Example
+
+SENTENCE = "A quiet, moving film that never begs for tears."
+
+
+@verb(
+    "support",
+    "regard support bilstm",
+    "regard support ./model --text 'a text of the kind it reads'",
+    "regard support ./image-model --data digits --json",
+)
+@click.argument("model")
+@click.option("--text", help="The text to try the methods on (default: a sentence of our own).")
+@click.option("--pair", help="The second text, for models that read two.")
+@click.option("--data", help="Try them on a row of a data set instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@model_options
+def command(
+    model: str, text: str | None, pair: str | None, data: str | None, row: int, device: str, task: str | None,
+    overflow: Overflow, as_json: bool,
+) -> None:  # fmt: skip
+    with bar(remarks()):
+        live = ModelChoice(model, device, task, overflow).open()
+    example = one_example(text or (None if data or _own_data(model) else SENTENCE), pair, data or _own_data(model), row)
+    found = _tried(live, live.windows(example)[0])
+    if as_json:
+        print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
+        return
+    from regard.present.terminal import plain_table
+
+    out = results()
+    out.print(f"{live.name}: {live.task}; units are removed by {', '.join(live.operators)}", markup=False)
+    rows = [(m["kind"], m["name"], "yes" if m["works"] else "no", m["why"] or m["needs"]) for m in found]
+    out.print(plain_table(("kind", "method", "works", "why not, or what it needs"), rows))
+
+
+def _own_data(model: str) -> str | None:
+    """The data set of a model known by name, where that is not text."""
+    from regard.registry import entry, names
+
+    name = model.partition(":")[0]
+    facts = entry("source", name).facts if name in names("source") else {}
+    return str(facts["data"]) if facts.get("modality", "text") != "text" and "data" in facts else None
+
+
+def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
+    """Every explainer and every metric, run once on one example."""
+    from regard.errors import RegardError
+    from regard.evaluate.shard import Settings, compute
+    from regard.records import Spec
+    from regard.registry import entry, names
+
+    model.encode(example)  # an example that cannot be read says nothing about the methods
+    explainers = tuple(Spec("explainer", name) for name in names("explainer"))
+    metrics = tuple(Spec("metric", name) for name in names("metric"))
+    page = compute(model, [example], Settings(explainers, metrics))
+    if not page.rows:
+        reason = next((p.message for p in page.problems), "no answer")
+        raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
+    problems = {p.stage: p.message for p in page.problems}
+    worked = {r.method for r in page.relevances}
+    judged = {s.metric for s in page.scores}
+    found = []
+    for spec in (*explainers, *metrics):
+        works = spec.name in (worked if spec.kind == "explainer" else judged)
+        why = "" if works else _reason(spec.kind, spec.name, {**problems, **page.skipped})
+        needs = entry(spec.kind, spec.name).facts.get("needs")
+        wanted = f"needs {', '.join(map(str, needs))}" if isinstance(needs, list) and needs else ""
+        found.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": wanted})
+    return found
+
+
+def _reason(kind: str, name: str, said: dict[str, str]) -> str:
+    keys = [k for k in said if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
+    return said[keys[0]] if keys else "it left no value"
+
+
+command.help = SUMMARIES["support"]

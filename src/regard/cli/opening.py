@@ -1,0 +1,136 @@
+"""From the words of a command line to a model and to examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.datasets.examples import Examples
+    from regard.models.labels import LabelTable
+    from regard.models.text import Overflow
+    from regard.protocols import Model
+    from regard.records import Example, Json
+
+F = TypeVar("F", bound=Callable[..., Any])
+DEFAULT_MODEL = "bilstm"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """What the command line says about the model."""
+
+    source: str
+    device: str
+    task: str | None
+    overflow: Overflow
+
+    def open(self) -> Model:
+        from regard.models.load import load
+
+        return load(self.source, device=self.device, task=self.task, overflow=self.overflow)
+
+
+def model_options(function: F) -> F:
+    """`--device`, `--task`, `--overflow`."""
+    for option in (
+        click.option("--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows",
+                     show_default=True, help="What to do with a text longer than the model reads."),
+        click.option("--task", default=None, help="The model's task, where it cannot be told from the model."),
+        click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Method names with their parameters, separated by commas.
+
+    >>> listed("attention,rollout:residual=0.3,heads=max,random")
+    ['attention', 'rollout:residual=0.3,heads=max', 'random']
+    """
+    if text is None:
+        return None
+    return [part.strip() for part in re.split(r",(?=\s*\w+\s*(?:[:,]|$))", text) if part.strip()]
+
+
+def checked_names(kind: str, texts: Sequence[str] | None) -> None:
+    """Refuse unknown names and parameters now, before a model is opened."""
+    from regard.records import Spec
+    from regard.registry import entry
+
+    for text in texts or ():
+        spec = Spec.parse(kind, text)
+        known = {p.name for p in entry(kind, spec.name).parameters}
+        unknown = set(spec.params) - known
+        if unknown:
+            from regard.errors import UnknownName
+
+            raise UnknownName(f"parameter of {spec.name}", sorted(unknown)[0], known)
+
+
+def one_example(text: str | None, pair: str | None, data: str | None, row: int) -> Example:
+    """The example that a command is about: a text, or a row of a data set."""
+    from regard.records import Example
+
+    if data is not None:
+        if text is not None:
+            raise InputError("--text and --data", expected="one of them", got="both")
+        from regard.datasets.read import read
+
+        examples = list(read(data, limit=None))
+        if not 0 <= row < len(examples):
+            raise InputError(f"--row {row}", expected=f"a row from 0 to {len(examples) - 1}", got=str(row))
+        return examples[row]
+    if text is None:
+        raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
+    if not text.strip():
+        raise InputError("--text", expected="a text with at least one word", got="an empty text")
+    inputs = {"text": text} if pair is None else {"text": text, "text_pair": pair}
+    return Example("input", inputs)
+
+
+def label_table(model: Model, data: Examples, override: str | None) -> LabelTable | None:
+    """Which class each label of the data stands for; None where there is nothing to match."""
+    from regard.models.labels import match_labels
+
+    seen = [_named(e.label, data) for e in data if e.label is not None]
+    classes = "classification" in model.task and "token" not in model.task
+    if not seen or not model.labels or not classes or any(isinstance(label, list) for label in seen):
+        if override:
+            raise InputError("--labels", expected="labelled data and a classifier", got="nothing to match")
+        return None
+    return match_labels(model.labels, sorted(seen, key=str), override)
+
+
+def relabelled(data: Examples, table: LabelTable | None) -> Examples:
+    """The data with the model's own label names, and notes that say how they were matched."""
+    if table is None:
+        return data
+    examples = [e if e.label is None else replace(e, label=table.model[table.of(_named(e.label, data))]) for e in data]
+    rows = [row for row in table.rows() if row[3] != "same name"]
+    return data.keep(examples, *(f"label {key} is {name} (class {at}; {how})" for key, at, name, how in rows))
+
+
+def _named(label: Json, data: Examples) -> Json:
+    """A label by its name in the data, where it is the number of one."""
+    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(data.labels):
+        return data.labels[label]
+    return label
+
+
+def slug(source: str) -> str:
+    """A short name for a directory.
+
+    >>> slug("/data/My Reviews.csv"), slug("bilstm")
+    ('My-Reviews', 'bilstm')
+    """
+    name = Path(source.partition(":")[0]).name or source
+    return re.sub(r"[^\w-]+", "-", Path(name).stem).strip("-") or "run"

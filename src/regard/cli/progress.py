@@ -1,0 +1,74 @@
+"""Progress bars with the time that is left, on standard error; plain lines where nobody sees a bar."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regard.training.progress import Report
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(3.2), duration(75), duration(7300)
+    ('3 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class Bar:
+    """One line that says what is done, how far it is, and how long it will take."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(40), TextColumn("{task.fields[left]}"))
+        self._console = console
+        self._progress = Progress(*columns, console=console, transient=True)
+        self._task = self._progress.add_task("", total=1.0, left="", visible=False)
+        self._said = 0.0
+
+    def __enter__(self) -> Bar:
+        if self._console.is_terminal:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._console.is_terminal:
+            self._progress.stop()
+
+    def show(self, what: str, fraction: float, left: str) -> None:
+        if self._console.is_terminal:
+            self._progress.update(self._task, description=what, completed=fraction, left=left, visible=True)
+        elif time.monotonic() - self._said > 15:  # a log file wants few lines
+            self._said = time.monotonic()
+            self._console.print(f"{what}: {fraction:.0%} {left}", markup=False)
+
+    def examples(self, done: int, total: int, eta: float | None) -> None:
+        """What an audit reports."""
+        left = f"{done}/{total}" + (f", about {duration(eta)} left" if eta is not None and done < total else "")
+        self.show("examples", done / max(1, total), left)
+
+    def training(self, report: Report) -> None:
+        """What a training reports."""
+        score = f", accuracy {report.dev_accuracy:.2f}" if report.dev_accuracy is not None else ""
+        self.show(f"training {report.what}", report.fraction, f"epoch {report.epoch}/{report.epochs}{score}")
+
+
+@contextmanager
+def bar(console: Console) -> Iterator[Bar]:
+    """A bar that trainings started inside the block report to as well."""
+    from regard.training.progress import reporting
+
+    with Bar(console) as made, reporting(made.training):
+        yield made

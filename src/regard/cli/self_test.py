@@ -1,0 +1,74 @@
+"""A tiny model whose attention can be worked out by hand, captured and compared: does the tap work here?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.models.wrapped import wrap
+from regard.protocols import Mode
+from regard.records import Example
+
+WORDS = "one two three four five six seven eight"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One mode of capture: how far the weights are from the ones worked out by hand, and rows from 1."""
+
+    mode: str
+    sites: int
+    error: float
+    row_error: float
+    checked: str
+
+    @property
+    def fine(self) -> bool:
+        return self.sites == 1 and self.error < 1e-5 and self.row_error < 1e-5
+
+
+class Tiny(nn.Module):
+    """One layer of two-headed attention over random embeddings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(16, 8)
+        self.query, self.key, self.value = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8)
+        self.out = nn.Linear(8, 2)
+
+    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        b, n, _ = x.shape
+        q, k, v = (layer(x).view(b, n, 2, 4).transpose(1, 2) for layer in (self.query, self.key, self.value))
+        return q, k, v
+
+    def forward(self, ids: Tensor) -> Tensor:
+        q, k, v = self.heads(self.embed(ids))
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v)
+        logits: Tensor = self.out(mixed.transpose(1, 2).flatten(2).mean(1))
+        return logits
+
+
+def self_test(device: str = "cpu") -> list[Outcome]:
+    """Capture in both modes, each compared with softmax(QK/2) computed here in float64."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = Tiny()
+    ids = [len(word) for word in WORDS.split()]
+    with torch.no_grad():
+        q, k, _ = module.double().heads(module.embed(torch.tensor([ids])))
+        expected = torch.softmax(q @ k.transpose(-1, -2) / 2.0, dim=-1).numpy()
+    model = wrap(module.float(), lambda text: [len(word) for word in text.split()], labels=["no", "yes"], device=device)
+    encoded = model.encode(Example("self-test", {"text": WORDS}))
+    _, targets = model.decide([encoded])
+    modes: tuple[Mode, ...] = ("qk", "weights")
+    outcomes = []
+    for mode in modes:
+        found = model.capture([encoded], targets, mode=mode, check="always")
+        weights = found.sites[0].dense().weights if found.sites else np.zeros(expected.shape, np.float32)
+        error = float(np.abs(weights - expected).max())
+        rows = float(np.abs(weights.sum(-1) - 1.0).max())
+        outcomes.append(Outcome(mode, len(found.sites), error, rows, found.checked))
+    return outcomes

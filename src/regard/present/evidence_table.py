@@ -1,0 +1,54 @@
+"""The table of an audit for the terminal: one row per method, every number with its interval."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
+from regard.present.run_reader import Material
+from regard.present.wording import plain
+
+
+def evidence_table(material: Material) -> Table:
+    """Methods down, metrics across (preferred setting); random baseline last; the ceiling marked."""
+    found = evidence(material.summaries, material.methods)
+    columns = first_settings(found.columns)
+    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=_caption(found))
+    table.add_column(Text("method", style="dim"), no_wrap=True)
+    for column in columns:
+        table.add_column(_head(column), justify="right")
+    for method in found.methods:
+        base = found.role(method) == "baseline"
+        cells = [_cell(found, method, column) for column in columns]
+        name = Text(plain(method) + (" (baseline)" if base else ""), style="dim" if base else "")
+        table.add_row(name, *cells, style="dim" if base else "")
+    return table
+
+
+def _head(column: Column) -> Text:
+    better = {"higher": "higher is better", "lower": "lower is better"}.get(column.better, "")
+    lines = [column.title, column.detail, better]
+    return Text("\n".join(line for line in lines if line), style="dim", justify="right")
+
+
+def _cell(found: Evidence, method: str, column: Column) -> Text:
+    summary = found.cells.get((method, column))
+    estimate, interval = shown(summary)
+    cell = Text(estimate, style="bold" if found.best(column) == method else "", justify="right")
+    if summary is None or not summary.n:
+        return cell
+    cell.append(f" {interval}", style="not bold")
+    if summary.role == "ceiling":
+        cell.append(" ceiling", style="dim not bold")
+    if summary.undefined:
+        cell.append(f" ({summary.undefined} undefined)", style="dim not bold")
+    return cell
+
+
+def _caption(found: Evidence) -> str:
+    s = next((s for s in found.cells.values() if s.n), None)
+    if s is None:
+        return "no number could be computed"
+    clusters = f" in {s.clusters} clusters" if s.clusters != s.n else ""
+    return f"mean [{s.level:.0%} interval], n = {s.n}{clusters}, seed {s.seed}; bold: best estimate of a column"
