@@ -138,6 +138,7 @@ REFUSED = {
     "a window": (given(made("windowed", 0, N, 2)), "a window"),
     "too few keys": (given(made("self", 0, N, 3)), "3 keys for 5 positions"),
     "nothing is read": (given(made("self", 0, N, N), read=()), "reads none"),
+    "a row that is not there": (given(made("self", 0, N, N), read=(9,)), "row 9 of 5"),
     "units without a place": (NoKeys((TEXT,), sites=(made("self", 0, N, N),)), "no place on the key axis"),
 }
 

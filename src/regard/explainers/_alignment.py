@@ -24,6 +24,15 @@ def misfit(units: Units, attention: SiteAttention) -> str:
     return f"it has {length} keys for {positions} positions" if length < positions else ""
 
 
+def unread(case: Case, i: int, attention: SiteAttention) -> str:
+    """Why the objective cannot be read off the site's rows; "" where it can."""
+    rows = case.reading(i, attention.site)
+    _, _, queries, _ = attention.shape
+    if not rows:
+        return "the objective reads none of its rows"
+    return f"the objective reads row {max(rows)} of {queries}" if max(rows) >= queries else ""
+
+
 def sites_of(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
     """Every site of example i; a model without attention is refused."""
     sites = case.attention(i)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.errors import InputError, Unsupported
-from regard.explainers._alignment import misfit, on_units, read_row, sites_of
+from regard.explainers._alignment import misfit, on_units, read_row, sites_of, unread
 from regard.protocols import Case, SiteAttention
 from regard.records import Relevance
 from regard.registry import explainer
@@ -59,9 +59,7 @@ def _chosen(case: Case, i: int, layers: str | int) -> Sequence[SiteAttention]:
         for site in sites_of(case, i, "attention"):
             if site.site.kind not in family:
                 continue
-            reason = misfit(case.units[i], site)
-            if not reason and not case.reading(i, site.site):
-                reason = "the objective reads none of its rows"
+            reason = misfit(case.units[i], site) or unread(case, i, site)
             if reason:
                 reasons.append(f"{site.site.key}: {reason}")
             else:

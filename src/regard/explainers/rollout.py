@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.explainers._alignment import misfit, on_units, pooled_heads, read_row, sites_of
+from regard.explainers._alignment import misfit, on_units, pooled_heads, read_row, sites_of, unread
 from regard.measures.rollout import rollout as product
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats, Relevance
@@ -75,14 +75,15 @@ def _layers(case: Case, i: int) -> tuple[list[SiteAttention], SiteAttention | No
 
 
 def _top_row(case: Case, i: int, last: SiteAttention, top: SiteAttention | None, heads: str | int, n: int) -> Floats:
+    reason = unread(case, i, top or last)
+    if reason:
+        _refuse(case, i, f"{(top or last).site.key}: {reason}")
     if top is not None:
         row = read_row(case, i, top, heads)
         if len(row) != n:
             _refuse(case, i, f"{top.site.key}: {len(row)} keys where the layers below have {n}")
         return np.asarray(row / row.sum())
     read = case.reading(i, last.site)
-    if not read:
-        _refuse(case, i, f"{last.site.key}: the objective reads none of its rows")
     row = np.zeros(n)
     row[list(read)] = 1 / len(read)
     return row
