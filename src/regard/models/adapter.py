@@ -19,6 +19,7 @@ from regard.models.encoded import Item, Reader
 from regard.models.objective import Said
 from regard.models.prefix_sharing import PrefixCache
 from regard.models.reading import Pooling, reading_rows
+from regard.models.tapped import run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.protocols import Check, Encoded, Mode, Point, SiteAttention, Slopes, Target
 from regard.records import Answers, Bools, Edit, Example, Json, Site, Spec, Units
@@ -227,8 +228,6 @@ class TorchModel:
     def capture(
         self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
     ) -> Captured:
-        from regard.models.tapped import run_captured
-
         items = [own(encoded) for encoded in batch]
         tapped = run_captured(self, items, targets, mode=mode, check=check)
         answers = _answers(len(items), [(list(range(len(items))), tapped.said)])

@@ -23,8 +23,9 @@ _PEFT_TASKS = {
 @contextmanager
 def quiet() -> Iterator[None]:
     """transformers prints load reports and progress bars; what matters of them is said by our own errors and notes."""
-    from transformers.utils import logging
+    import transformers
 
+    logging: Any = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

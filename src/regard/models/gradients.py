@@ -124,7 +124,10 @@ def _differentiate(
     x = torch.stack([_filled_up(p, width) for p in placed]).detach().requires_grad_(wanted)
     with model.backward_allowed(), torch.set_grad_enabled(wanted), _inserted(model, tensors, x) as given:
         said = model.row.read(model.run(given, asked), asked, about)
-        gradient = torch.autograd.grad(said.value.sum(), x)[0] if wanted else torch.zeros_like(x)
+        found = torch.autograd.grad(said.value.sum(), x, allow_unused=True)[0] if wanted else torch.zeros_like(x)
+    if found is None:
+        raise _never_read(model)
+    gradient: Tensor = found
     out = []
     for row, (item, end) in enumerate(zip(own, ends, strict=True)):
         slope = gradient[row, : len(end.x)].float()
@@ -192,6 +195,14 @@ def _per_unit(item: Item, values: Tensor) -> Floats:
     return np.where(item.units.free, sums, 0.0)
 
 
+def _never_read(model: Differentiable) -> Unsupported:
+    return Unsupported(
+        f"gradients of {model.name}", expected="continuous inputs that the objective depends on",
+        got=f"{type(model.embedding).__name__} that the module does not read the ids with",
+        remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
+    )  # fmt: skip
+
+
 @contextmanager
 def _inserted(model: Differentiable, tensors: dict[str, Tensor], x: Tensor) -> Iterator[dict[str, Tensor]]:
     """The tensors of a call in which `x` stands for the continuous inputs."""
@@ -213,8 +224,4 @@ def _inserted(model: Differentiable, tensors: dict[str, Tensor], x: Tensor) -> I
     finally:
         handle.remove()
     if waiting:
-        raise Unsupported(
-            f"gradients of {model.name}", expected="the input-embedding module to read the token ids",
-            got=f"{type(model.embedding).__name__} that was never called with them",
-            remedy="name the right module: wrap(..., embedding='path.of.the.module')",
-        )  # fmt: skip
+        raise _never_read(model)

@@ -20,10 +20,11 @@ from regard.models.hf_tokens import alphabet_of, tokenize_with
 from regard.models.images import as_channels_first, image_reader
 from regard.models.labels import parse_labels
 from regard.models.reading import Pooling
+from regard.models.regions import Array
 from regard.models.series import series_reader
 from regard.models.tasks import TASKS, TaskRow
 from regard.models.text import Overflow, TextReader
-from regard.records import Floats, Json, Spec
+from regard.records import Json, Spec
 
 _OFFSET_POSITIONS = {
     "roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "data2vec-text", "luke", "ibert", "xlm-roberta-xl",
@@ -147,7 +148,9 @@ def _text(
         )  # fmt: skip
     config: Any = module.config
     native: Any = module
-    embedding: nn.Module = native.get_input_embeddings()
+    two_towers = bool(getattr(config, "is_encoder_decoder", False))
+    # an encoder may scale what it shares with the decoder, so its own module is asked
+    embedding: nn.Module = (native.get_encoder() if two_towers else native).get_input_embeddings()
     rows = int(getattr(embedding, "num_embeddings", 0)) or None
     alphabet = alphabet_of(tokenizer, rows, getattr(config, "pad_token_id", None))
     if getattr(config, "pad_token_id", None) is None:
@@ -161,7 +164,6 @@ def _text(
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):
         pooling = "mean"
-    two_towers = bool(getattr(config, "is_encoder_decoder", False))
     traits = Traits(
         pads=masks and config.model_type not in _LAST_IS_FIRST,
         kept_logits="logits_to_keep" in accepted,
@@ -224,7 +226,7 @@ def _image(
     cut = _two(patch) if patch is not None else tuple(max(1, e // 8) for e in edges or (64, 64))
     fixed = patch is not None and not hasattr(config, "window_size")
 
-    def prepare(given: Any, subject: str) -> Floats:
+    def prepare(given: Any, subject: str) -> Array:
         array = as_channels_first(given, channels, subject)
         if processor is not None:
             made = processor(images=array, input_data_format="channels_first", return_tensors="np")

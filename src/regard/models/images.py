@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.models.regions import ArrayReader, Prepare, with_class_tokens
-from regard.records import Bools, Floats, Ints, Units
+from regard.models.regions import Array, ArrayReader, Prepare, with_class_tokens
+from regard.records import Bools, Ints, Units
 
 
-def mean(image: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def mean(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """The mean colour of the image."""
     return np.broadcast_to(image.mean(axis=(1, 2), keepdims=True), image.shape)
 
 
-def blur(image: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def blur(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """The image through a Gaussian of a sixteenth of its size, at least one pixel (Fong & Vedaldi 2017)."""
     out = image.astype(np.float64)
     for axis in (1, 2):
@@ -27,17 +27,17 @@ def blur(image: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
         spread[axis] = (reach, reach)
         wide = np.pad(out, spread, mode="edge")
         windows = np.lib.stride_tricks.sliding_window_view(wide, 2 * reach + 1, axis=axis)
-        out = windows @ (weights / weights.sum())
+        out = np.asarray(windows @ (weights / weights.sum()), np.float64)
     return out
 
 
-def noise(image: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def noise(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """Gaussian noise with the mean and spread of the image's channels."""
     centre, spread = image.mean(axis=(1, 2), keepdims=True), image.std(axis=(1, 2), keepdims=True)
     return centre + spread * rng.standard_normal(image.shape)
 
 
-def resample(image: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def resample(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """Pixels drawn from anywhere in the image."""
     channels, height, width = image.shape
     pick = rng.integers(height * width, size=height * width)
@@ -47,7 +47,7 @@ def resample(image: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
 FILLS = {"mean": mean, "blur": blur, "noise": noise, "resample": resample}
 
 
-def as_channels_first(image: Any, channels: int, subject: str) -> Floats:
+def as_channels_first(image: Any, channels: int, subject: str) -> Array:
     """(channels, height, width) of a grey (h, w), channels-last or channels-first array, or of a PIL image."""
     array = np.asarray(image, dtype=np.float32)
     if array.ndim == 2:
@@ -64,7 +64,7 @@ def as_channels_first(image: Any, channels: int, subject: str) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def patches(array: Floats, patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
+def patches(array: Array, patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
     """Units and owners of an array (c, h, w) cut into patches; places are pixels of the user's image of `size`."""
     _, height, width = array.shape
     rows, columns = height // patch[0], width // patch[1]
@@ -84,7 +84,7 @@ def patches(array: Floats, patch: tuple[int, int], lead: int, size: tuple[int, i
 def image_reader(main: str, prepare: Prepare, patch: tuple[int, int], lead: int) -> ArrayReader:
     """A reader of images; `lead` class tokens stand before the patches on the key axis (-1: no fixed place there)."""
 
-    def lay_out(array: Floats, given: Any) -> tuple[Units, Ints]:
+    def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         shape = np.shape(given)
         edges = shape[1:] if len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3) else shape[:2]
         return patches(array, patch, lead, (int(edges[0]), int(edges[1])))

@@ -108,7 +108,7 @@ def _may_be_id(source: str) -> bool:
 
 
 def _cached(source: str) -> bool:
-    from transformers.utils import cached_file
+    from transformers.utils.hub import cached_file
 
     return cached_file(source, "config.json", local_files_only=True, _raise_exceptions_for_missing_entries=False,
                        _raise_exceptions_for_connection_errors=False) is not None  # fmt: skip

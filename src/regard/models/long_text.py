@@ -53,7 +53,8 @@ def text_windows(
         )  # fmt: skip
     name = ("text", "text_pair")[side]
     text = str(example.inputs[name])
-    mine = [spans[i] for i in free if part[i] == side and spans[i][1] > spans[i][0]]
+    here = [int(i) for i in free if part[i] == side]
+    mine = [spans[i] for i in here if spans[i][1] > spans[i][0]]
     made: list[Example] = []
     start = 0
     while True:

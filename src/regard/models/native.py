@@ -15,6 +15,7 @@ from regard.models.adapter import TorchModel, Traits
 from regard.models.encoded import Reader
 from regard.models.huggingface import UNLIMITED, Options, rename, task_row
 from regard.models.images import as_channels_first, image_reader
+from regard.models.regions import Array
 from regard.models.series import series_reader
 from regard.models.tabular import tabular_reader
 from regard.models.text import Alphabet, TextReader, Tokens
@@ -24,7 +25,6 @@ from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
 from regard.networks.vision import VisionTransformer
 from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary
-from regard.records import Floats
 
 _CONTEXT_FREE = ("transformer", "average")
 """Encoders that pass nothing on when attention may not read a word; a recurrent one still does."""
@@ -83,7 +83,7 @@ def text_reader(network: AttentionClassifier, vocabulary: Vocabulary, options: O
 def _images(network: VisionTransformer) -> Reader:
     channels, patch = int(str(network.config["channels"])), network.patch
 
-    def prepare(given: Any, subject: str) -> Floats:
+    def prepare(given: Any, subject: str) -> Array:
         return as_channels_first(given, channels, subject)
 
     return image_reader("images", prepare, (patch, patch), 1)

@@ -125,7 +125,8 @@ def _layers(cache: Any) -> list[tuple[Tensor, Tensor]] | None:
 
     if type(cache) is not DynamicCache or any(type(layer) is not DynamicLayer for layer in cache.layers):
         return None
-    return [(layer.keys, layer.values) for layer in cache.layers]
+    layers: list[Any] = cache.layers
+    return [(layer.keys, layer.values) for layer in layers]
 
 
 def _cache(layers: Sequence[tuple[Tensor, Tensor]], rows: int) -> Any:

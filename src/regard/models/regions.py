@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName
 from regard.models.encoded import Item
-from regard.records import Bools, Example, Floats, Ints, Units
+from regard.records import Bools, Example, Ints, Units
 
-Prepare = Callable[[Any, str], Floats]
+Array = NDArray[Any]
+"""Numbers that a module reads; float32 as a rule."""
+Prepare = Callable[[Any, str], Array]
 """(what the user gave, subject for errors) -> the array that the module reads, without the batch axis."""
-LayOut = Callable[[Floats, Any], tuple[Units, Ints]]
+LayOut = Callable[[Array, Any], tuple[Units, Ints]]
 """(array, what the user gave) -> its units, and for every entry of the array the unit that owns it (-1: none)."""
-Fill = Callable[[Floats, Bools, np.random.Generator], Floats]
+Fill = Callable[[Array, Bools, np.random.Generator], Array]
 """(array, entries that go, random numbers) -> an array whose values replace those entries."""
 
 
@@ -77,7 +80,7 @@ class ArrayReader:
         filled = np.where(entries, self.fills[operator](array, entries, rng), array)
         return replace(item, arrays={self.main: filled.astype(array.dtype)})
 
-    def baseline(self, item: Item, name: str) -> Floats:
+    def baseline(self, item: Item, name: str) -> Array:
         """The array in which every unit is away: zeros, or the mean."""
         array = item.arrays[self.main]
         if name == "zero":
@@ -92,7 +95,7 @@ class ArrayReader:
 
 
 def with_class_tokens(
-    units: Sequence[str], places: Floats, kind: str, place_kind: Any, shape: tuple[int, ...], lead: int
+    units: Sequence[str], places: Array, kind: str, place_kind: Any, shape: tuple[int, ...], lead: int
 ) -> Units:
     """Units after `lead` class tokens; lead -1: the units have no place on the key axis of the attention."""
     n, first = len(units), max(lead, 0)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.models.regions import ArrayReader, with_class_tokens
-from regard.records import Bools, Floats, Ints, Units
+from regard.models.regions import Array, ArrayReader, with_class_tokens
+from regard.records import Bools, Ints, Units
 
 
-def mean(series: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def mean(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """The mean of each channel over time."""
     return np.broadcast_to(series.mean(axis=0, keepdims=True), series.shape)
 
 
-def interpolate(series: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def interpolate(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """A straight line between the nearest steps that stay; the mean where none stay."""
     out = np.array(mean(series, gone, rng))
     steps = np.arange(len(series))
@@ -27,7 +27,7 @@ def interpolate(series: Floats, gone: Bools, rng: np.random.Generator) -> Floats
     return out
 
 
-def resample(series: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+def resample(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """Steps drawn from anywhere in the series, all channels of a step together."""
     return series[rng.integers(len(series), size=len(series))]
 
@@ -35,7 +35,7 @@ def resample(series: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
 FILLS = {"mean": mean, "interpolate": interpolate, "resample": resample}
 
 
-def as_steps(series: Any, channels: int | None, subject: str) -> Floats:
+def as_steps(series: Any, channels: int | None, subject: str) -> Array:
     """(steps, channels) of a series (steps,) or (steps, channels)."""
     array = np.asarray(series, dtype=np.float32)
     array = array[:, None] if array.ndim == 1 else array
@@ -45,7 +45,7 @@ def as_steps(series: Any, channels: int | None, subject: str) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def steps(array: Floats, patch: int, lead: int, first: int = 0) -> tuple[Units, Ints]:
+def steps(array: Array, patch: int, lead: int, first: int = 0) -> tuple[Units, Ints]:
     """Units and owners of a series (steps, channels); patches of `patch` steps begin at step `first`."""
     count = (len(array) - first) // patch
     begin = first + patch * np.arange(count)
@@ -62,7 +62,7 @@ def series_reader(
 ) -> ArrayReader:
     """A reader of series; `length` is the only number of steps the model takes (None: any)."""
 
-    def prepare(given: Any, subject: str) -> Floats:
+    def prepare(given: Any, subject: str) -> Array:
         array = as_steps(given, channels, subject)
         if length is not None and len(array) != length:
             raise InputError(
@@ -71,7 +71,7 @@ def series_reader(
             )  # fmt: skip
         return array
 
-    def lay_out(array: Floats, given: Any) -> tuple[Units, Ints]:
+    def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         return steps(array, patch, lead, len(array) % patch)
 
     return ArrayReader("series", main, "series", prepare, lay_out, FILLS)

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.models.regions import ArrayReader, Fill, with_class_tokens
-from regard.records import Bools, Floats, Ints, Units
+from regard.models.regions import Array, ArrayReader, Fill, with_class_tokens
+from regard.records import Bools, Ints, Units
 
 
 def tabular_reader(
     main: str,
     columns: Sequence[str],
     *,
-    centre: Floats | None = None,
-    spread: Floats | None = None,
-    background: Floats | None = None,
+    centre: Array | None = None,
+    spread: Array | None = None,
+    background: Array | None = None,
     lead: int = 1,
 ) -> ArrayReader:
     """A reader of rows. A column is removed by its mean, or by a value drawn from elsewhere.
@@ -32,21 +32,21 @@ def tabular_reader(
     middle = np.zeros(n) if centre is None else np.asarray(centre, np.float64).reshape(n)
     width = np.ones(n) if spread is None else np.asarray(spread, np.float64).reshape(n)
 
-    def mean(row: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+    def mean(row: Array, gone: Bools, rng: np.random.Generator) -> Array:
         return middle
 
-    def resample(row: Floats, gone: Bools, rng: np.random.Generator) -> Floats:
+    def resample(row: Array, gone: Bools, rng: np.random.Generator) -> Array:
         if background is not None:
             return np.asarray(background[rng.integers(len(background), size=n), np.arange(n)], np.float64)
         return middle + width * rng.standard_normal(n)
 
-    def prepare(given: Any, subject: str) -> Floats:
+    def prepare(given: Any, subject: str) -> Array:
         row = np.asarray(given, dtype=np.float32)
         if row.shape != (n,):
             raise InputError(subject, expected=f"a row of {n} columns", got=str(np.shape(given)))
         return row
 
-    def lay_out(array: Floats, given: Any) -> tuple[Units, Ints]:
+    def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         places = np.arange(n, dtype=np.float64)[:, None]
         return with_class_tokens(columns, places, "column", "column", (n,), lead), np.arange(n) + max(lead, 0)
 

@@ -174,12 +174,15 @@ def _decide_span(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def _read_span(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
-    start, end = outputs["start_logits"], outputs["end_logits"]
-    lengths = torch.tensor([item.length for item in asked.items], device=start.device)
-    beyond = torch.arange(start.shape[-1], device=start.device) >= lengths[:, None]
-    start, end = (objective.wide(x).masked_fill(beyond, torch.finfo(torch.float32).min) for x in (start, end))
+    start, end = (objective.wide(outputs[name]) for name in ("start_logits", "end_logits"))
     pairs = _pairs(targets, "[first, last]")
-    return objective.span(start, end, _ints([a for a, _ in pairs], start), _ints([b for _, b in pairs], start))
+    first, last = _ints([a for a, _ in pairs], start), _ints([b for _, b in pairs], start)
+    # padding and units hidden by the attention mask are no answers; the target itself must stay readable
+    hidden = asked.tensors["attention_mask"] == 0
+    lowest = torch.finfo(torch.float32).min
+    start = start.masked_fill(hidden.scatter(1, first[:, None], False), lowest)
+    end = end.masked_fill(hidden.scatter(1, last[:, None], False), lowest)
+    return objective.span(start, end, first, last)
 
 
 def _last_logits(outputs: Outputs, asked: Asked) -> Tensor:
@@ -280,7 +283,8 @@ TASKS: Mapping[str, TaskRow] = {
         ),
         TaskRow(
             "question_answering", "text", _decide_span, _read_span,
-            ("ForQuestionAnswering", "ForQuestionAnsweringSimple"), "AutoModelForQuestionAnswering", placed=True, labelled=False,
+            ("ForQuestionAnswering", "ForQuestionAnsweringSimple"), "AutoModelForQuestionAnswering",
+            placed=True, labelled=False,
         ),
         TaskRow(
             "next_token", "text", _decide_next, _read_next, ("ForCausalLM", "LMHeadModel"), "AutoModelForCausalLM",

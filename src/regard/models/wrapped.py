@@ -16,11 +16,11 @@ from regard.models.encoded import Reader
 from regard.models.huggingface import UNLIMITED, task_row
 from regard.models.images import as_channels_first, image_reader
 from regard.models.reading import Pooling
+from regard.models.regions import Array
 from regard.models.series import series_reader
 from regard.models.tabular import tabular_reader
 from regard.models.text import Alphabet, Overflow, TextReader, Tokenize, Tokens
 from regard.models.words import Span, word_spans
-from regard.records import Floats
 
 Encode = Callable[[Any], Any]
 Modality = Literal["text", "image", "series", "tabular"]
@@ -41,7 +41,7 @@ def wrap(
     special_ids: Sequence[int] = (),
     patch: int = 1,
     columns: Sequence[str] = (),
-    background: Floats | None = None,
+    background: Array | None = None,
     channels: int = 1,
     class_tokens: int = 0,
     pooling: Pooling = "auto",
@@ -100,7 +100,7 @@ def wrap(
 
 
 def _embedding(module: nn.Module, path: str | None) -> nn.Module | None:
-    named = dict(module.named_modules())
+    named: dict[str, nn.Module] = dict(module.named_modules())
     if path is not None:
         if path not in named:
             raise UnknownName("module", path, named)
@@ -177,7 +177,7 @@ def _arrays(
     encode: Encode | None,
     patch: int,
     columns: Sequence[str],
-    background: Floats | None,
+    background: Array | None,
     channels: int,
     class_tokens: int,
 ) -> Reader:
