@@ -22,19 +22,21 @@ from torch import Tensor, nn
 from regard.errors import CaptureError
 from regard.models.attention_interface import interface, switches
 from regard.models.auditor import Auditor, no_site
+from regard.models.editing import EditRewriting, Edits
+from regard.models.finished import Resume
 from regard.models.plan import Plan, make_plan, plan_of
 from regard.models.provenance import Provenance
 from regard.models.recorder import Recorder
 from regard.models.registered import RegisteredSites
+from regard.models.rewriter import Rewriter, Rewriting
 from regard.models.self_check import prove
 from regard.models.site_attention import DenseAttention, LazyAttention
-from regard.models.sites import build_sites
+from regard.models.sites import Padding, build_sites, first_mask
 from regard.models.tap import Handler, Tap, Watch
 from regard.protocols import Check, Mode
+from regard.records import Site
 
 T = TypeVar("T")
-Padding = Tensor | Sequence[Tensor] | None
-"""(batch, position) masks, True or 1 where a position is real; for encoder-decoders the encoder's first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,11 +73,16 @@ def capture_call(
     *,
     mode: Mode = "qk",
     check: Check = "first",
+    edits: Edits = (),
     key_padding: Padding = None,
+    resume: Resume | None = None,
     keep_full: bool = False,
 ) -> tuple[T, Taps]:
     """(what `call` returned, every attention in it). `call` must run `module` and be repeatable.
 
+    edits: changes of attention by site, for the whole batch or a list for each of its rows (see `editing`); the taps
+    then show the weights that were used. Sites that are not edited run as they always do. `resume` (see `resume`)
+    gives everything below the lowest edited site from memory.
     mode "qk": the model's own forward (SDPA), queries and keys kept; no weights matrix but where the model's own code
     makes one. mode "weights": weights are computed in the forward. check: "first" proves the capture once per
     (module, mode, shape class), "always" every time, "never" not at all; `Taps.checked` says what was done.
@@ -87,6 +94,14 @@ def capture_call(
     >>> taps.sites[0].site.kind, taps.sites[0].shape
     ('self', (1, 2, 3, 3))
     """  # fmt: skip
+    if edits:
+        return rewritten_call(
+            module,
+            call,
+            lambda sites: EditRewriting.of(edits, sites, first_mask(key_padding)),
+            key_padding=key_padding,
+            resume=resume,
+        )
     switched = switches(module, mode)
     plan = plan_of(module, switched=switched)
     if plan is not None and check != "always" and not keep_full:
@@ -110,6 +125,58 @@ def capture_call(
     return out, taps
 
 
+def rewritten_call(
+    module: nn.Module,
+    call: Callable[[], T],
+    rewriting: Callable[[Sequence[Site]], Rewriting],
+    *,
+    key_padding: Padding = None,
+    resume: Resume | None = None,
+) -> tuple[T, Taps]:
+    """`call` with attention rewritten at the sites that the rewriting wants; sites are found first if need be.
+
+    `rewriting` is given the known sites. `resume` computes nothing below the lowest rewritten site again.
+    """
+    for attempt in range(2):
+        plan = plan_of(module, switched=False)
+        if plan is None or attempt:
+            with torch.no_grad(), resume.paused() if resume is not None else nullcontext():
+                plan = discover(module, call)
+        recorder = Recorder("qk")
+        handler = Rewriter(plan, recorder, rewriting(plan.sites()))
+        with resume.applied() if resume is not None else nullcontext():
+            out, run = tapped(module, call, handler, recorder, plan=plan, switch=False, skipped=resume)
+        if not handler.unknown:
+            break
+    else:
+        raise CaptureError(
+            f"edit in {handler.unknown[0].name}",
+            expected="the same attention in every pass",
+            got="a softmax or fused attention that the pass before did not have",
+            remedy="make the call repeatable: no dropout, no state",
+        )
+    sites, steps, _ = build_sites(run.tap.events, plan, recorder, key_padding, run.tap.watch.batch)
+    for site in sites:
+        site.checked = "never: edited"
+    return out, Taps(sites, list(plan.rejected), "never: edited", steps)
+
+
+def discover(module: nn.Module, call: Callable[[], T]) -> Plan:
+    """A full pass of the model as it is, for its plan alone."""
+    recorder = Recorder("qk")
+    _, run = tapped(module, call, recorder, recorder, audit=True, switch=False)
+    assert run.auditor is not None
+    assert run.tap.provenance is not None
+    try:
+        run.auditor.verdict(run.registered.covers)
+        plan = make_plan(module, run.tap.events, run.registered, run.tap.watch.batch, switched=False)
+    finally:
+        run.tap.provenance.close()
+    if not plan.sites():
+        raise no_site(module, plan.rejected)
+    return plan
+
+
 def tapped(
     module: nn.Module,
     call: Callable[[], T],
@@ -118,15 +185,19 @@ def tapped(
     *,
     plan: Plan | None = None,
     audit: bool = False,
+    switch: bool = True,
+    skipped: Resume | None = None,
 ) -> tuple[T, Pass]:
     """Runs `call` under a light tap (with a plan) or a full one (without)."""  # fmt: skip
     registered = RegisteredSites(module)
     provenance = None if plan is not None else Provenance()
     watch = _watch(module, plan, provenance)
     tap = Tap(watch, handler, provenance)
+    if skipped is not None:
+        tap.skip(skipped.events)
     auditor = Auditor(tap) if audit else None
     with (
-        interface(module, recorder.mode),
+        interface(module, recorder.mode) if switch else nullcontext(),
         _eager(module),
         watch,
         registered.watched(tap),

@@ -17,6 +17,7 @@ from regard.models.tap import Event
 from regard.records import Site
 
 Padding = Tensor | Sequence[Tensor] | None
+"""(batch, position) masks, True or 1 where a position is real; for encoder-decoders the encoder's first."""
 
 
 def build_sites(
@@ -76,6 +77,12 @@ def _masks(padding: Padding) -> list[Tensor]:
         return []
     given = [padding] if isinstance(padding, Tensor) else list(padding)
     return [m.detach().to("cpu", torch.bool) for m in given]
+
+
+def first_mask(padding: Padding) -> Tensor | None:
+    """The only mask, or the encoder's."""
+    masks = _masks(padding)
+    return masks[0] if masks else None
 
 
 def _real(site: Site, shape: tuple[int, int, int, int], masks: list[Tensor]) -> Real:

@@ -240,6 +240,11 @@ class Tap(TorchFunctionMode):
         event.heads = self._heads[-1] if self._heads else 0
         return event
 
+    def skip(self, events: Mapping[str, int]) -> None:
+        """Counts events that will not happen because what they belong to is taken from memory."""
+        for name, count in events.items():
+            self._ordinals[1, name] += count
+
     def place(self, name: str, owner: nn.Module) -> Event:
         """A new event in the module of that name."""
         step = self.watch.steps
