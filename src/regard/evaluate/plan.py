@@ -31,7 +31,7 @@ class Profile:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "quick": Profile(examples=60, steps=8, operators=1),
+    "quick": Profile(examples=60, steps=8, operators=2),
     "standard": Profile(examples=200, steps=16, operators=2),
     "full": Profile(examples=800, steps=64, operators=3),
 }
