@@ -38,6 +38,13 @@ class ModelChoice:
         return load(self.source, device=self.device, task=self.task, overflow=self.overflow)
 
 
+def notes_of(model: Model) -> list[str]:
+    """What the model's adapter cut, guessed or replaced, in words."""
+    from regard.models.adapter import TorchModel
+
+    return list(model.notes) if isinstance(model, TorchModel) else []
+
+
 def model_options(function: F) -> F:
     """`--device`, `--task`, `--overflow`."""
     for option in (

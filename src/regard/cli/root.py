@@ -77,6 +77,7 @@ class Commands(click.Group):
         **extra: Any,
     ) -> NoReturn:
         given = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("obj", ("regard", *given))  # commands may say how they were called
         try:
             code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
         except Exception as error:

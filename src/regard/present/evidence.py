@@ -106,8 +106,10 @@ def first_settings(columns: Sequence[Column]) -> tuple[Column, ...]:
 
 def shown(summary: Summary | None) -> tuple[str, str]:
     """Estimate and interval as text."""
-    if summary is None or not math.isfinite(summary.estimate):
-        return "–", "undefined" if summary is not None else "not computed"
+    if summary is None:
+        return "–", "not computed"
+    if not math.isfinite(summary.estimate):
+        return "–", "with itself" if other_method(summary.where) == summary.method else "undefined"
     if not math.isfinite(summary.low):
         return f"{summary.estimate:.3f}", "no interval: too few examples"
     return f"{summary.estimate:.3f}", f"[{summary.low:.3f}, {summary.high:.3f}]"

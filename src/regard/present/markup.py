@@ -78,10 +78,10 @@ def table(
         cells = [_cell(cell, first=i == 0) for i, cell in enumerate(row)]
         body.append(tag("tr", {"class": "base" if number in shaded else None}, cells))
     top = tag("thead", None, tag("tr", None, [tag("th", {"scope": "col"}, h) for h in head]))
-    title = tag("caption", None, caption) if caption else None
-    inner = tag("table", {"class": "num" if numeric else None}, title, top, tag("tbody", None, body))
-    # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard
-    return tag("div", {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption or "table"}, inner)
+    inner = tag("table", {"class": "num" if numeric else None}, top, tag("tbody", None, body))
+    # a table wider than a phone scrolls by itself, and can be scrolled with the keyboard; its caption stays in view
+    region = {"class": "scroll", "tabindex": "0", "role": "region", "aria-label": caption or "table"}
+    return tag("figure", None, tag("div", region, inner), tag("figcaption", None, caption) if caption else None)
 
 
 def _cell(cell: Child, *, first: bool) -> Html:

@@ -31,9 +31,9 @@ def reading(material: Material) -> list[str]:
 
 def _against_random(column: Column, here: list[Difference]) -> str:
     groups = {
-        "better": "Clearly better than random units:",
-        "worse": "Clearly worse than random units:",
-        "not told apart": "Not told apart from random units by this run:",
+        "better": "Clearly better than random:",
+        "worse": "Clearly worse than random:",
+        "not told apart": "Not told apart from random by this run:",
         "undefined": "Without an interval, so nothing can be said:",
     }
     parts = []
@@ -63,7 +63,8 @@ def _agreement(material: Material) -> list[str]:
         (s for s in whole if s.role == "ceiling" and s.where.get("other") == summary.where.get("other")), None
     )
     if ceiling is not None and math.isfinite(ceiling.low):
-        sentence += f"; the ceiling, {plain(ceiling.method)} with {other}, is {_interval(ceiling)}"
+        sentence += f"; for comparison, {plain(ceiling.method)} with {other}, two methods that look at the model's own "
+        sentence += f"function: {_interval(ceiling)}"
     return [sentence + "."]
 
 

@@ -54,6 +54,29 @@ def sentence(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> 
     return out
 
 
+def patches(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> Table:
+    """The patches of a picture in their places, each with its number on its colour."""
+    numbers = np.asarray(values, np.float64)
+    units = example["units"]
+    largest = float(np.max(np.abs(numbers), initial=0.0))
+    tops = sorted(
+        {float(place[0]) for place, special in zip(units["places"], units["special"], strict=True) if not special}
+    )
+    grid = Table.grid(padding=0)
+    for top in tops:
+        row = [i for i, place in enumerate(units["places"]) if place[0] == top and not units["special"][i]]
+        row.sort(key=lambda i: float(units["places"][i][1]))
+        looks = [style(level(numbers[i], largest), side(numbers[i], signed=signed)) for i in row]
+        grid.add_row(*(Text(f" {numbers[i]:+.2f} ", style=look) for i, look in zip(row, looks, strict=True)))
+    return grid
+
+
+def drawing(example: Mapping[str, Any], values: ArrayLike, *, signed: bool) -> RenderableType:
+    """An example coloured by a method, whatever its modality."""
+    draw = patches if example["units"]["place_kind"] == "box" else sentence
+    return draw(example, values, signed=signed)
+
+
 def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, count: int = 5) -> Text:
     """The strongest units with their numbers: the same message without colour."""
     numbers = np.asarray(values, np.float64)
@@ -91,7 +114,6 @@ def heat_map(
     step, cell = (2, 1) if tall else (1, 2)
     lines = [_ruler(shown.shape[1], label, cell)]
     for q in range(0, len(queries), step):
-        line = Text(f"{queries[q][:label]:>{label}} ", style="dim", end="")
         line = Text.assemble((f"{queries[q][:label]:>{label}} ", "dim"))
         for k in range(shown.shape[1]):
             line.append(*_block(strength, q, k, colour=colour, tall=tall))
@@ -138,3 +160,11 @@ def plain_table(
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     return table
+
+
+def bullets(sentences: Sequence[str]) -> Table:
+    """Sentences as a list with a hanging indent."""
+    grid = Table.grid(padding=(0, 1))
+    for sentence in sentences:
+        grid.add_row(Text("-"), Text(sentence))
+    return grid

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from regard.cli.opening import (
     label_table,
     listed,
     model_options,
+    notes_of,
     relabelled,
     slug,
 )
@@ -85,7 +85,7 @@ def command(
     chosen = known_profile(profile)
     wanted = data or default_data(source)
     folder = out or Path("regard-runs") / f"{slug(source)}-{slug(wanted)}-{profile}-seed{seed}"
-    said = remarks()
+    said, called = remarks(), click.get_current_context().obj
     from regard.datasets.read import read
 
     read_data = read(
@@ -101,10 +101,10 @@ def command(
             run = audit(
                 live, prepared, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, workers=workers,
                 device=device, progress=shown.examples, announce=lambda s: said.print(s, style="dim", markup=False),
-                explainers=asked, metrics=judged, resume=resume,
+                explainers=asked, metrics=judged, resume=resume, command_line=called,
             )  # fmt: skip
     except KeyboardInterrupt:
-        again = shlex.join(["regard", *sys.argv[1:], *([] if out else ["--out", str(folder)])])
+        again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
     _show(run, folder, as_json=as_json)
 
@@ -129,14 +129,10 @@ def _prepared(model: Model, data: Examples, labels: str | None, said: Console, *
     elif not quiet and not any(e.label is not None for e in data):
         said.print("the data have no labels: everything is about the predicted class", style="dim")
     named = relabelled(data, table)
-    from regard.models.adapter import TorchModel
-
-    if not isinstance(model, TorchModel):
-        return named
     for example in named:
         with suppress(Exception):  # an example that cannot be read is reported when its turn comes
             model.encode(model.windows(example)[0])
-    return named.keep(named.items, *model.notes)
+    return named.keep(named.items, *notes_of(model))
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> None:
@@ -150,15 +146,16 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> None:
         from regard.present.evidence_table import evidence_table
         from regard.present.reading import reading
         from regard.present.run_reader import Material
+        from regard.present.terminal import bullets
         from regard.present.wording import CAVEAT
 
         out, material = results(), Material(run)
         out.print(evidence_table(material))
         out.print()
-        for sentence in [*reading(material), CAVEAT]:
-            out.print(f"- {sentence}", markup=False)
+        sentences = [*reading(material), CAVEAT]
         if run.problems():
-            out.print(f"- {len(run.problems())} problems are listed in the report.", markup=False)
+            sentences.append(f"{len(run.problems())} problems are listed in the report.")
+        out.print(bullets(sentences))
         out.print(f"\nreport: {page}", markup=False, soft_wrap=True)
     if not any(s.n for s in run.summaries()):
         first = next((p["message"] for p in run.problems()), "no example could be judged")

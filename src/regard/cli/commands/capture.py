@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, model_options, one_example
+from regard.cli.opening import ModelChoice, model_options, notes_of, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -52,9 +52,12 @@ def command(
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
     if as_json:
-        print_json(_as_json(found, chosen, weights, live.name, mode, len(windows)))
+        shown = _as_json(found, chosen, weights, live.name, mode, len(windows))
+        print_json({**shown, "notes": notes_of(live)})
     else:
         _show(found, chosen, weights, head, live.name, mode, len(windows))
+        for note in notes_of(live):
+            results().print(f"note: {note}", markup=False, style="yellow")
 
 
 def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:
@@ -97,7 +100,7 @@ def _show(
 ) -> None:  # fmt: skip
     from regard.present.attention_maps import axis_names
     from regard.present.terminal import heat_map, links, plain_table
-    from regard.present.wording import CAVEAT
+    from regard.present.wording import CAVEAT, count
 
     out = results()
     if windows > 1:
@@ -107,7 +110,7 @@ def _show(
         for s in found.sites
     ]
     out.print(plain_table(("site", "kind", "layer", "heads", "queries × keys"), rows, right=(2, 3, 4),
-                          title=f"{len(rows)} attention sites of {model}, mode {mode}"))  # fmt: skip
+                          title=f"{count(len(rows), 'attention site')} of {model}, mode {mode}"))  # fmt: skip
     out.print(f"proof: {found.checked}", markup=False)
     for place, reason in found.rejected:
         out.print(f"not attention: {place} ({reason})", markup=False, style="dim")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
+from regard.cli.opening import ModelChoice, checked_names, listed, model_options, notes_of, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -47,9 +47,11 @@ def command(
         live = ModelChoice(model, device, task, overflow).open()
     found = explain(live, example, methods, seed=seed)
     if as_json:
-        print_json(_as_json(found, live.name))
+        print_json({**_as_json(found, live.name), "notes": notes_of(live)})
     else:
         _show(found, live.name, words=units == "word")
+        for note in notes_of(live):
+            results().print(f"note: {note}", markup=False, style="yellow")
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 
 def _show(found: Explained, model: str, *, words: bool) -> None:
-    from regard.present.terminal import key, sentence, strongest
+    from regard.present.terminal import drawing, key, strongest
     from regard.present.wording import CAVEAT, plain
     from regard.present.words import AGGREGATION, gathered
 
@@ -91,14 +93,15 @@ def _show(found: Explained, model: str, *, words: bool) -> None:
         out.print(f"longer than the model reads: shown as {len(found.examples)} overlapping windows", style="yellow")
     for i in range(len(found.examples)):
         example = _shown(found, i)
+        in_words = example["units"]["place_kind"] == "span"
         said, probability = found.said(i), float(found.answers.probability[i])
         out.print(f"{model} says {said} (probability {probability:.3f})", markup=False, style="bold")
         for method, relevance in found.relevance.items():
-            drawn, values = gathered(example, relevance[i]) if words else (example, relevance[i])
+            drawn, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
             out.print()
             out.print(plain(method), markup=False, style="dim", end="  ")
             out.print(key(signed=relevance.signed))
-            out.print(sentence(drawn, values, signed=relevance.signed))
+            out.print(drawing(drawn, values, signed=relevance.signed))
             out.print(strongest(drawn, values, signed=relevance.signed))
     for name, why in found.skipped.items():
         out.print(f"\nskipped {name}: {why}", markup=False, style="yellow")

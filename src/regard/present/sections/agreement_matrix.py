@@ -72,8 +72,7 @@ def _frame(material: Material) -> Html:
         other = other_method(s.where)
         if s.role == "ceiling" and other and CLASS not in s.where and math.isfinite(s.estimate):
             parts.append(
-                f"Ceiling: {plain(s.method)} with {plain(other)}, two methods that both look at the model's own "
-                "function, reach "
-                f" {s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]; little more can be expected of any pair."
+                f"Usual ceiling: {plain(s.method)} with {plain(other)}, two methods that both look at the model's own "
+                f"function, reach {s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]."
             )
     return tag("ul", None, [tag("li", None, p) for p in parts])

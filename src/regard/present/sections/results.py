@@ -105,7 +105,7 @@ def _cell(found: Evidence, method: str, column: Column) -> Html:
         notes.append("ceiling")
     if summary is not None and summary.undefined and summary.n:
         notes.append(f"{summary.undefined} undefined")
-    if summary is not None and summary.n != max(s.n for (_, c), s in found.cells.items() if c == column):
+    if summary is not None and summary.n and summary.n != max(s.n for (_, c), s in found.cells.items() if c == column):
         notes.append(f"n = {summary.n}")
     css = "n best" if found.best(column) == method else "n"
     return tag("td", {"class": css}, estimate, tag("small", None, interval), [tag("small", None, n) for n in notes])

@@ -81,7 +81,7 @@ def _scores(method: str, example_id: str, material: Material) -> Html:
             value = float(score.values[score.ids.index(example_id)])
             if np.isfinite(value):
                 seen[score.metric] = f"{plain(score.metric)} {value:.2f}"
-    return join(*(x for line in seen.values() for x in (line, tag("br"))))
+    return join(tag("span", None, line) for line in seen.values())
 
 
 def _numbers(example: dict[str, Any], material: Material) -> Html:
