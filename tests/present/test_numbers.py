@@ -1,0 +1,160 @@
+"""What is computed for showing: differences, the table, words, colours, scales."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from fake_run import fake_run, text_example
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.present.as_json import run_json
+from regard.present.attention_maps import attention_maps, axis_names
+from regard.present.charts import ticks
+from regard.present.differences import differences
+from regard.present.evidence import evidence, first_settings, shown
+from regard.present.markup import data, join, tag
+from regard.present.palette import LEVELS, level
+from regard.present.reading import reading
+from regard.present.run_reader import Material
+from regard.present.words import gathered
+from regard.records import Score, Summary
+
+finite = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+def test_a_method_that_is_always_better_by_a_constant_differs_by_exactly_that() -> None:
+    run = fake_run(n=10)
+    base = next(s for s in run.scores() if s.method == "random" and s.metric == "sufficiency")
+    run._scores = [base, Score("sufficiency", "attention", base.ids, base.values - 0.25, "lower", base.where)]
+    (found,) = differences(Material(run))
+    assert found.estimate == pytest.approx(-0.25)
+    assert found.low == pytest.approx(-0.25)
+    assert found.reading == "better"
+
+
+@pytest.mark.parametrize(
+    ("better", "shift", "expected"),
+    [("higher", 1.0, "better"), ("higher", -1.0, "worse"), ("lower", 1.0, "worse"), ("none", 1.0, "undefined")],
+)
+def test_the_reading_follows_the_direction(better: str, shift: float, expected: str) -> None:
+    run = fake_run(n=10)
+    base = next(s for s in run.scores() if s.method == "random")
+    run._scores = [
+        Score("m", "random", base.ids, base.values, better),  # type: ignore[arg-type]
+        Score("m", "attention", base.ids, base.values + shift, better),  # type: ignore[arg-type]
+    ]
+    assert [d.reading for d in differences(Material(run))] == [expected]
+
+
+def test_noise_around_the_baseline_is_not_told_apart() -> None:
+    run = fake_run(n=20)
+    base = next(s for s in run.scores() if s.method == "random")
+    wobble = np.where(np.arange(20) % 2, 0.1, -0.1)
+    run._scores = [base, Score(base.metric, "attention", base.ids, base.values + wobble, base.better, base.where)]
+    assert [d.reading for d in differences(Material(run))] == ["not told apart"]
+
+
+def test_the_table_keeps_the_baseline_last_and_never_calls_it_best() -> None:
+    material = Material(fake_run(n=12))
+    found = evidence(material.summaries, material.methods)
+    assert found.methods[-1] == "random"
+    for column in found.columns:
+        assert found.best(column) not in {"random", None}
+    main = first_settings(found.columns)
+    assert [c.metric for c in main] == ["comprehensiveness", "sufficiency", "agreement"]
+
+
+def test_ceiling_and_self_comparison_are_not_best() -> None:
+    material = Material(fake_run(n=12))
+    found = evidence(material.summaries, material.methods)
+    column = next(c for c in found.columns if c.metric == "agreement")
+    assert found.best(column) not in {"input_x_gradient", "leave_one_out"}
+    assert shown(found.cells["leave_one_out", column]) == ("–", "with itself")
+
+
+def test_what_is_shown_without_numbers() -> None:
+    nan = float("nan")
+    one = Summary("m", "a", 0.5, nan, nan, 1, 1, 0, 0)
+    assert shown(one) == ("0.500", "no interval: too few examples")
+    assert shown(Summary("m", "a", nan, nan, nan, 0, 0, 3, 0)) == ("–", "undefined")
+    assert shown(None) == ("–", "not computed")
+
+
+def test_words_say_that_there_are_no_labels() -> None:
+    run = fake_run(n=6)
+    for example in run.examples_:
+        example["label"] = None
+    assert any("no labels" in sentence for sentence in reading(Material(run)))
+    assert not any("no labels" in sentence for sentence in reading(Material(fake_run(n=6))))
+
+
+def test_json_has_no_nan() -> None:
+    text = json.dumps(run_json(fake_run(n=4)), allow_nan=False)
+    agreement = [s for s in json.loads(text)["summaries"] if s["metric"] == "agreement"]
+    assert any(s["estimate"] is None for s in agreement)
+
+
+@given(st.lists(finite, min_size=9, max_size=9))
+def test_gathering_words_keeps_the_sum(values: list[float]) -> None:
+    example = text_example(0, "one two three four five six seven eight")
+    example["units"]["groups"] = [-1, 0, 0, 1, 2, 2, 2, 3, 3]
+    words, sums = gathered(example, np.asarray([0.0, *values[1:]]))
+    assert words["units"]["names"] == ["one two", "three", "four five six", "seven eight"]
+    assert float(sums.sum()) == pytest.approx(float(np.sum(values[1:])), abs=1e-3)
+
+
+@given(finite, finite)
+def test_levels_grow_with_magnitude_and_ignore_sign(a: float, b: float) -> None:
+    largest = max(abs(a), abs(b))
+    assert 0 <= level(a, largest) <= LEVELS
+    assert level(a, largest) == level(-a, largest)
+    if abs(a) <= abs(b):
+        assert level(a, largest) <= level(b, largest)
+
+
+@given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_ticks_lie_inside_and_are_evenly_spaced(low: float, span: float) -> None:
+    found = ticks(low, low + span)
+    assert 1 <= len(found) <= 7
+    assert all(low - 1e-6 * span <= t <= low + span + 1e-6 * span for t in found)
+    steps = np.diff(found)
+    assert np.allclose(steps, steps[:1].repeat(len(steps)), rtol=1e-4)
+
+
+@given(st.text())
+def test_whatever_is_given_stays_text(value: str) -> None:
+    assert "<" not in str(join(value)).replace("&lt;", "")
+    assert '"' not in str(tag("p", {"title": value}))[len('<p title="') : -len('"></p>')]
+
+
+@given(st.text())
+def test_data_in_a_script_cannot_end_it(value: str) -> None:
+    text = str(data({value: [value]}))
+    assert "<" not in text
+    assert json.loads(text) == {value: [value]}
+
+
+def test_axis_names_follow_the_keys_and_fall_back_to_positions() -> None:
+    units = {"names": ["a", "b", "c"], "keys": [1, 2, -1]}
+    assert axis_names(4, units) == ("0", "a", "b", "3")
+
+
+def test_attention_that_does_not_fit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.present.attention_maps.BUDGET", 700)
+    found, notes = attention_maps(Material(fake_run(n=3)))
+    assert len(found) == 1
+    assert "e1" in notes[0]
+    assert "e2" in notes[0]
+
+
+def test_quantised_weights_come_back_within_the_stated_error() -> None:
+    import base64
+
+    found, _ = attention_maps(Material(fake_run(n=1)))
+    for site in found[0].sites:
+        packed = np.frombuffer(base64.b64decode(str(site.to_json()["data"])), np.uint8)
+        back = (packed / 255.0) ** 2
+        assert np.abs(back - site.weights.ravel()).max() < 0.004

@@ -1,0 +1,171 @@
+"""The page: complete, self-contained, and closed to whatever stands in the data."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_run import METHODS, MODALITIES, FakeRun, fake_run, text_example
+
+from regard.present.markup import VOID
+from regard.present.report import SECTIONS, report, write_report
+from regard.present.wording import CAVEAT, NOT_A_VERDICT
+
+EVIL = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+
+
+class Outline(HTMLParser):
+    """Elements, ids and attributes of a page; complains about tags that do not match."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.words: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in {"meta", "br", "hr", "input"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in VOID
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module", params=list(MODALITIES))
+def page(request: pytest.FixtureRequest) -> str:
+    return report(fake_run(request.param, n=12))
+
+
+def hostile() -> FakeRun:
+    run = fake_run(n=4, problems_=[{"id": EVIL, "stage": EVIL, "message": EVIL}])
+    run.examples_[0] = text_example(0, f"good {EVIL} bad")
+    run = FakeRun(run.examples_, problems_=run.problems_)
+    run.manifest["model"].update(name=EVIL, labels=[EVIL, EVIL])
+    run.manifest["data"].update(name=EVIL, notes=[EVIL], source=EVIL)
+    run.manifest.update(skipped={EVIL: EVIL}, command=[EVIL], label_table=[{"model": EVIL, "data": EVIL}])
+    return run
+
+
+def test_every_section_is_there_and_tags_match(page: str) -> None:
+    outline = Outline(page)
+    ids = {value for name, value in outline.attributes if name == "id"}
+    assert {name.replace("_", "-") for name in SECTIONS} <= ids
+    anchors = {value for name, value in outline.attributes if name == "href"}
+    assert all(value.startswith("#") and value[1:] in ids for value in anchors)
+    assert outline.tags.count("main") == outline.tags.count("h1") == 1
+
+
+def test_nothing_is_loaded_and_no_style_or_handler_is_inline(page: str) -> None:
+    outline = Outline(page)
+    for name, value in outline.attributes:
+        assert name not in {"src", "style", "srcset"}
+        assert not name.startswith("on")
+        assert "//" not in value or name in {"content", "title"}
+
+
+def test_the_policy_names_the_hashes_of_style_and_script(page: str) -> None:
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    said = policy.group(1).replace("&#x27;", "'")
+    assert "default-src 'none'" in said
+    assert "unsafe" not in said
+    for name in ("style", "script"):
+        (text,) = re.findall(rf"<{name}>(.*?)</{name}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in said
+
+
+def test_the_caveat_stands_beside_every_map(page: str) -> None:
+    words = "".join(Outline(page).words)
+    assert words.count(CAVEAT) == 3  # head, examples, attention
+    assert NOT_A_VERDICT in words
+
+
+def test_tokens_cannot_break_out() -> None:
+    page = report(hostile())
+    outline = Outline(page)
+    assert outline.tags.count("script") == 2
+    assert "img" not in outline.tags
+    assert "<script>document" not in page
+
+
+def test_interval_n_and_seed_are_with_the_numbers() -> None:
+    run = fake_run(n=12, seed=7)
+    page = report(run)
+    assert "n = 12, seed 7" in page
+    for summary in run.summaries():
+        if np.isfinite(summary.estimate) and summary.where.get("operator") == "mask" and "class" not in summary.where:
+            assert f"{summary.estimate:.3f}<small>[{summary.low:.3f}, {summary.high:.3f}]</small>" in page
+
+
+def test_without_an_interval_nothing_is_called_best() -> None:
+    page = report(fake_run(n=1))
+    assert "no interval" in page
+    assert 'class="n best"' not in page
+
+
+def test_partial_and_empty_runs_still_make_a_page() -> None:
+    run = fake_run(n=4, manifest={"status": "interrupted"})
+    run._summaries.clear()
+    run._scores.clear()
+    run.keep = 0
+    page = report(run)
+    assert "This run is interrupted: 4 of 4 examples are in" in page
+    assert 'id="attention-view"' not in page.replace('getElementById("attention-view")', "")
+    Outline(page)
+
+
+def test_skipped_methods_and_problems_are_listed() -> None:
+    run = fake_run(n=4, manifest={"skipped": {"rollout": "no self-attention"}})
+    run.problems_ = [{"id": "e1", "stage": "encode", "message": "an empty text"}]
+    words = "".join(Outline(report(run)).words)
+    assert "no self-attention" in words
+    assert "an empty text" in words
+
+
+def test_the_file_is_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = write_report(fake_run(n=4), tmp_path / "deep" / "down")
+    assert path == tmp_path / "deep" / "down" / "report.html"
+    assert path.read_text("utf-8").endswith("</html>\n")
+    assert [p.name for p in path.parent.iterdir()] == ["report.html"]
+
+
+def test_every_method_colours_every_example() -> None:
+    page = report(fake_run(n=2))
+    examples = page.split('class="examples"')[1].split("</section>")[0]
+    assert len(re.findall(r'class="who"', examples)) == 2 * len(METHODS)
+    assert re.search(r'class="u p\d', examples)
+    assert re.search(r'class="u m\d', examples)
+    assert re.search(r'class="u a\d', examples)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser on this machine")
+def test_in_a_browser_the_script_runs_and_injected_ones_do_not(tmp_path: Path) -> None:
+    path = write_report(hostile(), tmp_path / "report.html")
+    flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom".split()
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    done = subprocess.run(
+        ["chromium", *flags, profile, path.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "<title>Audit of &lt;/script&gt;" in done.stdout
+    assert "mean of heads</option>" in done.stdout or "head 0</option>" in done.stdout

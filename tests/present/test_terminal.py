@@ -1,0 +1,95 @@
+"""What is drawn in a terminal says the same without colours."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from fake_run import MODALITIES, fake_run, text_example
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from regard.present.evidence_table import evidence_table
+from regard.present.run_reader import Material
+from regard.present.terminal import bullets, drawing, heat_map, links, plain_table, sentence, strongest
+
+words = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8), min_size=1, max_size=12)
+
+
+def printed(what: object, *, colour: bool = False, width: int = 100) -> str:
+    out = io.StringIO()
+    Console(file=out, force_terminal=colour, color_system="truecolor" if colour else None, width=width).print(what)
+    return out.getvalue()
+
+
+@given(words)
+def test_a_coloured_sentence_is_still_the_sentence(given_words: list[str]) -> None:
+    text = " ".join(given_words)
+    example = text_example(0, text)
+    values = np.linspace(-1, 1, len(given_words) + 1)
+    assert sentence(example, values, signed=True).plain == text
+
+
+def test_text_is_never_read_as_markup() -> None:
+    example = text_example(0, "[red]danger[/red] [link=x]y")
+    assert "[red]danger[/red] [link=x]y" in printed(sentence(example, np.ones(4), signed=False))
+    assert "[bold]" in printed(plain_table(("a",), [("[bold]",)]))
+
+
+def test_colours_only_where_they_are_wanted() -> None:
+    example = text_example(0, "good bad")
+    shown = sentence(example, np.asarray([0.0, 1.0, -1.0]), signed=True)
+    assert "\x1b[" not in printed(shown)
+    assert printed(shown, colour=True).count("48;2;") == 2
+
+
+def test_strongest_units_have_numbers_and_signs() -> None:
+    example = text_example(0, "good bad dull")
+    said = strongest(example, np.asarray([9.0, 1.0, -2.0, 0.5]), signed=True, count=2).plain
+    assert said == "strongest: bad -2.000, good +1.000"  # the special unit is left out
+
+
+@pytest.mark.parametrize("modality", list(MODALITIES))
+def test_every_modality_can_be_drawn(modality: str) -> None:
+    example = MODALITIES[modality](0)
+    shown = printed(drawing(example, np.linspace(-1, 1, len(example["units"]["names"])), signed=True))
+    assert shown.strip()
+    if modality == "image":
+        assert len(shown.strip().splitlines()) == 4
+
+
+@pytest.mark.parametrize(("n", "colour", "lines"), [(5, True, 6), (5, False, 6), (40, True, 21), (40, False, 41)])
+def test_heat_map_has_a_line_per_query_or_two(n: int, colour: bool, lines: int) -> None:
+    names = [f"w{i}" for i in range(n)]
+    shown = printed(heat_map(np.eye(n), names, names, colour=colour, width=100), colour=colour)
+    assert len(shown.rstrip("\n").splitlines()) == lines
+    assert ("▀" in shown) == (n > 24 and colour)
+
+
+def test_heat_map_says_what_does_not_fit() -> None:
+    names = [f"w{i}" for i in range(60)]
+    assert "columns do not fit" in printed(heat_map(np.eye(60), names, names, colour=True, width=40), width=40)
+
+
+def test_links_are_the_largest_weights() -> None:
+    weights = np.asarray([[0.1, 0.9], [0.7, 0.3]])
+    shown = printed(links(weights, ["a", "b"], ["x", "y"], count=2))
+    assert shown.index("0 a") < shown.index("1 b")
+    assert "0.900" in shown
+    assert "0.300" not in shown
+
+
+def test_the_table_names_n_seed_and_baseline() -> None:
+    shown = printed(evidence_table(Material(fake_run(n=12, seed=3))), width=140)
+    assert "n = 12" in shown
+    assert "seed 3" in shown
+    assert "random (baseline)" in shown
+    assert "ceiling" in shown
+
+
+def test_bullets_hang() -> None:
+    lines = printed(bullets(["word " * 20]), width=30).splitlines()
+    assert lines[0].startswith("- word")
+    assert all(line.startswith("  word") for line in lines[1:])
