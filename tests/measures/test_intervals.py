@@ -38,6 +38,16 @@ def test_clusters_that_repeat_themselves_are_not_more_evidence() -> None:
     assert alone.high - alone.low < 0.5 * (once.high - once.low)
 
 
+@pytest.mark.parametrize("kind", ["percentile", "bca"])
+def test_unequal_clusters_are_weighted_by_their_size(kind: str) -> None:
+    sizes = [1, 2, 3, 5, 8, 13]
+    clusters = [f"c{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    flat = bootstrap(ClusterSums.of(np.full(sum(sizes), 0.25), clusters), kind=kind)  # type: ignore[arg-type]
+    assert (flat.low, flat.estimate, flat.high) == pytest.approx((0.25, 0.25, 0.25)), "nothing varies"
+    values = np.array([int(c[1]) for c in clusters], float)
+    assert bootstrap(ClusterSums.of(values, clusters)).estimate == pytest.approx(values.mean())
+
+
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_shards_in_any_order_give_the_same_sums(seed: int, cuts: int) -> None:
     rng = np.random.default_rng(seed)
