@@ -61,7 +61,7 @@ def test_a_method_that_fails_on_one_example_keeps_the_others() -> None:
 def test_what_the_model_does_not_support_is_skipped_with_the_reason() -> None:
     page = compute(TorchToy(blind=True), examples(sentences(3)), SETTINGS)
     assert page.problems == ()
-    assert "it is blind" in page.skipped["explainer attention"]
+    assert "it is blind" in page.skipped["attention"]
     assert [r.method for r in page.relevances] == ["input_x_gradient", "leave_one_out", "random"]
 
 

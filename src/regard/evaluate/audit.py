@@ -25,6 +25,7 @@ from regard.store.manifest import command, data_facts, identity, model_facts, no
 from regard.store.run import Run, RunWriter
 
 Say = Callable[[str], None]
+MOST_NOTES = 8
 
 
 def audit(
@@ -36,6 +37,7 @@ def audit(
     seed: int = 0,
     keep: int = 12,
     limit: int | None = None,
+    labels: str | Mapping[str, int] | None = None,
     workers: int = 1,
     device: str = "auto",
     progress: Progress | None = None,
@@ -49,7 +51,8 @@ def audit(
     """Ask every explainer about every example, judge them by every metric, and keep it all in `out`.
 
     An audit that was stopped, however it was stopped, goes on when it is called again with the same arguments.
-    `limit` overrides the number of examples of the profile. `announce` gets sentences for a person: what was
+    `limit` overrides the number of examples of the profile; `labels` ("neg=0,pos=1") says which class of the model
+    a label of the data stands for, where names do not. `announce` gets sentences for a person: what was
     guessed, what it will cost, what is skipped.
     """
     path, say = Path(out), announce or _silent
@@ -59,11 +62,13 @@ def audit(
     wanted = opening.default_data(model) if data is None else data
     live = opening.open_model(model, device)
     read = opening.open_data(wanted, limit or chosen.examples, seed)
-    examples, notes = opening.prepared(live, read, limit)
+    whole, notes = opening.prepared(live, read, limit)
+    examples, label_table = opening.matched(live, read, whole, labels)
     settings = plan.settings(live, chosen, explainers=explainers, metrics=metrics, seed=seed, batch=batch)
     job = Job.of(live, examples, settings, plan.kept(examples, keep))
-    about_model = model_facts(live, model if isinstance(model, str) else "a live model")
-    about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, notes)
+    about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
+    told = opening.said_by(live)  # after every example was read once
+    about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told or notes)
     specs = [*settings.explainers, *settings.metrics]
     who = identity(
         model=about_model, data=about_data, seed=seed, specs=specs, examples=opening.digest(examples), keep=keep,
@@ -79,7 +84,7 @@ def audit(
             "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.to_json(),
             "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
             "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
-            "checked": seen.checked if seen else "never",
+            "label_table": label_table, "checked": seen.checked if seen else "never",
             "rejected": [[*pair] for pair in seen.rejected] if seen else [],
         }  # fmt: skip
         writer.open(manifest, examples)
@@ -120,8 +125,10 @@ def _probed(job: Job) -> Probe | None:
 
 
 def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:
-    notes = data["notes"]
-    said = [f"data {data['name']}: {note}" for note in notes] if isinstance(notes, list) else []
+    notes = data["notes"] if isinstance(data["notes"], list) else []
+    said = [f"data {data['name']}: {note}" for note in notes[:MOST_NOTES]]
+    if len(notes) > MOST_NOTES:
+        said.append(f"data {data['name']}: and {len(notes) - MOST_NOTES} more notes, all in the manifest")
     if cost is not None:
         minutes, seconds = divmod(round(cost.seconds / max(1, workers)), 60)
         said.append(

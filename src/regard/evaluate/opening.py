@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from regard.errors import InputError
+from regard.evaluate.shard import named
 from regard.evaluate.work import example_to_json
 from regard.protocols import Dataset, Model
-from regard.records import Example
+from regard.records import Example, Json
 from regard.registry import entry, names
 from regard.store.ledger import canonical
 
@@ -63,6 +65,39 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
     if twice:
         raise InputError(f"data {data.name}", expected="a different id for every example", got=f"{twice} repeated")
     return found, notes
+
+
+def matched(
+    model: Model, data: Dataset, examples: Sequence[Example], override: str | Mapping[str, int] | None
+) -> tuple[list[Example], list[Json]]:
+    """The examples with the model's own label names, and the table that says how they were found.
+
+    Only where a label of the data can stand for a class; other tasks keep their labels as they are.
+    """
+    seen = [named(e.label, data.labels) for e in examples if e.label is not None]
+    classes = "classification" in model.task and "token" not in model.task
+    if not seen or not model.labels or not classes or any(isinstance(label, list) for label in seen):
+        if override:
+            raise InputError("labels", expected="labelled data and a classifier", got="nothing to match")
+        return list(examples), []
+    from regard.models.labels import match_labels
+
+    table = match_labels(model.labels, sorted(seen, key=str), override)
+    renamed = [
+        e if e.label is None else replace(e, label=table.model[table.of(named(e.label, data.labels))]) for e in examples
+    ]
+    rows: list[Json] = [
+        {"in the data": key, "class": at, "in the model": name, "matched by": how}
+        for key, at, name, how in table.rows()
+    ]
+    return renamed, rows
+
+
+def said_by(model: Model) -> list[str]:
+    """What the adapter cut, windowed, guessed or replaced, in words."""
+    from regard.models.adapter import TorchModel
+
+    return list(model.notes) if isinstance(model, TorchModel) else []
 
 
 def digest(examples: Sequence[Example]) -> str:

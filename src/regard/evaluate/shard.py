@@ -75,8 +75,8 @@ def compute(model: Model, examples: Sequence[Example], settings: Settings, *, ke
     case = _admitted(desk, examples, settings, notes)
     relevances: dict[Spec, Relevance] = {}
     for spec in settings.explainers:
-        stage = f"explainer {label(spec, settings.by_name)}"
-        parts = _isolated(case, stage, partial(_explained, spec=spec), notes)
+        name = label(spec, settings.by_name)
+        parts = _isolated(case, "explainer", name, partial(_explained, spec=spec), notes)
         if parts:
             relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
     scores: list[Score] = []
@@ -85,9 +85,9 @@ def compute(model: Model, examples: Sequence[Example], settings: Settings, *, ke
         part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
         part.learn(spec, relevance)
         for metric in settings.metrics:
-            stage = f"metric {metric.name} of {relevance.method}"
+            name = f"{metric.name} of {relevance.method}"
             with desk.paid_by("metric", metric.name):
-                scores += _isolated(part, stage, partial(_scored, spec=spec, metric=metric), notes)
+                scores += _isolated(part, "metric", name, partial(_scored, spec=spec, metric=metric), notes)
     kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
     return Page(
         rows=tuple(_row(desk, name) for name in case.ids),
@@ -129,7 +129,7 @@ def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
     return True
 
 
-def _isolated(case: DeskCase, stage: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
+def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
     """`call` of the case; where it fails, of every example alone, so that only the guilty one is left out.
 
     What the model supports for no example is skipped with the reason, once; it is not a problem of the examples.
@@ -149,10 +149,10 @@ def _isolated(case: DeskCase, stage: str, call: Callable[[DeskCase], T], notes: 
             except Exception as error:
                 failures.append((case.ids[i], error))
     if not results and all(isinstance(error, Unsupported) for _, error in failures):
-        notes.skipped[stage] = str(failures[0][1])
+        notes.skipped[name] = str(failures[0][1])
     else:
-        for name, reason in failures:
-            notes.report(name, stage, reason)
+        for guilty, reason in failures:
+            notes.report(guilty, f"{kind} {name}", reason)
     return results
 
 

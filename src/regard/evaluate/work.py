@@ -53,7 +53,9 @@ def do_shard(model: Model, payload: Mapping[str, Any]) -> Page:
 def example_to_json(example: Example) -> dict[str, Json]:
     """An example that can travel; arrays keep every bit."""
     places = example.rationale
-    return {
+    # only where there is one: the fingerprints of data without alignments stay what they were
+    links: dict[str, Json] = {} if example.alignment is None else {"alignment": [list(link) for link in example.alignment]}
+    return links | {
         "id": example.id, "inputs": {name: _wrap(value) for name, value in example.inputs.items()},
         "label": example.label, "rationale": None if places is None else [list(place) for place in places],
         "group": example.group, "parent": example.parent, "slices": dict(example.slices),
@@ -61,11 +63,12 @@ def example_to_json(example: Example) -> dict[str, Json]:
 
 
 def example_from_json(value: Mapping[str, Any]) -> Example:
-    rationale = value["rationale"]
+    rationale, links = value["rationale"], value.get("alignment")
     return Example(
         value["id"], {name: _unwrap(v) for name, v in value["inputs"].items()}, value["label"],
         None if rationale is None else tuple(tuple(place) for place in rationale),
         value["group"], value["parent"], value["slices"],
+        None if links is None else tuple((a, b, c, d) for a, b, c, d in links),
     )  # fmt: skip
 
 

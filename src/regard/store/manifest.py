@@ -42,7 +42,7 @@ def model_facts(model: Model, source: str) -> dict[str, Json]:
 def data_facts(data: Dataset, source: str, notes: Sequence[str] = ()) -> dict[str, Json]:
     return {
         "name": data.name, "source": source, "fingerprint": data.fingerprint, "n": len(data),
-        "labels": list(data.labels), "notes": [*data.notes, *notes],
+        "labels": list(data.labels), "notes": [*dict.fromkeys([*data.notes, *notes])],
     }  # fmt: skip
 
 
