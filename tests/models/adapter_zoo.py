@@ -10,7 +10,10 @@ import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-WORDS = "the film was great fun boring a dull plot but not bad who wrote it rain falls in spain very long story".split()
+WORDS = (
+    "the", "film", "was", "great", "fun", "boring", "a", "dull", "plot", "but", "not", "bad", "who", "wrote", "it",
+    "rain", "falls", "in", "spain", "very", "long", "story",
+)  # fmt: skip
 PIECES = ["##ly", "##ing", "!", ".", "?", "自", "然", "语", "言", "cafe", "i"]
 
 
@@ -104,6 +107,7 @@ def vit() -> Any:
 def patchtst() -> Any:
     config = transformers.PatchTSTConfig(
         num_input_channels=2, context_length=24, patch_length=4, patch_stride=4, d_model=16, num_hidden_layers=2,
-        num_attention_heads=2, ffn_dim=24, num_targets=3, num_labels=3, use_cls_token=True, norm_type="layernorm", scaling=None,
+        num_attention_heads=2, ffn_dim=24, num_targets=3, num_labels=3, use_cls_token=True, norm_type="layernorm",
+        scaling=None,
     )  # fmt: skip
     return _seeded(transformers.PatchTSTForClassification, config)

@@ -15,7 +15,7 @@ from regard.models.adapter import TorchModel
 from regard.models.load import load
 from regard.models.wrapped import wrap
 from regard.protocols import Point
-from regard.records import Example
+from regard.records import Edit, Example
 
 TEXTS = ["the film was great fun", "rain", "a very long story but not bad in spain", "who wrote the dull plot?"]
 
@@ -92,7 +92,9 @@ MODELS: dict[str, tuple[Maker, Maker]] = {
     "own embedding": (lambda: load(zoo.bert("Model"), processor=BERT()), texts),
     "next_token": (lambda: load(zoo.gpt2(), processor=PLAIN()), texts),
     "next_token, grouped queries": (lambda: load(zoo.llama(), processor=PLAIN()), texts),
-    "causal classification": (lambda: load(zoo.gpt2("ForSequenceClassification", num_labels=3), processor=PLAIN()), texts),
+    "causal classification": (
+        lambda: load(zoo.gpt2("ForSequenceClassification", num_labels=3), processor=PLAIN()), texts,
+    ),
     "sequence_to_sequence": (lambda: load(zoo.t5(), processor=zoo.t5_tokenizer()), texts),
     "image_classification": (lambda: load(zoo.vit()), images),
     "series_classification": (lambda: load(zoo.patchtst()), series),
@@ -196,8 +198,7 @@ def test_slopes_do_not_depend_on_the_batch_and_noise_belongs_to_the_draw(case: A
 
 
 def test_units_are_what_the_reader_promises(case: Any) -> None:
-    model, encoded, targets, _ = case
-    for item in encoded:
+    for item in case[1]:
         units = item.units
         assert units.free.any()
         assert item.owner.max() < len(units)
@@ -234,9 +235,33 @@ def test_capture_and_reading_agree_on_the_rows(case: Any) -> None:
         rows = model.reading(item, target, site.site)
         assert rows
         assert max(rows) < site.shape[2], site.site
-        if (item.units.keys >= 0).any() and site.site.kind in ("self", "causal", "pooling") and not model.traits.two_towers:
+        if (
+            (item.units.keys >= 0).any()
+            and site.site.kind in ("self", "causal", "pooling")
+            and not model.traits.two_towers
+        ):
             assert int(item.units.keys.max()) < site.shape[3]
         np.testing.assert_allclose(site.rows(0, rows).sum(-1), 1.0, atol=1e-4)
+
+
+def test_edits_of_attention(case: Any) -> None:
+    """Scaling by one changes nothing; uniform attention does; asked again, with less computed, it is the same."""
+    model, encoded, targets, base = case
+    if model.name == "Sequential":
+        return  # has no attention
+    same = model.forward(encoded, targets, [Edit("scale", factor=1.0)])
+    np.testing.assert_allclose(same.value, base.value, atol=1e-4)
+    last = model.capture(encoded[:1], targets[:1]).sites[-1].site.key
+    first = model.forward(encoded, targets, [Edit("uniform", site=last)])
+    again = model.forward(encoded, targets, [Edit("uniform", site=last)])
+    third = model.forward(encoded, targets, [Edit("uniform", site=last)])
+    assert np.abs(first.value - base.value).max() > 1e-5
+    np.testing.assert_allclose(again.value, first.value, atol=1e-5)
+    np.testing.assert_allclose(third.value, first.value, atol=1e-5)
+    alone = [
+        model.forward([e], [t], [Edit("uniform", site=last)]).value[0] for e, t in zip(encoded, targets, strict=True)
+    ]
+    np.testing.assert_allclose(first.value, alone, atol=1e-4)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "[CLS]", "[SEP] [SEP]"])

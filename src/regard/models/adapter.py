@@ -19,7 +19,7 @@ from regard.models.encoded import Item, Reader
 from regard.models.objective import Said
 from regard.models.prefix_sharing import PrefixCache
 from regard.models.reading import Pooling, reading_rows
-from regard.models.tapped import run_captured
+from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.protocols import Check, Encoded, Mode, Point, SiteAttention, Slopes, Target
 from regard.records import Answers, Bools, Edit, Example, Json, Site, Spec, Units
@@ -105,6 +105,7 @@ class TorchModel:
         self.name, self.labels, self.spec = name, tuple(labels), spec
         self._call, self._notes = call, list(notes)
         self._prefix = PrefixCache() if traits.shares else None
+        self._edits = EditedRuns()
 
     # ------------------------------------------------------------------ what it is
 
@@ -217,9 +218,12 @@ class TorchModel:
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
         items = [own(encoded) for encoded in batch]
-        if edits:
-            return self._edited(items, targets, edits)
         parts: list[tuple[list[int], Said]] = []
+        if edits:
+            for group in self.groups(items):
+                some = [items[i] for i in group]
+                parts.append((group, self._edits.said(self, some, [targets[i] for i in group], edits)))
+            return _answers(len(items), parts)
         with torch.inference_mode():
             for group in self.groups(items):
                 parts.append((group, self._read([items[i] for i in group], [targets[i] for i in group])))

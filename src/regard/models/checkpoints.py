@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from torch import nn
 
 from regard.errors import EnvironmentProblem, InputError, Unsupported
@@ -95,7 +96,7 @@ def _weights(
             f"weights of {source}", expected="safetensors, or a plain table of tensors", got="a pickle with code in it",
             remedy="save the model with safetensors; a pickle can run anything and is never opened",
         ) from error  # fmt: skip
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise InputError(f"weights of {source}", expected=f"weights of {architecture}", got=_short(error)) from error
     unexpected = sorted(info["unexpected_keys"])
     notes = []

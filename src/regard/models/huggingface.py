@@ -157,9 +157,11 @@ def _text(
         config.pad_token_id = alphabet.pad  # a batch of a causal classifier is refused without one
     masks = "attention_mask" in accepted
     limit, notes = _limit(config, tokenizer, options)
+    # GPT-2 takes token types but was never trained with them: the tokenizer knows what its model is given
+    types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
     reader = TextReader(
-        tokenize_with(tokenizer, types="token_type_ids" in accepted, rows=rows, subject=name), alphabet, limit,
-        options.overflow, maskable=masks, deletable=not row.placed, siamese=row.name == "similarity", said=notes,
+        tokenize_with(tokenizer, types=types, rows=rows, subject=name), alphabet, limit, options.overflow,
+        maskable=masks, deletable=not row.placed, siamese=row.name == "similarity", said=notes,
     )  # fmt: skip
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):
