@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.networks.vocabulary import MASK, PAD
 from regard.records import Ints
@@ -85,6 +85,28 @@ class ArrayRows:
             spread = self.array.std(dim=0, unbiased=False)
             chosen = chosen + self.noise * spread * torch.from_numpy(rng.standard_normal(chosen.shape)).to(chosen.dtype)
         return Batch((chosen,), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRows:
+    """Sequences of vectors, each (n, size), padded per batch with zeros; the network also gets the mask (batch, n)."""
+
+    arrays: Sequence[Tensor]
+    labels: Ints
+    noise: float = 0.0
+
+    @property
+    def lengths(self) -> Ints:
+        return np.array([len(a) for a in self.arrays], np.int64)
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        chosen = [self.arrays[int(i)] for i in rows]
+        padded = nn.utils.rnn.pad_sequence(chosen, batch_first=True)
+        lengths = torch.tensor([len(a) for a in chosen])
+        mask = torch.arange(padded.shape[1]) < lengths[:, None]
+        if rng is not None and self.noise:
+            padded = padded + self.noise * torch.from_numpy(rng.standard_normal(padded.shape)).to(padded.dtype)
+        return Batch((padded, mask), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
 
 
 def bucketed(lengths: Ints, batch_size: int, rng: np.random.Generator | None = None, *, pool: int = 50) -> list[Ints]:

@@ -1,0 +1,82 @@
+"""Things built once and found again: trained or unpacked models in a cache directory.
+
+A lock keeps two processes from building the same thing at once; a finished thing appears by one rename.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard.errors import EnvironmentProblem
+from regard.records import Json
+
+Build = Callable[[Path, Path], Mapping[str, Json]]
+"""build(out, state) fills the directory `out` and gives facts; `state` survives a kill, for a build that can resume."""
+
+
+def cache_directory() -> Path:
+    """$REGARD_CACHE, else `regard` in $XDG_CACHE_HOME, else ~/.cache/regard."""
+    if told := os.environ.get("REGARD_CACHE"):
+        return Path(told).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+
+
+def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], build: Build) -> Path:
+    """The directory of `name` built by `recipe` under these versions of these packages; built now if it is not there.
+
+    `source.json` in it says how it was made.
+    """
+    versions = {package: _version(package) for package in ("regard", *packages)}
+    about = {"name": name, "recipe": dict(recipe), "versions": versions}
+    key = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=8).hexdigest()
+    root = cache_directory()
+    home = root / f"{name}-{key}"
+    if home.is_dir():
+        return home
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with _locked(root / f"{name}-{key}.lock"):
+            if not home.is_dir():  # somebody else may have built it while we waited
+                out, state = root / f"{name}-{key}.new", root / f"{name}-{key}.state"
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir()
+                facts = build(out, state)
+                text = json.dumps({**about, "facts": dict(facts)}, indent=1, ensure_ascii=False)
+                (out / "source.json").write_text(text + "\n", "utf-8")
+                os.rename(out, home)
+                shutil.rmtree(state, ignore_errors=True)
+    except PermissionError as error:
+        raise EnvironmentProblem(
+            f"cache directory {root}", expected="a place to write", got=str(error), remedy="set REGARD_CACHE"
+        ) from error
+    return home
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait for the lock, hold it; the system lets go of it when the process dies, however it dies."""
+    with path.open("a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
