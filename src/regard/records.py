@@ -100,6 +100,8 @@ class Example:
     {"series": array (steps, channels)}, {"row": array}. `rationale` lists the places (see `Units.places`)
     that a person, or the generator, calls decisive. `group` (patient, author) clusters splits and bootstraps.
     `parent` is the example this one was made from (a window, a noisy copy).
+    `alignment`, where the label is a text made from the input text: links (start, end, start, end), characters of the
+    input and the characters of the label that come from them; `measures.alignment` turns them into links of tokens.
     """
 
     id: str
@@ -109,6 +111,7 @@ class Example:
     group: str | None = None
     parent: str | None = None
     slices: Mapping[str, str] = field(default_factory=dict)
+    alignment: tuple[tuple[int, int, int, int], ...] | None = None
 
     @property
     def cluster(self) -> str:

@@ -38,7 +38,7 @@ class Examples:
 
     @cached_property
     def fingerprint(self) -> str:
-        """sha256 of the content: ids, inputs, labels, rationales, groups and slices, in order."""
+        """sha256 of the content: ids, inputs, labels, rationales, alignments, groups and slices, in order."""
         digest = hashlib.sha256()
         for example in self.items:
             digest.update(_content(example))
@@ -60,6 +60,7 @@ class Examples:
 
 def _content(example: Example) -> bytes:
     facts = [example.id, example.label, example.rationale, example.group, example.parent, dict(example.slices)]
+    facts += [] if example.alignment is None else [example.alignment]
     parts = [json.dumps(facts, sort_keys=True, default=float).encode()]
     for key in sorted(example.inputs):
         parts += [key.encode(), _bytes(example.inputs[key])]

@@ -54,8 +54,9 @@ def example_to_json(example: Example) -> dict[str, Json]:
     """An example that can travel; arrays keep every bit."""
     places = example.rationale
     # only where there is one: the fingerprints of data without alignments stay what they were
-    links: dict[str, Json] = {} if example.alignment is None else {"alignment": [list(link) for link in example.alignment]}
-    return links | {
+    links = example.alignment
+    aligned: dict[str, Json] = {} if links is None else {"alignment": [list(link) for link in links]}
+    return aligned | {
         "id": example.id, "inputs": {name: _wrap(value) for name, value in example.inputs.items()},
         "label": example.label, "rationale": None if places is None else [list(place) for place in places],
         "group": example.group, "parent": example.parent, "slices": dict(example.slices),

@@ -88,6 +88,8 @@ def _window(example: Example, name: str, text: str, start: int, stop: int, numbe
     rationale = example.rationale
     if rationale is not None and name == "text":
         rationale = tuple((r[0] - start, r[1] - start) for r in rationale if start <= r[0] and r[1] <= stop)
+    parent = example.parent or example.id
+    # an alignment counts in characters of the whole text
     return replace(
-        example, id=f"{example.id}#{number}", inputs=inputs, rationale=rationale, parent=example.parent or example.id
+        example, id=f"{example.id}#{number}", inputs=inputs, rationale=rationale, parent=parent, alignment=None
     )

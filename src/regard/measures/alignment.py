@@ -1,0 +1,85 @@
+"""Which word of a translation comes from which word of the source: known links against those attention draws.
+
+A link is (source token, target token). Links of many sentences become one set with the number of the sentence in
+front, (sentence, source, target): the error rate of a corpus is that of the one set, not the mean over sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from regard.measures.ranking import TIE, order
+
+Link: TypeAlias = tuple[int, ...]
+Span: TypeAlias = Sequence[int]
+
+
+class Links(NamedTuple):
+    """possible: every link that counts as right. sure: those that must be found."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+    @property
+    def targets(self) -> frozenset[int]:
+        """Target tokens that come from somewhere; of the others (a hyphen that nobody wrote) nothing is known."""
+        return frozenset(link[-1] for link in self.possible)
+
+
+def alignment_error_rate(
+    predicted: Iterable[Link], sure: Iterable[Link], possible: Iterable[Link] | None = None
+) -> float:
+    """1 - (|A & S| + |A & P|) / (|A| + |S|), in 0..1, 0 is best; NaN where there is nothing to compare.
+
+    possible: None means that only the sure links are right; sure links are always possible too, and then the rate is
+    1 - F1. Reference: Och & Ney 2003.
+
+    >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0), (1, 1)])
+    0.5
+    >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0)], possible=[(1, 2), (1, 1)])
+    0.0
+    """
+    found, must = set(predicted), set(sure)
+    may = must | set(possible or ())
+    size = len(found) + len(must)
+    return 1 - (len(found & must) + len(found & may)) / size if size else float("nan")
+
+
+def strongest(weights: ArrayLike, targets: Collection[int] | None = None, *, tolerance: float = TIE) -> frozenset[Link]:
+    """One link for each target token: to the source token it attends to most, the first of equals.
+
+    weights: (target, source). targets: None means all; `Links.targets` leaves out those of which nothing is known.
+
+    >>> sorted(strongest([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]))
+    [(0, 0), (0, 2), (1, 1)]
+    """
+    best = order(weights, tolerance=tolerance)[..., 0]
+    return frozenset((int(i), j) for j, i in enumerate(best) if targets is None or j in targets)
+
+
+def token_links(
+    alignment: Iterable[tuple[int, int, int, int]], source: Sequence[Span], target: Sequence[Span]
+) -> Links:
+    """Links of characters (`Example.alignment`) as links of tokens, whatever cut the texts into tokens.
+
+    source, target: the character span of each token; an empty span (a special token) has no links. Two tokens are
+    linked if they share a character with the two ends of a link; surely, if the target token has no other link.
+    So whoever links every target token to one right source token has an error rate of 0, even between the letters of
+    "May" and the digits of "05".
+
+    >>> token_links([(0, 3, 0, 2), (4, 5, 3, 4)], [(0, 3), (4, 5)], [(0, 1), (1, 2), (3, 4)]).sure == {
+    ...     (0, 0), (0, 1), (1, 2)}
+    True
+    """
+    possible = set()
+    for start, end, first, last in alignment:
+        here = [i for i, span in enumerate(source) if max(start, span[0]) < min(end, span[1])]
+        there = [j for j, span in enumerate(target) if max(first, span[0]) < min(last, span[1])]
+        possible |= {(i, j) for i in here for j in there}
+    counts: dict[int, int] = {}
+    for _, j in possible:
+        counts[j] = counts.get(j, 0) + 1
+    return Links(frozenset(link for link in possible if counts[link[1]] == 1), frozenset(possible))
