@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,6 +24,8 @@ class Architecture:
         They are a cross-check, never the source.
     silent: why some of the sites have no weights of the model's own to be compared with.
     note: anything a user of the captured weights must know (layout, sinks, ...).
+    rejected: how many softmaxes are not attention (routers, gates).
+    inert: sites whose weights cannot matter to the output of this model, as `note` explains.
     error: words that the error contains where a capture is rightly refused.
     """
 
@@ -39,8 +41,9 @@ class Architecture:
     silent: str = ""
     note: str = ""
     error: str = ""
+    rejected: int = 0
     sink: bool = False
-    keywords: Mapping[str, Any] = field(default_factory=dict)
+    inert: tuple[str, ...] = ()
 
     def build(self, *, seed: int = 0, attention: str | None = None, dtype: torch.dtype = torch.float32) -> nn.Module:
         """The model with random weights, in evaluation mode; `attention` names a transformers implementation."""

@@ -34,6 +34,10 @@ def text() -> Inputs:
     return {"input_ids": token_ids(2, LENGTH), "attention_mask": mask}
 
 
+def text_without_mask() -> Inputs:
+    return {"input_ids": token_ids(2, LENGTH)}
+
+
 def text_padded_left() -> Inputs:
     """The same, padded on the left as for generation: the padded query rows see no key at all."""
     mask = torch.ones(2, LENGTH, dtype=torch.long)
@@ -62,3 +66,10 @@ def text_to_text() -> Inputs:
 def image() -> Inputs:
     """Two colour pictures of 32 x 32."""
     return {"pixel_values": noise(2, 3, 32, 32)}
+
+
+RESNET: dict[str, Any] = {
+    "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1],
+    "layer_type": "basic", "out_features": ["stage3"],
+}  # fmt: skip
+"""A backbone of transformers' own, so that neither timm nor torchvision is needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from regard.testing.architecture import Architecture, Inputs
-from regard.testing.architecture_inputs import noise, text_to_text, token_ids
+from regard.testing.architecture_inputs import RESNET, noise, text_to_text, token_ids
 
 _FAMILY = "encoder and decoder"
 _OWN = (
@@ -59,16 +59,8 @@ def _picture() -> Inputs:
     return {"pixel_values": noise(2, 3, 64, 64), "pixel_mask": mask}
 
 
-_RESNET = {
-    "model_type": "resnet",
-    "embedding_size": 8,
-    "hidden_sizes": [8, 8, 16, 16],
-    "depths": [1, 1, 1, 1],
-    "layer_type": "basic",
-    "out_features": ["stage3"],
-}
-
-ROWS = (
+# fmt: off
+ROWS: tuple[Architecture, ...] = (
     Architecture("T5", _FAMILY, "T5Model", "T5Config", _T5, text_to_text, _THREE, _WORDS, own=_T5_OWN),
     Architecture("mT5", _FAMILY, "MT5Model", "MT5Config", _T5, text_to_text, _THREE, _WORDS, own=_T5_OWN),
     Architecture("BART", _FAMILY, "BartModel", "BartConfig", _SIZE, text_to_text, _THREE, _WORDS, own=_OWN),
@@ -77,101 +69,52 @@ ROWS = (
     Architecture("Pegasus", _FAMILY, "PegasusModel", "PegasusConfig", _SIZE, text_to_text, _THREE, _WORDS, own=_OWN),
     Architecture("M2M-100", _FAMILY, "M2M100Model", "M2M100Config", _SIZE, text_to_text, _THREE, _WORDS, own=_OWN),
     Architecture(
-        "LED",
-        _FAMILY,
-        "LEDModel",
-        "LEDConfig",
-        {k: v for k, v in _SIZE.items() if k != "max_position_embeddings"}
-        | {"attention_window": [4, 4], "max_encoder_position_embeddings": 64, "max_decoder_position_embeddings": 64},
-        text_to_text,
-        {"windowed": 2, "causal": 2, "cross": 2},
-        "2 encoder layers (window of 2 on each side), 2 decoder layers (causal and cross)",
-        own=_OWN[1:],
+        "LED", _FAMILY, "LEDModel", "LEDConfig",
+        {k: v for k, v in _SIZE.items() if k != "max_position_embeddings"} | {"attention_window": [4, 4],
+         "max_encoder_position_embeddings": 64, "max_decoder_position_embeddings": 64}, text_to_text,
+        {"self": 2, "causal": 2, "cross": 2},
+        "2 encoder layers (window of 2 on each side), 2 decoder layers (causal and cross)", own=_OWN[1:],
         silent="the encoder reports bands (offset from the query), not (query, key)",
     ),
     Architecture(
-        "Whisper",
-        _FAMILY,
-        "WhisperModel",
-        "WhisperConfig",
-        {
-            **{k: v for k, v in _SIZE.items() if k != "max_position_embeddings"},
-            "num_mel_bins": 8,
-            "max_source_positions": 30,
-            "max_target_positions": 16,
-            "suppress_tokens": None,
-            "begin_suppress_tokens": None,
-        },
-        _speech,
-        _THREE,
-        _WORDS,
-        own=_OWN,
+        "Whisper", _FAMILY, "WhisperModel", "WhisperConfig",
+        {**{k: v for k, v in _SIZE.items() if k != "max_position_embeddings"}, "num_mel_bins": 8,
+         "max_source_positions": 30, "max_target_positions": 16, "suppress_tokens": None,
+         "begin_suppress_tokens": None}, _speech, _THREE, _WORDS, own=_OWN,
     ),
     Architecture(
-        "DETR",
-        _FAMILY,
-        "DetrModel",
-        "DetrConfig",
-        {
-            **{
-                k: v
-                for k, v in _SIZE.items()
-                if "token" not in k and k not in ("vocab_size", "max_position_embeddings")
-            },
-            "num_queries": 5,
-            "backbone_config": _RESNET,
-        },
-        _picture,
-        {"self": 4, "cross": 2},
-        "2 encoder layers (self), 2 decoder layers (self among 5 object queries, cross)",
-        own=_OWN,
-        note="built on transformers' own ResNet: neither timm nor torchvision",
+        "DETR", _FAMILY, "DetrModel", "DetrConfig",
+        {**{k: v for k, v in _SIZE.items() if "token" not in k and k not in ("vocab_size",
+         "max_position_embeddings")}, "num_queries": 5, "backbone_config": RESNET}, _picture, {"self": 4, "cross": 2},
+        "2 encoder layers (self), 2 decoder layers (self among 5 object queries, cross)", own=_OWN,
+        note="built on transformers' own ResNet, without timm and torchvision; the first self-attention of the "
+        "decoder cannot matter, as the object queries start at zero and all its values are equal",
+        inert=("decoder.layers.0.self_attn",),
     ),
     Architecture(
-        "ProphetNet",
-        _FAMILY,
-        "ProphetNetModel",
-        "ProphetNetConfig",
-        {
-            "vocab_size": 99,
-            "hidden_size": 32,
-            "encoder_ffn_dim": 40,
-            "num_encoder_layers": 2,
-            "num_encoder_attention_heads": 4,
-            "decoder_ffn_dim": 40,
-            "num_decoder_layers": 2,
-            "num_decoder_attention_heads": 4,
-            "ngram": 2,
-            "num_buckets": 8,
-            "relative_max_distance": 16,
-            "max_position_embeddings": 64,
-            "pad_token_id": 0,
-            "bos_token_id": 1,
-            "eos_token_id": 2,
-        },
-        text_to_text,
+        "ProphetNet", _FAMILY, "ProphetNetModel", "ProphetNetConfig",
+        {"vocab_size": 99, "hidden_size": 32, "encoder_ffn_dim": 40, "num_encoder_layers": 2,
+         "num_encoder_attention_heads": 4, "decoder_ffn_dim": 40, "num_decoder_layers": 2,
+         "num_decoder_attention_heads": 4, "ngram": 2, "num_buckets": 8, "relative_max_distance": 16,
+         "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}, text_to_text,
         {"self": 2, "causal": 4, "cross": 2},
-        "",
+        "2 encoder layers (self), 2 decoder layers (causal in the main and in the 2 predicting streams, cross)",
+        own=(("decoder_attentions", "decoder.*self_attn"),),
+        silent="encoder and cross-attention are reported as scores before the softmax, the predicting streams in "
+        "another layout",
+        note="the batch axis of the predicting streams is example x stream",
     ),
     Architecture(
-        "LongT5 (local)",
-        _FAMILY,
-        "LongT5Model",
-        "LongT5Config",
-        {**_T5, "local_radius": 3, "encoder_attention_type": "local"},
-        text_to_text,
+        "LongT5 (local)", _FAMILY, "LongT5Model", "LongT5Config",
+        {**_T5, "local_radius": 3, "encoder_attention_type": "local"}, text_to_text,
         {"windowed": 2, "causal": 2, "cross": 2},
-        "",
+        "2 encoder layers (a token sees its block of 4 and the two beside it), 2 decoder layers (causal and cross)",
+        own=_T5_OWN[1:], silent="the encoder reports blocks, not (query, key)",
     ),
     Architecture(
-        "SwitchTransformers",
-        _FAMILY,
-        "SwitchTransformersModel",
-        "SwitchTransformersConfig",
-        {**_T5, "num_experts": 4, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
-        text_to_text,
-        _THREE,
-        _WORDS + "; the softmaxes of the expert routers are not attention",
-        own=_T5_OWN,
+        "SwitchTransformers", _FAMILY, "SwitchTransformersModel", "SwitchTransformersConfig",
+        {**_T5, "num_experts": 4, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}, text_to_text,
+        _THREE, _WORDS + "; the softmaxes of the expert routers are not attention", own=_T5_OWN, rejected=2,
     ),
 )
+# fmt: on

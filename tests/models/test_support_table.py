@@ -1,0 +1,116 @@
+"""Every architecture of the support table: captured, proved, compared, edited; and docs/support.md says the same."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from regard.errors import CaptureError
+from regard.testing.architecture import Architecture, tensors
+from regard.testing.architectures import ARCHITECTURES, find
+from regard.testing.support_table import Finding, Subject, change, examine, page
+
+pytestmark = [
+    # what transformers' own code of DeBERTa and WavLM does with torch
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
+    pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask"),
+]
+PAGE = Path(__file__).parents[2] / "docs" / "support.md"
+CAPTURED = [row for row in ARCHITECTURES if not row.error]
+REFUSED = [row for row in ARCHITECTURES if row.error]
+
+
+@cache
+def found(name: str) -> Finding:
+    return examine(find(name))
+
+
+def by_name(row: Architecture) -> str:
+    return row.name
+
+
+@pytest.mark.parametrize("row", CAPTURED, ids=by_name)
+def test_captured(row: Architecture) -> None:
+    finding = found(row.name)
+    assert finding.refused == ""
+    assert dict(finding.sites) == dict(row.sites), row.because
+    assert finding.checked.startswith("always: ")
+    assert len(finding.rejected) == row.rejected, finding.rejected
+    assert finding.row_error < 1e-5
+    assert finding.sink == row.sink
+    assert finding.modes_error < 1e-5
+    assert finding.compared == row.count or row.silent
+    assert finding.own_error < 1e-5
+    assert finding.output_error < 2e-6
+    assert finding.explicit_error < 1e-5
+    assert finding.identity_error < 1e-5
+    assert finding.smallest_change > 1e-3
+    assert finding.restored
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=by_name)
+def test_refused_with_a_clear_error(row: Architecture) -> None:
+    finding = found(row.name)
+    assert row.error in finding.refused
+    assert finding.restored
+
+
+def test_a_model_without_attention_is_told_so() -> None:
+    with pytest.raises(CaptureError, match=r"MambaForCausalLM.*this model has no attention"):
+        Subject.of(find("Mamba")).capture()
+
+
+def test_the_table_is_wide_and_every_exception_has_its_reason() -> None:
+    assert len(CAPTURED) >= 58
+    assert len({row.name for row in ARCHITECTURES}) == len(ARCHITECTURES)
+    for row in ARCHITECTURES:
+        assert row.because, row.name
+        assert row.silent or row.error or row.own, row.name
+        assert not row.inert or row.note, row.name
+
+
+@pytest.mark.parametrize("name", ["BERT", "Llama", "ViT"])
+def test_half_precision(name: str) -> None:
+    whole, half = Subject.of(find(name)), Subject.of(find(name), dtype=torch.bfloat16)
+    plain = tensors(half.run())
+    for mode in ("qk", "weights"):
+        out, taps = half.capture(mode=mode, check="always")
+        assert change(plain, tensors(out)) <= (0.0 if mode == "qk" else 0.05)
+        for mine, wide in zip(taps.sites, whole.capture()[1].sites, strict=True):
+            weights = mine.dense().weights
+            assert weights.dtype == np.float32
+            total = weights.sum(-1)
+            np.testing.assert_allclose(total[total > 0], 1.0, atol=1e-2)
+            assert mine.site == wide.site
+            # 8 bits of mantissa through two layers, on scores of some units
+            np.testing.assert_allclose(weights, wide.dense().weights, atol=0.25)
+            assert np.abs(weights - wide.dense().weights).mean() < 0.02
+
+
+BATCHED = ["BERT", "ModernBERT", "DeBERTa-v2", "XLNet", "Llama", "Gemma3", "gpt-oss", "BLOOM", "T5", "BART", "CLIP"]
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_weights_do_not_depend_on_batch_or_order(name: str) -> None:
+    subject = Subject.of(find(name))
+    inputs = subject.inputs
+    together = [s.dense().weights for s in subject.capture()[1].sites]
+    for order in ([1, 0], [0], [1]):
+        subject.inputs = {k: v[order] for k, v in inputs.items()}
+        for whole, part in zip(together, subject.capture()[1].sites, strict=True):
+            np.testing.assert_allclose(part.dense().weights, whole[order], atol=1e-5)
+
+
+def test_the_page_is_what_the_table_found() -> None:
+    """`python -m regard.testing.support_table docs/support.md` writes it anew."""
+    assert PAGE.read_text("utf-8") == page([(row, found(row.name)) for row in ARCHITECTURES])
+
+
+def test_neither_torchvision_nor_timm_is_imported() -> None:
+    Subject.of(find("DETR")).capture()
+    assert not {"torchvision", "timm"} & set(sys.modules)
