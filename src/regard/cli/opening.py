@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,11 +13,9 @@ import click
 from regard.errors import InputError
 
 if TYPE_CHECKING:
-    from regard.datasets.examples import Examples
-    from regard.models.labels import LabelTable
     from regard.models.text import Overflow
     from regard.protocols import Model
-    from regard.records import Example, Json
+    from regard.records import Example
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_MODEL = "bilstm"
@@ -33,16 +31,11 @@ class ModelChoice:
     overflow: Overflow
 
     def open(self) -> Model:
+        from regard.models.adapter import pick_device
         from regard.models.load import load
 
+        pick_device(self.device)  # a factory may ignore it, a mistake is still a mistake
         return load(self.source, device=self.device, task=self.task, overflow=self.overflow)
-
-
-def notes_of(model: Model) -> list[str]:
-    """What the model's adapter cut, guessed or replaced, in words."""
-    from regard.models.adapter import TorchModel
-
-    return list(model.notes) if isinstance(model, TorchModel) else []
 
 
 def model_options(function: F) -> F:
@@ -102,35 +95,6 @@ def one_example(text: str | None, pair: str | None, data: str | None, row: int) 
         raise InputError("--text", expected="a text with at least one word", got="an empty text")
     inputs = {"text": text} if pair is None else {"text": text, "text_pair": pair}
     return Example("input", inputs)
-
-
-def label_table(model: Model, data: Examples, override: str | None) -> LabelTable | None:
-    """Which class each label of the data stands for; None where there is nothing to match."""
-    from regard.models.labels import match_labels
-
-    seen = [_named(e.label, data) for e in data if e.label is not None]
-    classes = "classification" in model.task and "token" not in model.task
-    if not seen or not model.labels or not classes or any(isinstance(label, list) for label in seen):
-        if override:
-            raise InputError("--labels", expected="labelled data and a classifier", got="nothing to match")
-        return None
-    return match_labels(model.labels, sorted(seen, key=str), override)
-
-
-def relabelled(data: Examples, table: LabelTable | None) -> Examples:
-    """The data with the model's own label names, and notes that say how they were matched."""
-    if table is None:
-        return data
-    examples = [e if e.label is None else replace(e, label=table.model[table.of(_named(e.label, data))]) for e in data]
-    rows = [row for row in table.rows() if row[3] != "same name"]
-    return data.keep(examples, *(f"label {key} is {name} (class {at}; {how})" for key, at, name, how in rows))
-
-
-def _named(label: Json, data: Examples) -> Json:
-    """A label by its name in the data, where it is the number of one."""
-    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(data.labels):
-        return data.labels[label]
-    return label
 
 
 def slug(source: str) -> str:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regard.present.wording import plain
 from regard.records import Json, Summary
 
 Setting = tuple[tuple[str, str], ...]
@@ -65,7 +64,7 @@ class Evidence:
 
 def _said(key: str, value: str) -> str:
     if key in OTHER:
-        return f"with {plain(value)}"
+        return f"with {value}"
     return value if key == "operator" else f"{key} {value}"
 
 

@@ -7,7 +7,6 @@ from rich.text import Text
 
 from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
 from regard.present.run_reader import Material
-from regard.present.wording import plain
 
 
 def evidence_table(material: Material) -> Table:
@@ -21,7 +20,7 @@ def evidence_table(material: Material) -> Table:
     for method in found.methods:
         base = found.role(method) == "baseline"
         cells = [_cell(found, method, column) for column in columns]
-        name = Text(plain(method) + (" (baseline)" if base else ""), style="dim" if base else "")
+        name = Text(method + (" (baseline)" if base else ""), style="dim" if base else "")
         table.add_row(name, *cells, style="dim" if base else "")
     return table
 

@@ -7,7 +7,7 @@ import math
 from regard.present.differences import Difference, differences
 from regard.present.evidence import CLASS, Column, evidence, first_settings, other_method
 from regard.present.run_reader import Material
-from regard.present.wording import NOT_A_VERDICT, count, plain
+from regard.present.wording import NOT_A_VERDICT, count
 from regard.records import Summary
 
 
@@ -38,7 +38,7 @@ def _against_random(column: Column, here: list[Difference]) -> str:
     }
     parts = []
     for outcome, words in groups.items():
-        names = [plain(d.method) for d in here if d.reading == outcome]
+        names = [d.method for d in here if d.reading == outcome]
         if names:
             parts.append(f"{words} {', '.join(names)}.")
     where = f" ({column.detail})" if column.detail else ""
@@ -51,7 +51,7 @@ def _agreement(material: Material) -> list[str]:
     summary = next((s for s in whole if s.method == "attention" and math.isfinite(s.low)), None)
     if summary is None:
         return []
-    other = plain(other_method(summary.where) or "")
+    other = other_method(summary.where) or ""
     sentence = (
         f"Attention and {other} rank the units of an example alike to {_interval(summary)} ({_measure(summary)}, "
         f"n = {summary.n})"
@@ -63,7 +63,7 @@ def _agreement(material: Material) -> list[str]:
         (s for s in whole if s.role == "ceiling" and s.where.get("other") == summary.where.get("other")), None
     )
     if ceiling is not None and math.isfinite(ceiling.low):
-        sentence += f"; for comparison, {plain(ceiling.method)} with {other}, two methods that look at the model's own "
+        sentence += f"; for comparison, {ceiling.method} with {other}, two methods that look at the model's own "
         sentence += f"function: {_interval(ceiling)}"
     return [sentence + "."]
 
@@ -74,4 +74,4 @@ def _interval(s: Summary) -> str:
 
 def _measure(s: Summary) -> str:
     name = str(s.where.get("measure", "kendall"))
-    return "Kendall's tau" if name == "kendall" else plain(name)
+    return "Kendall's tau" if name == "kendall" else name

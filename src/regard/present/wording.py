@@ -27,16 +27,6 @@ LIMITS = (
 """What an audit of this kind does not show."""
 
 
-def plain(name: str) -> str:
-    """A method or metric name for people: parameters stay, underscores go.
-
-    >>> plain("input_x_gradient"), plain("rollout:residual=0.3")
-    ('input × gradient', 'rollout:residual=0.3')
-    """
-    head, colon, rest = name.partition(":")
-    return head.replace("_x_", " × ").replace("_", " ") + colon + rest
-
-
 def count(n: int, noun: str) -> str:
     """
     >>> count(1, "example"), count(2, "example")

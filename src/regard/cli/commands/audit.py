@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import (
-    DEFAULT_MODEL,
-    ModelChoice,
-    checked_names,
-    label_table,
-    listed,
-    model_options,
-    notes_of,
-    relabelled,
-    slug,
-)
+from regard.cli.opening import DEFAULT_MODEL, ModelChoice, checked_names, listed, model_options, slug
 from regard.cli.progress import bar, duration
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
@@ -59,7 +49,9 @@ if TYPE_CHECKING:
 @click.option("--label-column", help="Column with the label.")
 @click.option("--group-column", help="Column that names the patient, author, ...; intervals resample these.")
 @click.option("--rationale-column", help="Column with the decisive places.")
+@click.option("--id-column", help="Column with a name for every example.")
 @click.option("--slice", "slices", multiple=True, help="Column to keep as a slice; may be repeated.")
+@click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")
 @click.option("--split", help="Split of the data, where it has several.")
 @click.option("--explainers", help="Names separated by commas; parameters as name:key=value.")
 @click.option("--metrics", help="Names separated by commas; parameters as name:key=value.")
@@ -69,8 +61,8 @@ def command(
     model: str | None, model_option: str | None, data: str | None, out: Path | None, profile: str, seed: int, keep: int,
     limit: int | None, workers: int, labels: str | None, text_column: str | None, pair_column: str | None,
     label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
-    split: str | None, explainers: str | None, metrics: str | None, resume: bool, device: str, task: str | None,
-    overflow: Overflow, as_json: bool,
+    id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None, resume: bool,
+    device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
@@ -82,7 +74,9 @@ def command(
     from regard.evaluate.opening import default_data
     from regard.evaluate.plan import profile as known_profile
 
-    chosen = known_profile(profile)
+    chosen, choice = known_profile(profile), ModelChoice(source, device, task, overflow)
+    if data is None and not _is_named(source):
+        choice.open()  # if the model is not there either, that is what has to be said first
     wanted = data or default_data(source)
     folder = out or Path("regard-runs") / f"{slug(source)}-{slug(wanted)}-{profile}-seed{seed}"
     said, called = remarks(), click.get_current_context().obj
@@ -90,17 +84,19 @@ def command(
 
     read_data = read(
         wanted, text_column=text_column, pair_column=pair_column, label_column=label_column,
-        group_column=group_column, rationale_column=rationale_column, slice_columns=slices, split=split,
-        limit=limit or chosen.examples, seed=seed,
+        group_column=group_column, rationale_column=rationale_column, id_column=id_column,
+        slice_columns=slices, split=split,
+        limit=limit or chosen.examples, seed=seed, skip_bad=skip_bad,
     )  # fmt: skip
     try:
         with bar(said) as shown:
             said.print(f"opening {source}{_first_time(source)} ...", style="dim", markup=False)
-            live = ModelChoice(source, device, task, overflow).open()
-            prepared = _prepared(live, read_data, labels, said, quiet=as_json)
+            live = choice.open()
+            _labels(live, read_data, labels, said)
+            announce = partial(said.print, style="dim", markup=False)
             run = audit(
-                live, prepared, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, workers=workers,
-                device=device, progress=shown.examples, announce=lambda s: said.print(s, style="dim", markup=False),
+                live, read_data, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, labels=labels,
+                workers=workers, device=device, progress=shown.examples, announce=announce,
                 explainers=asked, metrics=judged, resume=resume, command_line=called,
             )  # fmt: skip
     except KeyboardInterrupt:
@@ -109,30 +105,31 @@ def command(
     _show(run, folder, as_json=as_json)
 
 
+def _is_named(source: str) -> bool:
+    from regard.registry import names
+
+    return source.partition(":")[0] in names("source")
+
+
 def _first_time(source: str) -> str:
     """What opening a model by name may cost, where its source says so."""
-    from regard.registry import entry, names
+    from regard.registry import entry
 
-    name = source.partition(":")[0]
-    seconds = entry("source", name).facts.get("seconds") if name in names("source") else None
+    seconds = entry("source", source.partition(":")[0]).facts.get("seconds") if _is_named(source) else None
     return f" (made here the first time: about {duration(float(seconds))})" if isinstance(seconds, int | float) else ""
 
 
-def _prepared(model: Model, data: Examples, labels: str | None, said: Console, *, quiet: bool) -> Examples:
-    """The data with the model's label names; the label table is shown, and what the model had to cut."""
-    table = label_table(model, data, labels)
-    if table is not None and not quiet:
-        from regard.present.terminal import plain_table
+def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> None:
+    """Show which class each label of the data stands for, before anything is computed."""
+    from regard.evaluate.opening import matched
+    from regard.present.terminal import plain_table
 
-        rows = [(key, str(at), name, how) for key, at, name, how in table.rows()]
-        said.print(plain_table(("label in the data", "class", "label of the model", "matched by"), rows))
-    elif not quiet and not any(e.label is not None for e in data):
+    _, table = matched(model, data, list(data), labels)
+    if table:
+        rows = [row for row in table if isinstance(row, dict)]
+        said.print(plain_table([*rows[0]], [[str(value) for value in row.values()] for row in rows], title="labels"))
+    elif not any(e.label is not None for e in data):
         said.print("the data have no labels: everything is about the predicted class", style="dim")
-    named = relabelled(data, table)
-    for example in named:
-        with suppress(Exception):  # an example that cannot be read is reported when its turn comes
-            model.encode(model.windows(example)[0])
-    return named.keep(named.items, *notes_of(model))
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> None:
@@ -153,6 +150,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> None:
         out.print(evidence_table(material))
         out.print()
         sentences = [*reading(material), CAVEAT]
+        sentences += [f"{name} was skipped: {reason}" for name, reason in run.skipped.items()]
         if run.problems():
             sentences.append(f"{len(run.problems())} problems are listed in the report.")
         out.print(bullets(sentences))

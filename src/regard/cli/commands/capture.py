@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, model_options, notes_of, one_example
+from regard.cli.opening import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -43,6 +43,7 @@ def command(
     mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
+    from regard.evaluate.opening import said_by
     from regard.models.capturing import capture
 
     with bar(remarks()):
@@ -53,10 +54,10 @@ def command(
     weights = _weights(chosen, head)
     if as_json:
         shown = _as_json(found, chosen, weights, live.name, mode, len(windows))
-        print_json({**shown, "notes": notes_of(live)})
+        print_json({**shown, "notes": said_by(live)})
     else:
         _show(found, chosen, weights, head, live.name, mode, len(windows))
-        for note in notes_of(live):
+        for note in said_by(live):
             results().print(f"note: {note}", markup=False, style="yellow")
 
 

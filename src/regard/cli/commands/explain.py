@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_names, listed, model_options, notes_of, one_example
+from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -42,15 +42,16 @@ def command(
     checked_names("explainer", methods)
     example = one_example(text, pair, data, row)
     from regard.evaluate.explain import explain
+    from regard.evaluate.opening import said_by
 
     with bar(remarks()):
         live = ModelChoice(model, device, task, overflow).open()
     found = explain(live, example, methods, seed=seed)
     if as_json:
-        print_json({**_as_json(found, live.name), "notes": notes_of(live)})
+        print_json({**_as_json(found, live.name), "notes": said_by(live)})
     else:
         _show(found, live.name, words=units == "word")
-        for note in notes_of(live):
+        for note in said_by(live):
             results().print(f"note: {note}", markup=False, style="yellow")
 
 
@@ -85,7 +86,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 def _show(found: Explained, model: str, *, words: bool) -> None:
     from regard.present.terminal import drawing, key, strongest
-    from regard.present.wording import CAVEAT, plain
+    from regard.present.wording import CAVEAT
     from regard.present.words import AGGREGATION, gathered
 
     out = results()
@@ -99,7 +100,7 @@ def _show(found: Explained, model: str, *, words: bool) -> None:
         for method, relevance in found.relevance.items():
             drawn, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
             out.print()
-            out.print(plain(method), markup=False, style="dim", end="  ")
+            out.print(method, markup=False, style="dim", end="  ")
             out.print(key(signed=relevance.signed))
             out.print(drawing(drawn, values, signed=relevance.signed))
             out.print(strongest(drawn, values, signed=relevance.signed))

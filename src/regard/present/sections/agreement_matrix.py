@@ -13,7 +13,6 @@ from regard.present.evidence import CLASS, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import level, side
 from regard.present.run_reader import Material
-from regard.present.wording import plain
 from regard.records import Floats
 
 TITLE = "Do the methods agree?"
@@ -33,13 +32,13 @@ def agreement_matrix(material: Material) -> Html | None:
         sums = ClusterSums.of(tau, [material.cluster(i) for i in both])
         most = max(most, sums.n)
         cells[a, b] = cells[b, a] = bootstrap(sums, seed=int(material.manifest.get("seed", 0)))
-    rows = [[plain(a), *(_cell(cells.get((a, b))) for b in names)] for a in names]
+    rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
     caption = (
         "Kendall's tau-b between the magnitudes that two methods give to the units of an example, mean over examples, "
         f"95 % interval, n at most {most}, seed {material.manifest.get('seed', 0)}. 1: same ranking; 0: unrelated; "
         "-1: reversed."
     )
-    return join(table(["", *map(plain, names)], rows, caption=caption, numeric=True), _frame(material))
+    return join(table(["", *names], rows, caption=caption, numeric=True), _frame(material))
 
 
 def _magnitudes(material: Material, method: str) -> dict[str, Floats]:
@@ -72,7 +71,7 @@ def _frame(material: Material) -> Html:
         other = other_method(s.where)
         if s.role == "ceiling" and other and CLASS not in s.where and math.isfinite(s.estimate):
             parts.append(
-                f"Usual ceiling: {plain(s.method)} with {plain(other)}, two methods that both look at the model's own "
+                f"Usual ceiling: {s.method} with {other}, two methods that both look at the model's own "
                 f"function, reach {s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]."
             )
     return tag("ul", None, [tag("li", None, p) for p in parts])

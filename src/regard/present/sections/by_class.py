@@ -5,7 +5,6 @@ from __future__ import annotations
 from regard.present.evidence import CLASS, Setting, other_method, setting, shown
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import plain
 from regard.records import Summary
 
 TITLE = "By predicted class"
@@ -34,7 +33,7 @@ def _table(metric: str, place: Setting, found: list[Summary]) -> Html:
     kept = sorted(classes, key=lambda name: -sizes[name])[:MOST_CLASSES]
     head = ["method", *(join(name, tag("small", None, f"n = {sizes[name]}")) for name in kept)]
     methods = list(dict.fromkeys(s.method for s in found))
-    rows = [[plain(m), *(_cell(cells.get((m, name))) for name in kept)] for m in methods]
+    rows = [[m, *(_cell(cells.get((m, name))) for name in kept)] for m in methods]
     where = f" ({', '.join(v for _, v in place)})" if place else ""
     more = f" The {MOST_CLASSES} most frequent of {len(classes)} classes." if left_out > 0 else ""
     title = metric.replace("_", " ").capitalize()

@@ -10,7 +10,6 @@ from regard.present.evidence import setting
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
-from regard.present.wording import plain
 from regard.records import Floats, Score
 
 TITLE = "Curves"
@@ -45,7 +44,7 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
         middle, low, high, used = _band(np.asarray(score.curves[name], np.float64), score, material)
         n = max(n, used)
         colour = series_index(score.method, material.methods)
-        lines.append(Line(plain(score.method), colour, middle, low, high, dashed=score.method in baselines))
+        lines.append(Line(score.method, colour, middle, low, high, dashed=score.method in baselines))
     grid = scores[0].grid
     title = f"{metric.replace('_', ' ')}" + (f", {place}" if place else "")
     wording = name.replace("_", " ")

@@ -10,7 +10,6 @@ from regard.present.evidence import Column, Evidence, evidence, first_settings, 
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
-from regard.present.wording import plain
 
 TITLE = "Results"
 
@@ -44,7 +43,7 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     metrics = list(dict.fromkeys(metric for _, metric in found))
     rows = []
     for method in dict.fromkeys(method for method, _ in found):
-        rows.append([plain(method), *(_difference(found.get((method, metric))) for metric in metrics)])
+        rows.append([method, *(_difference(found.get((method, metric))) for metric in metrics)])
     n, seed = max(d.n for d in found.values()), material.manifest.get("seed", 0)
     caption = (
         f"Method minus random baseline on the same examples (paired), 95 % bootstrap interval, n at most {n}, "
@@ -53,7 +52,7 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     )
     return join(
         tag("h3", None, "Difference to random"),
-        table(["method", *map(plain, metrics)], rows, caption=caption, numeric=True),
+        table(["method", *metrics], rows, caption=caption, numeric=True),
     )
 
 
@@ -87,7 +86,7 @@ def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:
     shaded = {i for i, method in enumerate(found.methods) if found.role(method) == "baseline"}
     for i, method in enumerate(found.methods):
         part = tag("small", None, "baseline") if i in shaded else None
-        rows.append([tag("th", {"scope": "row"}, plain(method), part), *(_cell(found, method, c) for c in columns)])
+        rows.append([tag("th", {"scope": "row"}, method, part), *(_cell(found, method, c) for c in columns)])
     return table(head, rows, caption=caption, shaded=shaded, numeric=True)
 
 
@@ -119,7 +118,7 @@ def _chart(found: Evidence, column: Column, material: Material) -> Html:
             continue
         ends = (s.low, s.high) if math.isfinite(s.low) else (s.estimate, s.estimate)
         colour = series_index(method, material.methods)
-        dots.append(Dot(plain(method), colour, s.estimate, *ends, hollow=s.role == "baseline"))
+        dots.append(Dot(method, colour, s.estimate, *ends, hollow=s.role == "baseline"))
     base = found.baseline(column)
     better = f" ({column.better} is better)" if column.better != "none" else ""
     return interval_chart(dots, name=f"{column.title}{better}", reference=base.estimate if base else None)

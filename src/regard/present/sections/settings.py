@@ -7,7 +7,6 @@ from typing import Any
 
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import plain
 from regard.records import Spec
 
 TITLE = "Data, settings and costs"
@@ -63,7 +62,7 @@ def _costs(material: Material) -> Html | None:
     rows = []
     for cost in costs:
         shown = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}"]
-        rows.append([plain(str(cost["method"])), *(tag("td", {"class": "n"}, s) for s in shown)])
+        rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in shown)])
     caption = "A forward pass that several methods need is computed once and counted for whoever asked first."
     return join(tag("h3", None, "Costs"), table(["method", *numbers], rows, caption=caption, numeric=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import count, plain
+from regard.present.wording import count
 
 TITLE = "Problems and skipped methods"
 MOST = 30
@@ -16,7 +16,7 @@ def troubles(material: Material) -> Html | None:
     problems = material.run.problems()
     parts: list[Html] = []
     if skipped:
-        parts.append(table(["method", "why it was skipped"], [[plain(k), str(v)] for k, v in skipped.items()]))
+        parts.append(table(["method", "why it was skipped"], [[k, str(v)] for k, v in skipped.items()]))
     if problems:
         rows = [[str(p["id"]) or "whole run", str(p["stage"]), str(p["message"])] for p in problems[:MOST]]
         more = f"; the first {MOST} of {len(problems)}" if len(problems) > MOST else ""

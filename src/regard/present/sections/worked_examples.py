@@ -9,7 +9,7 @@ import numpy as np
 from regard.present.drawings.unit_drawing import unit_drawing
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import CAVEAT, COLOUR_SCALE, count, plain
+from regard.present.wording import CAVEAT, COLOUR_SCALE, count
 
 TITLE = "Examples"
 MOST = 12
@@ -47,7 +47,7 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
         if values is None:
             continue
         drawn = unit_drawing(example, values, signed=material.relevances[method].signed)
-        who = tag("div", {"class": "who"}, tag("b", None, plain(method)), _scores(method, example["id"], material))
+        who = tag("div", {"class": "who"}, tag("b", None, method), _scores(method, example["id"], material))
         rows.append(tag("div", None, drawn, who) if pictures else join(who, tag("div", None, drawn)))
     grid = tag("div", {"class": "rows pictures" if pictures else "rows"}, rows)
     return tag(
@@ -80,7 +80,7 @@ def _scores(method: str, example_id: str, material: Material) -> Html:
         if score.method == method and score.metric not in seen and example_id in score.ids:
             value = float(score.values[score.ids.index(example_id)])
             if np.isfinite(value):
-                seen[score.metric] = f"{plain(score.metric)} {value:.2f}"
+                seen[score.metric] = f"{score.metric} {value:.2f}"
     return join(tag("span", None, line) for line in seen.values())
 
 
@@ -95,5 +95,5 @@ def _numbers(example: dict[str, Any], material: Material) -> Html:
     rows = [[units["names"][i], *(tag("td", {"class": "n"}, f"{v[i]:.4f}") for v in columns.values())] for i in free]
     hidden = len(units["names"]) - sum(map(bool, units["special"])) - len(free)
     caption = f"Relevance of every {units['kind']}" + (f"; {count(hidden, 'weaker unit')} left out" if hidden else "")
-    inner = table([str(units["kind"]), *(plain(m) for m in columns)], rows, caption=caption, numeric=True)
+    inner = table([str(units["kind"]), *(m for m in columns)], rows, caption=caption, numeric=True)
     return tag("details", None, tag("summary", None, "Numbers"), inner)

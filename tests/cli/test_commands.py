@@ -1,0 +1,207 @@
+"""What the commands do when nothing is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from regard.cli import commands
+from regard.cli.root import SUMMARIES, root
+from regard.errors import EXIT_CODES
+from regard.registry import ROOMS, names
+
+COMMANDS = {name: root.get_command(click.Context(root), name) for name in SUMMARIES}
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_help_has_examples_that_parse(name: str, regard: Callable[..., Result]) -> None:
+    shown = regard(name, "--help")
+    assert shown.exit_code == 0
+    assert SUMMARIES[name] in " ".join(shown.stdout.split())
+    assert "--json" in shown.stdout
+    command = COMMANDS[name]
+    assert command is not None
+    assert len(command.examples) >= 2
+    for example in command.examples:
+        assert example in shown.stdout
+        words = shlex.split(re.split(r"\s{2,}", example)[0])
+        assert words[:2] == ["regard", name]
+        command.make_context(name, words[2:])  # parses, does not run
+
+
+def test_root_help_lists_everything(regard: Callable[..., Result]) -> None:
+    shown = regard("--help").stdout
+    flat = " ".join(shown.split())
+    for name, summary in SUMMARIES.items():
+        assert f"{name} {summary}" in flat
+    for code, meaning in EXIT_CODES.items():
+        assert f"{code} {meaning}" in flat
+    files = {p.stem for p in Path(commands.__path__[0]).glob("[a-z]*.py")}
+    assert files == set(SUMMARIES)
+
+
+@pytest.mark.parametrize("kind", ROOMS)
+def test_list_json_is_the_phone_book(kind: str, regard: Callable[..., Result]) -> None:
+    result = regard("list", kind, "--json")
+    assert [entry["name"] for entry in json.loads(result.stdout)] == names(kind)
+    table = regard("list", kind).stdout
+    assert all(name in table for name in names(kind))
+
+
+def test_list_without_kind(regard: Callable[..., Result]) -> None:
+    assert set(json.loads(regard("list", "--json").stdout)) == set(ROOMS)
+
+
+def test_new_writes_a_method_and_its_test(regard: Callable[..., Result], tmp_path: Path) -> None:
+    result = regard("new", "explainer", "my_method", "--out", str(tmp_path), "--json")
+    assert [Path(p).name for p in json.loads(result.stdout)] == ["my_method.py", "test_my_method.py"]
+    again = regard("new", "explainer", "my_method", "--out", str(tmp_path))
+    assert again.exit_code == 2
+
+
+def test_doctor_proves_the_tap_with_numbers(regard: Callable[..., Result]) -> None:
+    result = regard("doctor", "--device", "cpu", "--json")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert {t["mode"] for t in found["self_test"]} == {"qk", "weights"}
+    assert all(t["error"] < 1e-5 and t["fine"] for t in found["self_test"])
+    assert found["versions"]["torch"]
+    assert "self-test" in regard("doctor", "--device", "cpu").stdout
+
+
+def test_doctor_fails_when_the_capture_is_wrong(regard: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.cli.self_test import Outcome
+
+    monkeypatch.setattr("regard.cli.self_test.self_test", lambda device: [Outcome("qk", 1, 0.3, 0.0, "first")])
+    result = regard("doctor", "--device", "cpu")
+    assert result.exit_code == 4
+    assert "3.0e-01" in result.stderr
+
+
+def test_explain_colours_a_sentence(regard: Callable[..., Result]) -> None:
+    words = ("explain", "mine.py:make", "--text", "a quiet moving film", "--method", "attention,leave_one_out")
+    result = regard(*words)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("a quiet moving film") == 2
+    assert "strongest: " in result.stdout
+    assert "not why the model decided" in " ".join(result.stdout.split())
+    found = json.loads(regard(*words, "--json").stdout)
+    (example,) = found["examples"]
+    assert example["units"]["names"] == ["a", "quiet", "moving", "film"]
+    assert set(example["relevance"]) == {"attention", "leave_one_out"}
+    assert sum(example["relevance"]["attention"]) == pytest.approx(1.0, abs=1e-5)
+    assert example["answer"] in {"negative", "positive"}
+
+
+def test_explain_a_row_of_a_data_set(regard: Callable[..., Result]) -> None:
+    found = json.loads(regard("explain", "mine.py:make", "--data", "good.csv", "--row", "1", "--json").stdout)
+    assert found["examples"][0]["text"] == "dull and far too long"
+
+
+@pytest.mark.parametrize("mode", ["qk", "weights"])
+def test_capture_shows_sites_map_and_proof(mode: str, regard: Callable[..., Result]) -> None:
+    words = ("capture", "mine.py:make", "--text", "a quiet moving film", "--mode", mode, "--check", "always")
+    result = regard(*words)
+    assert result.exit_code == 0, result.stderr
+    assert "1 attention site of" in result.stdout
+    assert "proof: always" in result.stdout
+    found = json.loads(regard(*words, "--json").stdout)
+    assert [site["shape"] for site in found["sites"]] == [[1, 1, 4, 4]]
+    rows = [sum(row) for row in found["drawn"]["weights"]]
+    assert rows == pytest.approx([1.0] * 4, abs=1e-5)
+
+
+def test_support_tells_what_works_and_why_not(regard: Callable[..., Result]) -> None:
+    found = json.loads(regard("support", "mine.py:make", "--json").stdout)
+    assert {(m["kind"], m["name"]) for m in found["methods"]} == {
+        (kind, name) for kind in ("explainer", "metric") for name in names(kind)
+    }
+    assert all(m["works"] for m in found["methods"]), found["methods"]
+    bare = regard("support", "mine.py:without_attention", "--text", "a b", "--json")
+    assert bare.exit_code == 0, bare.stderr
+    methods = {m["name"]: m for m in json.loads(bare.stdout)["methods"]}
+    assert not methods["attention"]["works"]
+    assert "attention" in methods["attention"]["why"]
+    assert methods["leave_one_out"]["works"]
+
+
+def test_audit_prints_a_table_and_writes_a_report(audited: tuple[Path, Result]) -> None:
+    out, result = audited
+    assert result.exit_code == 0, result.stderr
+    for name in ("attention", "rollout", "leave_one_out", "random (baseline)", "comprehensiveness", "sufficiency"):
+        assert name in result.stdout
+    assert "n = 6" in result.stdout
+    assert "This is evidence, not yet a verdict." in result.stdout
+    assert "forward passes" in result.stderr
+    assert "in the model" in result.stderr  # the label table
+    page = (out / "report.html").read_text("utf-8")
+    assert "Audit of " in page
+    assert "attention-data" in page
+
+
+def test_audit_again_goes_on_and_gives_the_same_numbers(
+    audited: tuple[Path, Result], regard: Callable[..., Result]
+) -> None:
+    out, _ = audited
+    words = f"audit {out.parent}/mine.py:make --data {out.parent}/good.csv --out {out} --profile quick --keep 2 --json"
+    first, second = (json.loads(regard(*words.split()).stdout) for _ in range(2))
+    assert first["summaries"] == second["summaries"]
+    assert first["manifest"]["status"] == "complete"
+    assert first["manifest"]["command"][:2] == ["regard", "audit"]
+    other = regard(*words.split(), "--seed", "5")
+    assert other.exit_code == 2
+    assert "seed was 0 and is now 5" in other.stderr
+    refused = regard(*words.split(), "--no-resume")
+    assert refused.exit_code == 2
+
+
+def test_report_and_export_of_a_run(
+    audited: tuple[Path, Result], regard: Callable[..., Result], tmp_path: Path
+) -> None:
+    out, _ = audited
+    told = json.loads(regard("report", str(out), "--out", str(tmp_path / "again.html"), "--json").stdout)
+    assert Path(told["report"]).read_text("utf-8") == (out / "report.html").read_text("utf-8")
+    regard("report", str(out), "--format", "json", "--out", str(tmp_path / "run.json"))
+    assert json.loads((tmp_path / "run.json").read_text("utf-8"))["summaries"]
+    tables = json.loads(regard("export", str(out), "--out", str(tmp_path / "tables"), "--json").stdout)
+    assert all(Path(path).is_file() for path in tables.values())
+    assert "scores" in tables
+
+
+def test_unlabelled_data_are_about_the_predicted_class(regard: Callable[..., Result], tmp_path: Path) -> None:
+    words = "audit mine.py:make --data unlabelled.jsonl --profile quick --explainers attention,random"
+    result = regard(*words.split(), "--metrics", "comprehensiveness", "--out", str(tmp_path / "run"))
+    assert result.exit_code == 0, result.stderr
+    assert "predicted class" in result.stdout
+
+
+@pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1", "FORCE_COLOR": ""}])
+def test_no_colours_where_nobody_sees_them(variables: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "list", "explainer"], capture_output=True, text=True, check=True,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    assert "\x1b[" not in done.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    line = f"set -o pipefail; {shlex.quote(sys.executable)} -m regard list explainer --json | head -c 5"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode in (0, 141)
+
+
+def test_version(regard: Callable[..., Result]) -> None:
+    import regard as package
+
+    assert CliRunner().invoke(root, ["--version"]).stdout == f"regard {package.__version__}\n"

@@ -1,0 +1,78 @@
+"""The front door is light, and everything on its list is there."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+import regard
+
+HELLO = "import click\n@click.command()\ndef hello():\n    'Say hello.'\nhello(['--help'])"
+HELP = "import sys; sys.argv = ['regard', '--help']\nfrom regard.cli import main\nmain()"
+
+
+def cpu(code: str) -> float:
+    """Processor seconds (user and system) of a fresh interpreter that runs `code`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def compared(first: str, second: str, rounds: int = 7) -> tuple[float, float]:
+    """The least of several runs each, taken in turn: what else the machine does only ever adds."""
+    pairs = [(cpu(first), cpu(second)) for _ in range(rounds)]
+    return min(a for a, _ in pairs), min(b for _, b in pairs)
+
+
+def modules(code: str) -> set[str]:
+    told = "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))"
+    listing = f"import sys, json, atexit\n{told}\n{code}"
+    done = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True)
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def test_all_is_what_can_be_imported() -> None:
+    assert sorted(regard.__all__) == sorted({*regard._HOMES, "errors", "__version__"})
+    assert len(regard.__all__) <= 15
+    for name in regard.__all__:
+        assert getattr(regard, name) is not None
+    assert set(regard.__all__) <= set(dir(regard))
+
+
+def test_what_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        regard.lod  # noqa: B018
+
+
+def test_version_is_the_installed_one() -> None:
+    assert regard.__version__ == importlib.metadata.version("regard")
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import regard", {"torch", "numpy", "click", "rich", "regard.records"}),
+        (HELP, {"torch", "numpy", "rich", "regard.records", "regard.cli.commands.audit"}),
+        ("import regard; regard.names('explainer')", {"torch", "transformers"}),
+        ("import sys; sys.argv = ['regard', 'list', 'explainer']\nfrom regard.cli import main\nmain()", {"torch"}),
+        ("from regard.present import report, terminal, as_json, evidence_table", {"torch", "transformers"}),
+    ],
+)
+def test_nothing_heavy_is_imported(code: str, absent: set[str]) -> None:
+    assert absent.isdisjoint(modules(code))
+
+
+def test_import_costs_little() -> None:
+    bare, ours = compared("pass", "import regard")
+    assert ours - bare <= 0.050
+
+
+def test_help_costs_at_most_twice_hello_world() -> None:
+    hello, ours = compared(HELLO, HELP)
+    assert ours <= 2 * hello
