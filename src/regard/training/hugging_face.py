@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,18 @@ def unpack_gguf(file: Path, out: Path) -> None:
 
     model_kind: Any = transformers.AutoModelForCausalLM
     tokenizer_kind: Any = transformers.AutoTokenizer
+    # the bar of the GGUF reader knows no switch
+    with quiet(), redirect_stderr(io.StringIO()):
+        packed = model_kind.from_pretrained(
+            file.parent, gguf_file=file.name, local_files_only=True, dtype=torch.float32
+        )
+        tokenizer = tokenizer_kind.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True)
+    # transformers still calls the model quantized and will not save it; its numbers are float32 by now
+    facts = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
     with quiet():
-        where = {"gguf_file": file.name, "local_files_only": True}
-        model = model_kind.from_pretrained(file.parent, dtype=torch.float32, **where)
-        model.save_pretrained(out)
-        tokenizer_kind.from_pretrained(file.parent, **where).save_pretrained(out)
+        plain = model_kind.from_config(type(packed.config).from_dict(facts), dtype=torch.float32)
+        plain.load_state_dict(packed.state_dict(), strict=True)
+        if packed.can_generate():
+            plain.generation_config = packed.generation_config
+        plain.save_pretrained(out)
+        tokenizer.save_pretrained(out)
