@@ -1,0 +1,40 @@
+"""Two texts put together from pieces that know where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, TypeAlias
+
+Alignment: TypeAlias = tuple[tuple[int, int, int, int], ...]
+
+
+class Piece(NamedTuple):
+    """A piece of a text, and the names of what it stands for; pieces of two texts that share a name are linked."""
+
+    text: str
+    stands_for: tuple[Hashable, ...] = ()
+
+
+def aligned(source: Sequence[Piece], target: Sequence[Piece]) -> tuple[str, str, Alignment]:
+    """Both texts, and the links (start, end, start, end) of their pieces, in the order of the target.
+
+    >>> aligned([Piece("3", ("day",)), Piece(" May", ("month",))], [Piece("05-", ("month",)), Piece("03", ("day",))])
+    ('3 May', '05-03', ((1, 5, 0, 3), (0, 1, 3, 5)))
+    """
+    origins: dict[Hashable, list[tuple[int, int]]] = {}
+    for piece, span in zip(source, _spans(source), strict=True):
+        for name in piece.stands_for:
+            origins.setdefault(name, []).append(span)
+    links: dict[tuple[int, int, int, int], None] = {}
+    for piece, (start, end) in zip(target, _spans(target), strict=True):
+        found = {span for name in piece.stands_for for span in origins.get(name, ())}
+        links.update(dict.fromkeys((*span, start, end) for span in sorted(found)))
+    return "".join(p.text for p in source), "".join(p.text for p in target), tuple(links)
+
+
+def _spans(pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    spans, at = [], 0
+    for piece in pieces:
+        spans.append((at, at + len(piece.text)))
+        at += len(piece.text)
+    return spans

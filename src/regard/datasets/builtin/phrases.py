@@ -1,0 +1,203 @@
+"""`phrases`: small English sentences, translated to Chinese."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from regard.datasets.alignments import Piece, aligned
+from regard.datasets.builtin import _phrase_words as lexicon
+from regard.datasets.builtin._phrase_words import Noun, Verb
+from regard.datasets.examples import Examples
+from regard.datasets.generated import Draft, Drawn, generated, note, share
+from regard.registry import method
+
+T = TypeVar("T")
+Tense = Literal["present", "past", "future"]
+SHOWPIECE = "I love natural language processing"
+
+
+@method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
+def phrases(
+    *,
+    split: str = "test",
+    n: int = 2000,
+    seed: int = 0,
+    negation: float = 0.15,
+    questions: float = 0.15,
+    compound: float = 0.15,
+) -> Examples:
+    """Generated English sentences with their Chinese translation as label, and the alignment of their words.
+
+    Chinese puts time and place before the verb, and a measure word between number and noun, so that words change
+    places. negation, questions, compound (", but ..."): shares of sentences. Every Chinese character is linked; a
+    measure word to the number and to the noun. "I love natural language processing" is always the first test sentence.
+
+    >>> one = phrases(n=2)[0]
+    >>> one.inputs["text"], one.label
+    ('I love natural language processing', '我爱自然语言处理')
+    >>> [(one.inputs["text"][a:b], one.label[c:d]) for a, b, c, d in one.alignment][:3]
+    [('I', '我'), ('love', '爱'), ('natural', '自然')]
+    """
+    for name, value in (("negation", negation), ("questions", questions), ("compound", compound)):
+        share(f"phrases.{name}", value)
+
+    def draw(rng: np.random.Generator, number: int) -> Drawn:
+        if number == 0 and split in ("test", "all"):
+            return _drawn(showpiece(), "plain")
+        kind = "plain"
+        both = Both()
+        if rng.random() < compound:
+            kind = "compound"
+            who = clause(both, rng)
+            both.say(_one(rng, lexicon.LINKS))
+            clause(both, rng, besides=who)
+        elif rng.random() < questions:
+            kind = "question"
+            clause(both, rng, question=True)
+        elif rng.random() < negation:
+            kind = "negation"
+            clause(both, rng, negated=True)
+        else:
+            clause(both, rng)
+        return _drawn(both, kind)
+
+    items = generated("phrases", draw, split=split, n=n, seed=seed, settings=(negation, questions, compound))
+    return Examples("phrases", items, (), (note("sentences", n, split=split, seed=seed, known="the alignment"),))
+
+
+@dataclass
+class Both:
+    """A sentence in the making, in two languages: English words in their order, Chinese words in theirs."""
+
+    english: list[Piece] = field(default_factory=list)
+    chinese: list[Piece] = field(default_factory=list)
+
+    def word(self, text: str) -> tuple[int, ...]:
+        """Adds an English word; gives back what a Chinese word has to stand for to be linked to it."""
+        self.english.append(Piece(text, (len(self.english),)))
+        return (len(self.english) - 1,)
+
+    def phrase(self, notation: str) -> list[Piece]:
+        """Adds the English words of a phrase, and gives back the Chinese ones, to be put where they belong."""
+        pieces = []
+        for pair in notation.split():
+            english, _, chinese = pair.partition("=")
+            key = self.word(english)
+            if chinese:
+                pieces.append(Piece(chinese, key))
+        return pieces
+
+    def say(self, notation: str) -> None:
+        """Adds a phrase that stands at the same place in both languages."""
+        if notation.startswith(","):
+            self.chinese.append(Piece("，", self.word(",")))
+            notation = notation[1:]
+        self.chinese += self.phrase(notation)
+
+    def texts(self) -> tuple[str, str, tuple[tuple[int, int, int, int], ...]]:
+        spaced = [p for piece in self.english for p in ((Piece(" ") if piece.text not in ",?" else Piece("")), piece)]
+        first = spaced[1]._replace(text=spaced[1].text[0].upper() + spaced[1].text[1:])
+        return aligned([first, *spaced[2:]], self.chinese)
+
+
+def showpiece() -> Both:
+    """The sentence of the documentation, built as every other one."""
+    both = Both()
+    for notation in (lexicon.SUBJECTS["I"], "love=爱", lexicon.FIELDS[0]):
+        both.say(notation)
+    return both
+
+
+def clause(
+    both: Both, rng: np.random.Generator, *, negated: bool = False, question: bool = False, besides: str = ""
+) -> str:
+    """Adds subject, verb, object and perhaps place and time: English S V O P T, Chinese S T (not, will) P V O.
+
+    besides: a subject that spoke before. Returns the subject.
+    """
+    verb = _one(rng, lexicon.VERBS)
+    who = _one(rng, tuple(s for s in lexicon.SUBJECTS if s != besides and not (question and s in ("I", "we"))))
+    tenses: tuple[Tense, ...] = ("present", "past", "future") if verb.sort == "action" else ("present",)
+    tense = _one(rng, tenses)
+    # habits are not denied: "every day ... not" is odd in both languages
+    timed = verb.sort == "action" and rng.random() < 0.5 and not (negated and tense == "present")
+    # "they read": only the time says that it is past
+    timed |= tense == "past" and verb.past == verb.stem
+    placed = verb.sort == "action" and rng.random() < 0.4
+    asking: tuple[int, ...] = ()
+    if question:
+        asking = both.word(_helper(tense, who))
+    both.say(lexicon.SUBJECTS[who])
+    before, action = _verb(both, verb, tense, who, negated=negated, asking=asking)
+    thing = _object(both, rng, _one(rng, verb.objects), definite=negated or verb.sort == "feeling")
+    where = both.phrase(_one(rng, lexicon.PLACES)) if placed else []
+    when = both.phrase(_one(rng, lexicon.TIMES[tense])) if timed else []
+    both.chinese += [*when, *before, *where, *action, *thing]
+    if question:
+        mark = both.word("?")
+        both.chinese += [Piece("吗", asking + mark), Piece("？", mark)]
+    return who
+
+
+def _helper(tense: Tense, who: str) -> str:
+    return {"past": "did", "future": "will", "present": "do" if who in lexicon.PLURAL else "does"}[tense]
+
+
+def _verb(
+    both: Both, verb: Verb, tense: Tense, who: str, *, negated: bool, asking: tuple[int, ...]
+) -> tuple[list[Piece], list[Piece]]:
+    """Adds the English verb; gives back what stands before the place in Chinese, and the verb itself."""
+    if not negated and not asking and tense != "future":
+        form = verb.past if tense == "past" else verb.stem if who in lexicon.PLURAL else verb.third
+        key = both.word(form)
+        return [], [Piece(verb.chinese, key)] + [Piece("了", key)] * (tense == "past")
+    helper = asking or both.word(_helper(tense, who))
+    no = both.word("not") if negated else ()
+    key = both.word(verb.stem)
+    if tense == "past" and negated:
+        return [Piece("没", helper + no)], [Piece(verb.chinese, key)]
+    if tense == "past":
+        return [], [Piece(verb.chinese, key), Piece("了", helper)]
+    before = [Piece("不", no)] if negated else []
+    return before + [Piece("会", helper)] * (tense == "future"), [Piece(verb.chinese, key)]
+
+
+def _object(both: Both, rng: np.random.Generator, kind: str, *, definite: bool) -> list[Piece]:
+    if kind == "fields":
+        return both.phrase(_one(rng, lexicon.FIELDS))
+    adjective = _one(rng, tuple(lexicon.ADJECTIVES[kind].split())) if rng.random() < 0.5 else ""
+    if kind == "drinks":
+        return both.phrase(f"{adjective} {_one(rng, lexicon.DRINKS)}")
+    noun: Noun = _one(rng, lexicon.NOUNS[kind])
+    several = bool(rng.random() < 0.4)
+    known = lexicon.SEVERAL if several else lexicon.SINGULAR
+    determiner = _one(rng, tuple(d for d in known if not (definite and d in lexicon.VAGUE)))
+    number: tuple[int, ...] = ()
+    pieces = []
+    if determiner:
+        number = both.word(_article(determiner, adjective or noun.one))
+        pieces.append(Piece(known[determiner], number))
+    if known[determiner].endswith("的"):
+        adjective = adjective.removesuffix("的")  # one is enough
+    quality = both.phrase(adjective)
+    key = both.word(noun.many if several else noun.one)
+    if determiner in lexicon.COUNTING:
+        pieces.append(Piece(noun.measure, number + key))
+    return [*pieces, *quality, Piece(noun.chinese, key)]
+
+
+def _article(determiner: str, following: str) -> str:
+    vowel = following[0] in "aeiou" and not following.startswith("use")
+    return "an" if determiner == "a" and vowel else determiner
+
+
+def _drawn(both: Both, kind: str) -> Drawn:
+    text, label, links = both.texts()
+    return Drawn(label, lambda: [Draft({"text": text}, label, slices={"kind": kind}, alignment=links)])
+
+
+def _one(rng: np.random.Generator, choices: tuple[T, ...]) -> T:
+    return choices[int(rng.integers(len(choices)))]

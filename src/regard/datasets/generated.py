@@ -1,0 +1,99 @@
+"""Generated examples: drawn from a seed until there are enough, each text once, each split by its own content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from regard.datasets.splits import THIRDS, checked, split_of
+from regard.errors import InputError
+from regard.measures.keyed_random import keyed_rng
+from regard.records import Example, Json
+
+Draw: TypeAlias = "Callable[[np.random.Generator, int], Drawn]"
+"""(random numbers, how many were kept so far) -> what was drawn. The number is there for balance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An example that has no id yet."""
+
+    inputs: Mapping[str, Any]
+    label: Json
+    rationale: tuple[tuple[float, ...], ...] | None = None
+    slices: Mapping[str, str] = field(default_factory=dict)
+    alignment: tuple[tuple[int, int, int, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Drafts that belong together (the notes of a patient).
+
+    home: the content that decides their split. make: called only if that is the split that is wanted.
+    """
+
+    home: str
+    make: Callable[[], Sequence[Draft]]
+    group: str | None = None
+
+
+def generated(
+    name: str, draw: Draw, *, split: str, n: int, seed: int, settings: Sequence[str | float] = ()
+) -> tuple[Example, ...]:
+    """`n` examples of one split: the same for the same seed and settings, and the first of any longer list.
+
+    A third of all homes belongs to each of train, dev and test, whatever the seed: no home is ever in two of them.
+    """
+    split = checked(split)
+    if n < 1:
+        raise InputError(f"{name}.n", expected="at least 1 example", got=str(n))
+    rng = keyed_rng(seed, name, split, *settings)
+    items: list[Example] = []
+    seen: set[str | bytes] = set()
+    kept = tries = 0
+    while len(items) < n:
+        tries += 1
+        if tries > 50 * n + 1000:
+            raise InputError(
+                f"{name}.n", expected="fewer examples, or settings that allow more", got=f"{len(items)} of {n} found"
+            )
+        drawn = draw(rng, kept)
+        if split != "all" and split_of(f"{name} {drawn.home}", fractions=THIRDS) != split:
+            continue
+        drafts = drawn.make()
+        content = _content(drafts[0].inputs)
+        if content in seen:
+            continue
+        seen.add(content)
+        kept += 1
+        for draft in drafts[: n - len(items)]:
+            ident = f"{split}-{len(items):05d}"
+            items.append(
+                Example(
+                    ident, draft.inputs, draft.label, draft.rationale, drawn.group, None, draft.slices, draft.alignment
+                )
+            )
+    return tuple(items)
+
+
+def _content(inputs: Mapping[str, Any]) -> str | bytes:
+    value = next(iter(inputs.values()))
+    return value if isinstance(value, str) else bytes(np.ascontiguousarray(value).tobytes())
+
+
+def note(what: str, count: int, *, split: str, seed: int, known: str) -> str:
+    """
+    >>> note("dates", 2000, split="test", seed=0, known="the alignment")
+    "2,000 generated dates (split 'test', seed 0); the alignment is known exactly"
+    """
+    return f"{count:,} generated {what} (split {split!r}, seed {seed}); {known} is known exactly"
+
+
+def share(name: str, value: float) -> float:
+    """A share in 0..1, or an error that names the parameter."""
+    if not 0 <= value <= 1:
+        raise InputError(name, expected="a share in 0..1", got=str(value))
+    return value
