@@ -40,14 +40,26 @@ class Rewriter:
             return None
         return entry if entry.site is not None and self.rewriting.wants(entry.site) else None
 
+    def _scores(self, event: Event, site: Site, scores: Tensor) -> Tensor:
+        if event.pieces is None:
+            return self.rewriting.scores(site, scores)
+        whole = event.pieces.spread(scores, -torch.inf)
+        return event.pieces.cut(self.rewriting.scores(site, whole), scores)
+
+    def _weights(self, event: Event, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
+        if event.pieces is None:
+            return self.rewriting.weights(site, weights, scores)
+        whole = event.pieces.spread(weights), event.pieces.spread(scores, -torch.inf)
+        return event.pieces.cut(self.rewriting.weights(site, *whole), weights)
+
     def attention(self, event: Event, call: SdpaCall) -> Any:
         entry = self._wanted(event)
         if entry is None or entry.site is None:
             return self.recorder.attention(event, call)
         event.edited = True
         four = call.folded(entry.heads)
-        scores = self.rewriting.scores(entry.site, scores_of(four))
-        weights = self.rewriting.weights(entry.site, weights_of(four, scores), scores)
+        scores = self._scores(event, entry.site, scores_of(four))
+        weights = self._weights(event, entry.site, weights_of(four, scores), scores)
         used = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
         out = weighted_sum(four, used).reshape(*call.query.shape[:-1], call.value.shape[-1])
         self.recorder.kept[id(event)] = Kept(call, out, weights=weights)
@@ -61,14 +73,14 @@ class Rewriter:
         layout = entry.layout
         full = layout.full(scores)
         stop = full.shape[-1] - layout.last
-        inner = self.rewriting.scores(entry.site, full[..., layout.first : stop])
+        inner = self._scores(event, entry.site, full[..., layout.first : stop])
         if inner is not full:
             full = _joined(full, inner, layout.first, stop)
         weights = layout.full(run(layout.restore(full, scores)))
         blank = (full.detach() == -torch.inf).all(-1, keepdim=True)
         if bool(blank.any()):
             weights = weights.masked_fill(blank, 0.0)
-        changed = self.rewriting.weights(entry.site, weights[..., layout.first : stop], inner)
+        changed = self._weights(event, entry.site, weights[..., layout.first : stop], inner)
         return layout.restore(_joined(weights, changed, layout.first, stop), scores)
 
 

@@ -26,11 +26,11 @@ class Real:
     keys: Tensor | None = None
 
 
-def _array(weights: Tensor) -> NDArray[np.float32]:
+def as_array(weights: Tensor) -> NDArray[np.float32]:
     return np.ascontiguousarray(weights.detach().to("cpu", torch.float32).numpy())
 
 
-def _place(example: int, queries: Sequence[int], shape: tuple[int, int, int, int], site: Site) -> list[int]:
+def chosen_rows(example: int, queries: Sequence[int], shape: tuple[int, int, int, int], site: Site) -> list[int]:
     rows = [int(q) for q in queries]
     if not 0 <= example < shape[0] or any(not -shape[2] <= q < shape[2] for q in rows):
         raise InputError(
@@ -41,7 +41,7 @@ def _place(example: int, queries: Sequence[int], shape: tuple[int, int, int, int
     return [q % shape[2] for q in rows]
 
 
-def _blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: Sequence[int] | slice) -> None:
+def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: Sequence[int] | slice) -> None:
     """Zeroes padding in place: weights is (head, row, key) or (batch, head, row, key)."""
     if real.keys is not None:
         keys = ~real.keys[example].numpy()
@@ -73,10 +73,10 @@ class LazyAttention:
         return weights_of(self.call, scores, heads)[0]
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        rows = _place(example, queries, self.shape, self.site)
+        rows = chosen_rows(example, queries, self.shape, self.site)
         chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = _array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
-        _blank(weights, self.real, example, rows)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        blank(weights, self.real, example, rows)
         return weights
 
     @torch.no_grad()
@@ -106,7 +106,7 @@ class LazyAttention:
         scores = scores_of(self.call, batch=slice(example, example + 1), heads=index, rows=rows, columns=keys)
         lse = self.row_log_sum_exp()[example, head, queries, None]
         weights = torch.where(torch.isfinite(lse), torch.exp(scores[0, 0] - lse), 0.0)
-        array = _array(weights)
+        array = as_array(weights)
         if self.real.keys is not None:
             array[:, ~self.real.keys[example, keys].numpy()] = 0.0
         if self.real.queries is not None:
@@ -119,11 +119,11 @@ class LazyAttention:
         step = max(1, CHUNK // max(1, heads * keys))
         for b in range(batch):
             for rows in torch.split(torch.arange(queries), step):
-                out[b, :, int(rows[0]) : int(rows[-1]) + 1] = _array(self.weights(b, rows))
+                out[b, :, int(rows[0]) : int(rows[-1]) + 1] = as_array(self.weights(b, rows))
         sink = None
         if self.call.sinks is not None:
             sink = np.maximum(0.0, 1.0 - out.sum(-1))
-        return _record(self.site, out, sink, self.real, self.checked)
+        return record(self.site, out, sink, self.real, self.checked)
 
 
 @dataclass(slots=True, eq=False)
@@ -148,27 +148,27 @@ class DenseAttention:
         return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        rows = _place(example, queries, self.shape, self.site)
+        rows = chosen_rows(example, queries, self.shape, self.site)
         chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = _array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
         weights = np.nan_to_num(weights) if self.real.queries is not None else weights
-        _blank(weights, self.real, example, rows)
+        blank(weights, self.real, example, rows)
         return weights
 
     def dense(self) -> Attention:
-        sink = None if self.sink is None else _array(self.sink)
-        weights = np.array(_array(self.held), copy=True)
-        return _record(self.site, weights, sink, self.real, self.checked)
+        sink = None if self.sink is None else as_array(self.sink)
+        weights = np.array(as_array(self.held), copy=True)
+        return record(self.site, weights, sink, self.real, self.checked)
 
 
-def _record(
+def record(
     site: Site, weights: NDArray[np.float32], sink: NDArray[np.float32] | None, real: Real, checked: str
 ) -> Attention:
     empty = np.isnan(weights).all(-1, keepdims=True)  # a row in which nothing may be attended to
     weights = np.where(empty, np.float32(0.0), weights)
-    _blank(weights, real, slice(None), slice(None))
+    blank(weights, real, slice(None), slice(None))
     if sink is not None:
-        _blank(sink[..., None], Real(real.queries), slice(None), slice(None))
+        blank(sink[..., None], Real(real.queries), slice(None), slice(None))
     if np.isnan(weights).any():
         raise CaptureError(
             f"attention {site.key}",

@@ -9,6 +9,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from regard.models.pieced_attention import PiecedAttention
+from regard.models.pieces import Pieces
 from regard.models.plan import Plan, Planned, find_kind, shape_class
 from regard.models.recorder import Kept, Recorder
 from regard.models.self_check import Proof
@@ -16,16 +18,17 @@ from regard.models.site_attention import DenseAttention, LazyAttention, Real
 from regard.models.tap import Event
 from regard.records import Site
 
+AnySite = LazyAttention | DenseAttention | PiecedAttention
 Padding = Tensor | Sequence[Tensor] | None
 """(batch, position) masks, True or 1 where a position is real; for encoder-decoders the encoder's first."""
 
 
 def build_sites(
     events: Sequence[Event], plan: Plan, recorder: Recorder, padding: Padding, batch: int
-) -> tuple[list[LazyAttention | DenseAttention], list[int], list[Proof]]:
+) -> tuple[list[AnySite], list[int], list[Proof]]:
     """(sites, the step each belongs to, what is needed to prove each)."""
     masks = _masks(padding)
-    sites: list[LazyAttention | DenseAttention] = []
+    sites: list[AnySite] = []
     steps: list[int] = []
     proofs: list[Proof] = []
     calls: Counter[str] = Counter()
@@ -45,7 +48,7 @@ def build_sites(
         built.real = _real(site, built.shape, masks)
         if not masks and kept is not None:
             built.real = _from_mask(built, kept.call.mask, derived)
-        sites.append(built)
+        sites.append(built if event.pieces is None else _whole(built, event.pieces, masks))
         steps.append(event.step)
         proofs.append(Proof(built, shapes, event, kept))
     return sites, steps, proofs
@@ -70,6 +73,14 @@ def _dense(site: Site, event: Event, entry: Planned) -> DenseAttention:
     if entry.layout.first or entry.layout.last:
         sink = entry.layout.full(weights).float().sum(-1) - held.float().sum(-1)
     return DenseAttention(replace(site, heads=held.shape[1]), held, Real(), sink)
+
+
+def _whole(built: LazyAttention | DenseAttention, pieces: Pieces, masks: list[Tensor]) -> PiecedAttention:
+    built.real = Real()
+    whole = PiecedAttention(built, pieces, Real(pieces.real, pieces.real))
+    if pieces.real is None:
+        whole.real = _real(built.site, whole.shape, masks)
+    return whole
 
 
 def _masks(padding: Padding) -> list[Tensor]:

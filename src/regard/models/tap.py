@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
 from regard.models.operations import CALLED, Op, meaning
+from regard.models.pieces import PIECES, Pieces, pieces_of
 from regard.models.provenance import Mark, Provenance, Softmax
 from regard.models.sdpa import SdpaCall, bind_flash, bind_flex, bind_sdpa
 
@@ -63,6 +64,8 @@ class Event:
     registered: bool = False
     edited: bool = False
     marks: tuple[Mark | None, Mark | None] = (None, None)
+    pieces: Pieces | None = None
+    cutter: tuple[str, nn.Module] | None = None
 
     @property
     def key(self) -> EventKey:
@@ -80,6 +83,9 @@ class Handler(Protocol):
 class _Frame:
     name: str
     module: nn.Module
+    cuts: bool = False
+    given: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+    met: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +104,7 @@ class Watch(AbstractContextManager["Watch"]):
         for module, name in self.names.items():
             if isinstance(module, torch.jit.ScriptModule):
                 continue  # takes no hooks; what happens inside is the auditor's business
-            frame = _Frame(name, module)
+            frame = _Frame(name, module, type(module).__name__ in PIECES)
             self._handles.append(module.register_forward_pre_hook(self._before(frame), with_kwargs=True))
             self._handles.append(module.register_forward_hook(self._after(frame), always_call=True))
         return self
@@ -114,6 +120,8 @@ class Watch(AbstractContextManager["Watch"]):
 
         def hook(module: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
             self.stack.append(frame)
+            if frame.cuts:
+                frame.given, frame.met = (args, keywords), 0
             if outermost:
                 self.steps += 1
             if outermost or self.entered is not None:
@@ -127,10 +135,19 @@ class Watch(AbstractContextManager["Watch"]):
 
     def _after(self, frame: _Frame) -> Callable[[nn.Module, tuple[Any, ...], Any], None]:
         def hook(module: nn.Module, args: tuple[Any, ...], out: Any) -> None:
+            frame.given = None
             while self.stack and self.stack.pop() is not frame:
                 pass
 
         return hook
+
+    def cut(self, event: Event) -> None:
+        """Notes where the pieces stand if a module around the event has cut its input into some."""
+        for frame in self.stack[-3:]:
+            if frame.given is not None:
+                event.pieces = pieces_of(frame.module, *frame.given, frame.met)
+                event.cutter = frame.name, frame.module
+                frame.met += 1
 
     @property
     def here(self) -> tuple[str, nn.Module]:
@@ -238,6 +255,11 @@ class Tap(TorchFunctionMode):
     def _event(self) -> Event:
         event = self.place(*self.watch.here)
         event.heads = self._heads[-1] if self._heads else 0
+        self.busy += 1
+        try:
+            self.watch.cut(event)
+        finally:
+            self.busy -= 1
         return event
 
     def skip(self, events: Mapping[str, int]) -> None:
