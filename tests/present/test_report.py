@@ -162,7 +162,7 @@ def test_every_method_colours_every_example() -> None:
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser on this machine")
 def test_in_a_browser_the_script_runs_and_injected_ones_do_not(tmp_path: Path) -> None:
     path = write_report(hostile(), tmp_path / "report.html")
-    flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom".split()
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]
     profile = f"--user-data-dir={tmp_path / 'profile'}"
     done = subprocess.run(
         ["chromium", *flags, profile, path.as_uri()], capture_output=True, text=True, timeout=120, check=True

@@ -82,7 +82,7 @@ def test_links_are_the_largest_weights() -> None:
 
 
 def test_the_table_names_n_seed_and_baseline() -> None:
-    shown = printed(evidence_table(Material(fake_run(n=12, seed=3))), width=140)
+    shown = printed(evidence_table(Material(fake_run(n=12, seed=3)), width=140), width=140)
     assert "n = 12" in shown
     assert "seed 3" in shown
     assert "random (baseline)" in shown
@@ -93,3 +93,12 @@ def test_bullets_hang() -> None:
     lines = printed(bullets(["word " * 20]), width=30).splitlines()
     assert lines[0].startswith("- word")
     assert all(line.startswith("  word") for line in lines[1:])
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_an_interval_is_never_broken_in_two(width: int) -> None:
+    material = Material(fake_run(n=12))
+    shown = printed(evidence_table(material, width=width), width=width)
+    for summary in material.summaries:
+        if summary.where.get("operator") == "mask" and "class" not in summary.where:
+            assert f"[{summary.low:.3f}, {summary.high:.3f}]" in shown

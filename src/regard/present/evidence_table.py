@@ -9,17 +9,25 @@ from regard.present.evidence import Column, Evidence, evidence, first_settings, 
 from regard.present.run_reader import Material
 
 
-def evidence_table(material: Material) -> Table:
-    """Methods down, metrics across (preferred setting); random baseline last; the ceiling marked."""
+ROOM = 27
+"""Characters that a column needs when its interval stands beside its estimate."""
+
+
+def evidence_table(material: Material, *, width: int) -> Table:
+    """Methods down, metrics across (preferred setting); random baseline last; the ceiling marked.
+
+    Where it does not fit in `width`, intervals stand below their estimates.
+    """
     found = evidence(material.summaries, material.methods)
     columns = first_settings(found.columns)
+    gap = " " if width >= ROOM * (len(columns) + 1) else "\n"
     table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=_caption(found))
     table.add_column(Text("method", style="dim"), no_wrap=True)
     for column in columns:
         table.add_column(_head(column), justify="right")
     for method in found.methods:
         base = found.role(method) == "baseline"
-        cells = [_cell(found, method, column) for column in columns]
+        cells = [_cell(found, method, column, gap=gap) for column in columns]
         name = Text(method + (" (baseline)" if base else ""), style="dim" if base else "")
         table.add_row(name, *cells, style="dim" if base else "")
     return table
@@ -31,17 +39,17 @@ def _head(column: Column) -> Text:
     return Text("\n".join(line for line in lines if line), style="dim", justify="right")
 
 
-def _cell(found: Evidence, method: str, column: Column) -> Text:
+def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
     summary = found.cells.get((method, column))
     estimate, interval = shown(summary)
     cell = Text(estimate, style="bold" if found.best(column) == method else "", justify="right")
     if summary is None or not summary.n:
         return cell
-    cell.append(f" {interval}", style="not bold")
+    cell.append(f"{gap}{interval}", style="not bold")
     if summary.role == "ceiling":
-        cell.append(" ceiling", style="dim not bold")
+        cell.append(f"{gap}ceiling", style="dim not bold")
     if summary.undefined:
-        cell.append(f" ({summary.undefined} undefined)", style="dim not bold")
+        cell.append(f"{gap}({summary.undefined} undefined)", style="dim not bold")
     return cell
 
 

@@ -147,7 +147,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> None:
         from regard.present.wording import CAVEAT
 
         out, material = results(), Material(run)
-        out.print(evidence_table(material))
+        out.print(evidence_table(material, width=out.width))
         out.print()
         sentences = [*reading(material), CAVEAT]
         sentences += [f"{name} was skipped: {reason}" for name, reason in run.skipped.items()]
