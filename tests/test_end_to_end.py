@@ -65,7 +65,7 @@ def test_knowledge_beats_chance(source: str, tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.slow
 def test_minilm_through_capture_and_explain() -> None:
-    model = regard.load("minilm")
+    model = regard.load("minilm:epochs=1,layers=1,n=1200")
     capture = regard.capture(model, ["a gorgeous , witty and seductive movie", "dull"], check="always")
     assert [a.site.heads for a in capture.sites] == [12] * 6
     assert capture.sites[0].shape[2] == len(capture.units[0])
@@ -87,7 +87,7 @@ def test_smollm2_through_capture_and_explain() -> None:
     assert not np.any(np.triu(weights[0, 0], 1))
     found = regard.explain(model, "The capital of France is", ["attention", "input_x_gradient", "leave_one_out"])
     assert not found.skipped
-    france = [i for i, name in enumerate(found.units[0].names) if "France" in name][0]
+    france = next(i for i, name in enumerate(found.units[0].names) if "France" in name)
     assert int(np.argmax(found.relevance["leave_one_out"][0])) == france, found.relevance["leave_one_out"][0]
 
 
