@@ -34,7 +34,8 @@ def blur(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
 def noise(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """Gaussian noise with the mean and spread of the image's channels."""
     centre, spread = image.mean(axis=(1, 2), keepdims=True), image.std(axis=(1, 2), keepdims=True)
-    return centre + spread * rng.standard_normal(image.shape)
+    drawn: Array = centre + spread * rng.standard_normal(image.shape)
+    return drawn
 
 
 def resample(image: Array, gone: Bools, rng: np.random.Generator) -> Array:

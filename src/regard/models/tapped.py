@@ -17,6 +17,7 @@ from regard.models.objective import Said
 from regard.models.resume import patterns_of, record_below
 from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.protocols import Check, Mode, SiteAttention, Target
+from regard.records import Edit
 
 
 class Runs(Protocol):
