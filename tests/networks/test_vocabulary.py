@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -35,7 +36,7 @@ def test_spans_cover_every_visible_character_once_and_in_order(text: str) -> Non
     words, spans = vocabulary.split(text)
     assert [text[a:b].lower() for a, b in spans] == words
     assert all(a < b for a, b in spans)
-    assert all(b <= c for (_, b), (c, _) in zip(spans, spans[1:], strict=False))
+    assert all(b <= c for (_, b), (c, _) in itertools.pairwise(spans))
     covered = {i for a, b in spans for i in range(a, b)}
     assert all(i in covered for i, sign in enumerate(text) if not sign.isspace())
 

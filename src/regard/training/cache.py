@@ -53,7 +53,7 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
                 (out / "source.json").write_text(text + "\n", "utf-8")
                 os.rename(out, home)
                 shutil.rmtree(state, ignore_errors=True)
-    except PermissionError as error:
+    except (PermissionError, NotADirectoryError, FileExistsError) as error:
         raise EnvironmentProblem(
             f"cache directory {root}", expected="a place to write", got=str(error), remedy="set REGARD_CACHE"
         ) from error
