@@ -10,6 +10,7 @@ masks that the model would have got anyway: some models (Informer) hand them to 
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,18 +49,31 @@ def switches(module: nn.Module, mode: Mode) -> bool:
     return mode == "qk" and "transformers.modeling_utils" in sys.modules and bool(_configs(module))
 
 
-def _configs(module: nn.Module) -> list[Any]:
-    """Configurations of the models in `module` that can be switched and do not run SDPA already."""
+_HOSTS: weakref.WeakKeyDictionary[nn.Module, list[weakref.ref[nn.Module]]] = weakref.WeakKeyDictionary()
+
+
+def look_again(module: nn.Module) -> None:
+    """Forgets which transformers models are inside `module`."""
+    _HOSTS.pop(module, None)
+
+
+def _hosts(module: nn.Module) -> list[Any]:
     from transformers import PreTrainedModel
 
+    if module not in _HOSTS:
+        _HOSTS[module] = [weakref.ref(m) for m in module.modules() if isinstance(m, PreTrainedModel)]
+    return [host for held in _HOSTS[module] if (host := held()) is not None]
+
+
+def _configs(module: nn.Module) -> list[Any]:
+    """Configurations of the models in `module` that can be switched and do not run SDPA already."""
     found: dict[int, Any] = {}
     barred: set[int] = set()
-    for inner in module.modules():
-        if isinstance(inner, PreTrainedModel):
-            if not type(inner)._can_set_attn_implementation():
-                barred.add(id(inner.config))
-            elif inner.config._attn_implementation not in ("sdpa", None, NAME, EAGER):
-                found[id(inner.config)] = inner.config
+    for inner in _hosts(module):
+        if not type(inner)._can_set_attn_implementation():
+            barred.add(id(inner.config))
+        elif inner.config._attn_implementation not in ("sdpa", None, NAME, EAGER):
+            found[id(inner.config)] = inner.config
     return [config for key, config in found.items() if key not in barred]
 
 

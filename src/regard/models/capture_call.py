@@ -10,28 +10,26 @@ pass back.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.models.attention_interface import interface, switches
+from regard.models.attention_interface import interface, look_again, switches
 from regard.models.auditor import Auditor, no_site
 from regard.models.editing import EditRewriting, Edits
 from regard.models.finished import Resume
-from regard.models.plan import Plan, make_plan, plan_of
+from regard.models.plan import Plan, is_compiled, make_plan, plan_of
 from regard.models.provenance import Provenance
 from regard.models.recorder import Recorder
 from regard.models.registered import RegisteredSites
 from regard.models.rewriter import Rewriter, Rewriting
 from regard.models.self_check import prove
-from regard.models.site_attention import DenseAttention, LazyAttention
-from regard.models.sites import Padding, build_sites, first_mask
+from regard.models.sites import AnySite, Padding, build_sites, first_mask
 from regard.models.tap import Handler, Tap, Watch
 from regard.protocols import Check, Mode
 from regard.records import Site
@@ -43,12 +41,12 @@ T = TypeVar("T")
 class Taps:
     """Every attention of one pass, every softmax that is not attention with the reason, and how it was proved."""
 
-    sites: list[LazyAttention | DenseAttention]
+    sites: list[AnySite]
     rejected: list[tuple[str, str]]
     checked: str
     steps: list[int] = field(default_factory=list)
 
-    def __getitem__(self, key: str) -> LazyAttention | DenseAttention:
+    def __getitem__(self, key: str) -> AnySite:
         for site in self.sites:
             if site.site.key == key:
                 return site
@@ -105,12 +103,13 @@ def capture_call(
     switched = switches(module, mode)
     plan = plan_of(module, switched=switched)
     if plan is not None and check != "always" and not keep_full:
-        recorder = Recorder(mode)
+        recorder = Recorder(mode, lean=mode == "weights")
         out, run = tapped(module, call, recorder, recorder, plan=plan)
         if plan.explains(run.tap.events):
             taps = _finish(module, run, plan, mode, check, key_padding, full=False)
             if taps is not None:
                 return out, taps
+    look_again(module)
     recorder = Recorder(mode)
     out, run = tapped(module, call, recorder, recorder, audit=check != "never")
     try:
@@ -198,7 +197,7 @@ def tapped(
     auditor = Auditor(tap) if audit else None
     with (
         interface(module, recorder.mode) if switch else nullcontext(),
-        _eager(module),
+        _as_written(module, plan),
         watch,
         registered.watched(tap),
         auditor or nullcontext(),
@@ -220,14 +219,10 @@ def _watch(module: nn.Module, plan: Plan | None, provenance: Provenance | None) 
     return Watch(module, names, entered)
 
 
-@contextmanager
-def _eager(module: nn.Module) -> Iterator[None]:
-    """Compiled modules run as written while they are captured."""
-    compiled = "torch._dynamo.eval_frame" in sys.modules and any(
-        type(m).__name__ == "OptimizedModule" or getattr(m, "_compiled_call_impl", None) for m in module.modules()
-    )
-    with torch.compiler.set_stance("force_eager") if compiled else nullcontext():
-        yield
+def _as_written(module: nn.Module, plan: Plan | None) -> AbstractContextManager[Any]:
+    """Compiled modules run as they are written while they are captured."""
+    compiled = plan.compiled if plan is not None else is_compiled(module)
+    return torch.compiler.set_stance("force_eager") if compiled else nullcontext()
 
 
 def _finish(

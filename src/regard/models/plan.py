@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,7 @@ class Plan:
     events: dict[EventKey, Planned]
     owned: dict[str, weakref.ref[nn.Module]]
     rejected: list[tuple[str, str]]
+    compiled: bool = False
     _proved: dict[str, set[ShapeClass]] = field(default_factory=dict)
     _how: dict[str, str] = field(default_factory=dict)
 
@@ -97,6 +99,13 @@ def shape_class(event: Event, layout: Layout | None) -> ShapeClass:
     )
 
 
+def is_compiled(module: nn.Module) -> bool:
+    """Whether some of it went through torch.compile."""
+    if "torch._dynamo.eval_frame" not in sys.modules:
+        return False
+    return any(type(m).__name__ == "OptimizedModule" or m._compiled_call_impl is not None for m in module.modules())
+
+
 def make_plan(
     module: nn.Module, events: Sequence[Event], registered: RegisteredSites, batch: int, *, switched: bool
 ) -> Plan:
@@ -107,6 +116,8 @@ def make_plan(
     for event in events:
         if event.owner is not None and event.name != ROOT:
             owned[event.name] = weakref.ref(event.owner)
+        if event.cutter is not None:
+            owned[event.cutter[0]] = weakref.ref(event.cutter[1])
         if event.key in planned:
             continue
         entry = _planned(module, event, registered, batch)
@@ -114,7 +125,7 @@ def make_plan(
         if entry.site is None:
             rejected.append((event.name, entry.reason))
     _number(planned)
-    plan = Plan(planned, owned, rejected)
+    plan = Plan(planned, owned, rejected, is_compiled(module))
     old = plan_of(module, switched=switched)
     if old is not None and set(old.events) == set(planned):
         plan._proved, plan._how = old._proved, old._how
@@ -141,6 +152,8 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
     if event.softmax.layout is None:
         return Planned(None, event.softmax.reason)
     layout = _with_heads(module, event, event.softmax.layout)
+    if event.pieces is not None:
+        layout = replace(layout, first=0, last=0)  # a part of the columns is summed elsewhere, none is a sink
     if "h" not in layout.roles and "x" not in layout.roles and event.softmax.scores is not None:
         folded = event.softmax.weights.shape[layout.roles.index("b")] if "b" in layout.roles else 0
         heads = event.heads or _heads(module, event, folded, batch)
@@ -172,6 +185,8 @@ def _with_kind(entry: Planned, event: Event, heads: int, batch: int) -> Planned:
 
 def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None = None) -> SiteKind:
     """The kind of a site in this pass; `known` is what a full pass said, where this one has no provenance."""
+    if event.pieces is not None:
+        return event.pieces.kind
     if known in ("cross", "pooling"):
         return known
     query: Mark | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.models.sdpa import SdpaCall, plain_weights, weighted_sum
+from regard.models.sdpa import Masks, SdpaCall, plain_weights, weighted_sum
 from regard.models.tap import Event
 from regard.protocols import Mode
 
@@ -27,15 +27,20 @@ class Kept:
     out: Tensor
     lse: Tensor | None = None
     weights: Tensor | None = None
+    lean: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Recorder:
-    """A `Handler` that changes nothing."""
+    """A `Handler` that changes nothing. `lean`: once weights are known, nothing else is held on to.
+
+    What is held cannot be used again by the next layer, and fresh memory is slow.
+    """
 
     mode: Mode
+    lean: bool = False
     kept: dict[int, Kept] = field(default_factory=dict)
-    masks: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    masks: Masks = field(default_factory=Masks)
 
     def attention(self, event: Event, call: SdpaCall) -> Any:
         if self.mode == "qk":
@@ -49,10 +54,14 @@ class Recorder:
     def explicit(self, event: Event, call: SdpaCall) -> tuple[Tensor, Tensor]:
         """The same attention with its weights: (weights in four axes, output in the call's own shape)."""
         four = call.folded(event.heads)
-        weights = plain_weights(four)
+        weights = plain_weights(four, self.masks)
         used = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
         out = weighted_sum(four, used).reshape(*call.query.shape[:-1], call.value.shape[-1])
-        self.kept[id(event)] = Kept(call, out, weights=weights)
+        if self.lean:
+            event.call = call.emptied()
+            self.kept[id(event)] = Kept(event.call, out.new_empty(()), weights=weights, lean=True)
+        else:
+            self.kept[id(event)] = Kept(call, out, weights=weights)
         return weights, out
 
     def softmax(self, event: Event, scores: Tensor, axis: int, run: Callable[[Tensor], Tensor]) -> Tensor:
@@ -69,16 +78,8 @@ class Recorder:
         if choice != _FLASH:
             return call.run(), None
         if mask is not None and mask.dtype == torch.bool:
-            mask = self._additive(mask, query.dtype)
+            mask, _ = self.masks.additive(mask, query.dtype)
         out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, 0.0, causal, attn_mask=mask, scale=scale
         )
         return out, lse
-
-    def _additive(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
-        # SDPA makes this anew in every layer; the layers of a model share one mask
-        held = self.masks.get(id(mask))
-        if held is None or held[1].dtype != dtype:
-            additive = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, float("-inf"))
-            held = self.masks[id(mask)] = (mask, additive)
-        return held[1]

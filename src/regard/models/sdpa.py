@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -51,6 +51,15 @@ class SdpaCall:
     def returned(self, out: Tensor, lse: Tensor | None = None) -> Any:
         """`out` in the form that the model expects from the call."""
         return out if self.finish is None else self.finish(out, lse)
+
+    def emptied(self) -> SdpaCall:
+        """The same shapes, types and mask without the tensors: for what must not hold on to memory."""
+
+        def empty(tensor: Tensor) -> Tensor:
+            return tensor.new_empty(()).expand(tensor.shape)
+
+        query, key, value = empty(self.query), empty(self.key), empty(self.value)
+        return replace(self, args=(), keywords={}, query=query, key=key, value=value)
 
     def folded(self, heads: int) -> SdpaCall:
         """The same call with everything in four axes; `heads` are folded into the batch axis of a three-axis call."""
@@ -189,10 +198,56 @@ def weights_of(call: SdpaCall, scores: Tensor, heads: Tensor | None = None) -> T
     return weights
 
 
-def plain_weights(call: SdpaCall) -> Tensor:
-    """All weights of a call in four axes, in the model's own type, with gradients."""
-    scores = scores_of(call)
-    return weights_of(call, scores).to(call.query.dtype)
+@dataclass(slots=True, eq=False)
+class Masks:
+    """Additive forms of the masks of one pass: the layers of a model share one mask, which is read only once."""
+
+    held: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)
+
+    def additive(self, mask: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        """(mask to add, rows in which nothing may be attended to or None)."""
+        key = (id(mask), dtype)
+        if key not in self.held:
+            added = mask
+            if mask.dtype == torch.bool:
+                added = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -math.inf)
+            added = added.to(dtype)
+            blank = (added.detach().amax(-1, keepdim=True) == -math.inf) if added.shape[-1] > 1 else None
+            self.held[key] = (mask, added, blank if blank is not None and bool(blank.any()) else None)
+        return self.held[key][1:]
+
+    def causal(self, queries: int, keys: int, like: Tensor) -> Tensor:
+        """The additive mask of `is_causal`."""
+        key = (-queries * (1 << 32) - keys, like.dtype)
+        if key not in self.held:
+            mask = torch.full((queries, keys), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
+            self.held[key] = (mask, mask, None)
+        return self.held[key][1]
+
+
+def plain_weights(call: SdpaCall, masks: Masks) -> Tensor:
+    """All weights of a call in four axes, in the model's own type, with gradients, as fast as eager attention."""
+    common = call.softcap is None and call.sinks is None and call.score_mod is None and call.mask_mod is None
+    query, key = call.query, call.key
+    if not common or query.dtype in (torch.float16, torch.bfloat16):
+        return weights_of(call, scores_of(call)).to(query.dtype)
+    group = query.shape[1] // key.shape[1]
+    key = key.repeat_interleave(group, 1) if group > 1 else key
+    batch, heads, queries, width = query.shape
+    folded, turned = query.reshape(-1, queries, width), key.reshape(-1, key.shape[2], width).transpose(1, 2)
+    scores = torch.baddbmm(query.new_empty(1, 1, 1), folded, turned, beta=0, alpha=call.factor)  # beta=0: not read
+    scores = scores.view(batch, heads, queries, -1)
+    blank = None
+    if call.causal:
+        scores += masks.causal(scores.shape[-2], scores.shape[-1], scores)
+    if call.mask is not None:
+        added, blank = masks.additive(call.mask, scores.dtype)
+        scores += added
+    if blank is None:
+        if scores.requires_grad or scores.device.type != "cpu":
+            return torch.softmax(scores, -1)
+        return torch.softmax(scores, -1, out=scores)  # row by row, so it may be in place: no second matrix
+    return torch.softmax(scores.masked_fill(blank, 0.0), -1).masked_fill(blank, 0.0)
 
 
 def weighted_sum(call: SdpaCall, weights: Tensor) -> Tensor:

@@ -32,7 +32,9 @@ class Proof:
     @property
     def replayable(self) -> bool:
         """Whether this pass kept what a replay needs; a softmax site only has it after a full pass."""
-        return self.kept is not None or self.event.registered or self.event.softmax is not None
+        if self.kept is not None:
+            return not self.kept.lean
+        return self.event.registered or self.event.softmax is not None
 
 
 @torch.no_grad()
