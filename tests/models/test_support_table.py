@@ -44,6 +44,7 @@ def test_captured(row: Architecture) -> None:
     assert finding.row_error < 1e-5
     assert finding.sink == row.sink
     assert finding.modes_error < 1e-5
+    assert finding.light_error < 1e-6
     assert finding.compared == row.count or row.silent
     assert finding.own_error < 1e-5
     assert finding.output_error < 2e-6

@@ -34,6 +34,14 @@ def text() -> Inputs:
     return {"input_ids": token_ids(2, LENGTH), "attention_mask": mask}
 
 
+def text_with_global_token() -> Inputs:
+    """The first token sees, and is seen by, every other; so does the third of the first text."""
+    chosen = torch.zeros(2, LENGTH, dtype=torch.long)
+    chosen[:, 0] = 1
+    chosen[0, 2] = 1
+    return {**text(), "global_attention_mask": chosen}
+
+
 def text_without_mask() -> Inputs:
     return {"input_ids": token_ids(2, LENGTH)}
 

@@ -30,6 +30,7 @@ class Finding:
 
     row_error: sums of rows against 1 (or 1 minus the sink). own_error: weights against those of the `compared` sites
     that the model reports itself. modes_error: weights from queries and keys against weights made in the forward.
+    light_error: the same against a later pass, which looks only where attention is known to be.
     output_error: the model's output under capture against without, relative to its largest entry; explicit_error: the
     same where weights are made in the forward. identity_error: the output when every site is scaled by 1, and (where
     nothing was padded) given its own weights back. smallest_change: over all sites with more than one key, what making
@@ -45,6 +46,7 @@ class Finding:
     compared: int = 0
     own_error: float = 0.0
     modes_error: float = 0.0
+    light_error: float = 0.0
     output_error: float = 0.0
     explicit_error: float = 0.0
     identity_error: float = 0.0
@@ -98,6 +100,7 @@ def examine(row: Architecture) -> Finding:
         out, taps = subject.capture(mode="qk", check="always")
     except CaptureError as refused:
         return Finding(refused=str(refused), restored=subject.state() == before)
+    light = subject.capture(mode="qk")[1]
     explicit_out, explicit = subject.capture(mode="weights", check="always")
     dense = {s.site.key: s.dense() for s in taps.sites}
     row_error, empty = 0.0, 0
@@ -123,6 +126,7 @@ def examine(row: Architecture) -> Finding:
         compared=compared,
         own_error=own_error,
         modes_error=max(_difference(dense[s.site.key].weights, s.dense().weights) for s in explicit.sites),
+        light_error=max(_difference(dense[s.site.key].weights, s.dense().weights) for s in light.sites),
         output_error=change(plain, tensors(out)),
         explicit_error=change(plain, tensors(explicit_out)),
         identity_error=max(change(plain, subject.edited(edits)) for edits in same),

@@ -72,7 +72,7 @@ ROWS: tuple[Architecture, ...] = (
         "LED", _FAMILY, "LEDModel", "LEDConfig",
         {k: v for k, v in _SIZE.items() if k != "max_position_embeddings"} | {"attention_window": [4, 4],
          "max_encoder_position_embeddings": 64, "max_decoder_position_embeddings": 64}, text_to_text,
-        {"self": 2, "causal": 2, "cross": 2},
+        {"windowed": 2, "causal": 2, "cross": 2},
         "2 encoder layers (window of 2 on each side), 2 decoder layers (causal and cross)", own=_OWN[1:],
         silent="the encoder reports bands (offset from the query), not (query, key)",
     ),
@@ -108,7 +108,7 @@ ROWS: tuple[Architecture, ...] = (
         "LongT5 (local)", _FAMILY, "LongT5Model", "LongT5Config",
         {**_T5, "local_radius": 3, "encoder_attention_type": "local"}, text_to_text,
         {"windowed": 2, "causal": 2, "cross": 2},
-        "2 encoder layers (a token sees its block of 4 and the two beside it), 2 decoder layers (causal and cross)",
+        "2 encoder layers (a token sees 3 on each side), 2 decoder layers (causal and cross)",
         own=_T5_OWN[1:], silent="the encoder reports blocks, not (query, key)",
     ),
     Architecture(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.testing.architecture import Architecture
-from regard.testing.architecture_inputs import page, text, text_on_page, text_without_mask
+from regard.testing.architecture_inputs import page, text, text_on_page, text_with_global_token, text_without_mask
 
 _SIZE = {
     "vocab_size": 99,
@@ -75,8 +75,16 @@ ROWS: tuple[Architecture, ...] = (
     ),
     Architecture(
         "Longformer", _FAMILY, "LongformerModel", "LongformerConfig", {**_SIZE, "attention_window": [4, 4]}, text,
-        {"self": 2}, "2 layers, one attention each with a window of 2 on each side", own=(),
-        silent="bands are reported",
+        {"windowed": 2}, "2 layers, one attention each with a window of 2 on each side", own=(),
+        silent="the model reports bands (offset from the query), not (query, key)",
+        note="the model pads the text to whole windows; these positions are in the record, as padding",
+    ),
+    Architecture(
+        "Longformer (global token)", _FAMILY, "LongformerModel", "LongformerConfig",
+        {**_SIZE, "attention_window": [4, 4]}, text_with_global_token, {"windowed": 2, "self": 2},
+        "2 layers: the window and the global token as a key, then the row of the global token as a query", own=(),
+        silent="the model reports bands (offset from the query), not (query, key)",
+        note="the row of a global token is 0 in the first site of a layer and stands in the second",
     ),
     Architecture(
         "ESM", _FAMILY, "EsmModel", "EsmConfig",
