@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.errors import CaptureError
-from regard.models.tap import Tap
+from regard.models.tap import Event, Tap
 
 _SOFTMAX = {"_softmax", "_safe_softmax", "softmax", "_sparse_softmax", "_masked_softmax"}
 _FUSED = (
@@ -62,6 +62,22 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 got=f"{told} that did not (a traced or scripted module, or a custom kernel)",
                 remedy="load the model without torch.jit, or name the place with register_site(module, fn)",
             )
+        lost = [e.name for e in self.tap.events if _lost(e) and not exempt(e.name)]
+        if lost:
+            raise CaptureError(
+                "capture",
+                expected="every softmax of queries and keys to be used in a weighted sum of values",
+                got=f"{len(lost)} in {', '.join(dict.fromkeys(lost))} whose use was not understood",
+                remedy="name the place with register_site(module, fn)",
+            )
+
+
+def _lost(event: Event) -> bool:
+    """A softmax of a product of two computed tensors, in a module named like attention, that is no site."""
+    softmax = event.softmax
+    if softmax is None or not softmax.reason or softmax.selected or softmax.scores is None or softmax.scores.linear:
+        return False
+    return softmax.of_data and event.owner is not None and _looks_like_attention(event.name, event.owner)
 
 
 _NAMED = ("attention", "attn", "multihead")

@@ -103,7 +103,7 @@ def capture_call(
     switched = switches(module, mode)
     plan = plan_of(module, switched=switched)
     if plan is not None and check != "always" and not keep_full:
-        recorder = Recorder(mode, lean=mode == "weights")
+        recorder = Recorder(mode, lean=mode == "weights" and (check == "never" or plan.knows(mode)))
         out, run = tapped(module, call, recorder, recorder, plan=plan)
         if plan.explains(run.tap.events):
             taps = _finish(module, run, plan, mode, check, key_padding, full=False)

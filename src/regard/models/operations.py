@@ -78,5 +78,17 @@ def meaning(function: Callable[..., Any]) -> Op:
     return _BY_NAME.get(name.removesuffix("_"), Op.CARRY) if not name.endswith("__") else Op.CARRY
 
 
-CALLED: frozenset[Op] = frozenset({Op.SOFTMAX, Op.ATTENTION, Op.FLASH, Op.FLEX, Op.MULTI_HEAD})
+CALLED = (Op.SOFTMAX, Op.ATTENTION, Op.FLASH, Op.FLEX, Op.MULTI_HEAD)
 """What even the light tap looks at."""
+
+
+class Looked(dict[Callable[..., Any], "Op | None"]):
+    """Function -> its meaning if the tap must look at it, else None; asked at every call, so it is a bare dict."""
+
+    def __missing__(self, function: Callable[..., Any]) -> Op | None:
+        found = meaning(function)
+        self[function] = result = found if found in CALLED else None
+        return result
+
+
+LOOKED = Looked()

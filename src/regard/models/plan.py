@@ -56,6 +56,10 @@ class Plan:
         found = {owner: name for name, held in self.owned.items() if (owner := held()) is not None}
         return {**found, module: ""}
 
+    def knows(self, mode: str) -> bool:
+        """Whether captures of this mode were proved before, for whatever shapes."""
+        return bool(self._proved.get(mode))
+
     def has_proved(self, mode: str, shapes: frozenset[ShapeClass]) -> bool:
         return shapes <= self._proved.get(mode, set())
 
@@ -152,8 +156,6 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
     if event.softmax.layout is None:
         return Planned(None, event.softmax.reason)
     layout = _with_heads(module, event, event.softmax.layout)
-    if event.pieces is not None:
-        layout = replace(layout, first=0, last=0)  # a part of the columns is summed elsewhere, none is a sink
     if "h" not in layout.roles and "x" not in layout.roles and event.softmax.scores is not None:
         folded = event.softmax.weights.shape[layout.roles.index("b")] if "b" in layout.roles else 0
         heads = event.heads or _heads(module, event, folded, batch)

@@ -345,11 +345,16 @@ class Provenance:
         if weights is None or not one_sum or "k" not in roles.values() or self.is_learned(values):
             return
         softmax = weights.softmax
-        if softmax.layout is not None or not softmax.of_data or softmax.over_features():
+        known = softmax.layout
+        if (known is not None and not known.first and not known.last) or not softmax.of_data or softmax.over_features():
             return
         layout = find_layout(softmax.weights.shape, softmax.axis, weights.steps, roles, used.ndim)
         if layout is None:
             softmax.summed_elsewhere = True
+            return
+        if known is not None:
+            # some columns go into one sum and some into another (BigBird, Longformer): only what is in none is a sink
+            softmax.layout = replace(known, first=min(known.first, layout.first), last=min(known.last, layout.last))
             return
         softmax.layout, softmax.values = layout, values
         softmax.used, softmax.steps, softmax.changed = used, weights.steps, weights.changed

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
-from regard.models.operations import CALLED, Op, meaning
+from regard.models.operations import LOOKED, Op, meaning
 from regard.models.pieces import PIECES, Pieces, pieces_of
 from regard.models.provenance import Mark, Provenance, Softmax
 from regard.models.sdpa import SdpaCall, bind_flash, bind_flex, bind_sdpa
@@ -189,10 +189,10 @@ class Tap(TorchFunctionMode):
     ) -> Any:
         if self.busy:  # the arithmetic of one site, done for it by the handler, is not another site
             return func(*args, **kwargs) if kwargs else func(*args)
-        op = meaning(func)
-        if op in CALLED:
-            return self._called(op, func, args, kwargs or {})
-        if self.provenance is None or op is Op.PLAIN:
+        called = LOOKED[func]
+        if called is not None:
+            return self._called(called, func, args, kwargs or {})
+        if self.provenance is None or (op := meaning(func)) is Op.PLAIN:
             return func(*args, **kwargs) if kwargs else func(*args)
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
