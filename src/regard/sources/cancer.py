@@ -11,7 +11,7 @@ from regard.training.cache import built_once
 
 
 @method("source", data="cancer", task="classification", modality="tabular", licence="BSD-3-Clause (data)", seconds=10)
-def cancer(*, epochs: int = 20, n: int | None = None, seed: int = 0) -> str:
+def cancer(*, epochs: int = 12, n: int | None = None, seed: int = 0) -> str:
     """A Transformer over the 30 columns of the breast-cancer table, one token each, trained in some seconds.
 
     Path of its checkpoint; `n` limits the rows it learns from.

@@ -11,7 +11,7 @@ from regard.training.cache import built_once
 
 
 @method("source", data="power", task="classification", modality="series", licence="BSD-3-Clause (data)", seconds=10)
-def power(*, epochs: int = 20, n: int | None = None, seed: int = 0) -> str:
+def power(*, epochs: int = 12, n: int | None = None, seed: int = 0) -> str:
     """A Transformer over the 24 hours of a day of power demand, winter or summer, trained in some seconds.
 
     Path of its checkpoint; `n` limits the days it learns from.

@@ -70,7 +70,7 @@ def train_table_classifier(
     columns: tuple[str, ...] = (),
     size: int = 32,
     layers: int = 2,
-    noise: float = 0.1,
+    noise: float = 0.3,
     state: Path | None = None,
 ) -> dict[str, Json]:
     """A Transformer over the columns of {"row": (columns,)}, saved into `out` with their names."""
