@@ -95,7 +95,7 @@ def test_bullets_hang() -> None:
     assert all(line.startswith("  word") for line in lines[1:])
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("width", [76, 80, 120, 200])
 def test_an_interval_is_never_broken_in_two(width: int) -> None:
     material = Material(fake_run(n=12))
     shown = printed(evidence_table(material, width=width), width=width)

@@ -8,7 +8,6 @@ from rich.text import Text
 from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
 from regard.present.run_reader import Material
 
-
 ROOM = 27
 """Characters that a column needs when its interval stands beside its estimate."""
 
