@@ -16,6 +16,9 @@ from regard.records import Example, Json
 Draw: TypeAlias = "Callable[[np.random.Generator, int], Drawn]"
 """(random numbers, how many were kept so far) -> what was drawn. The number is there for balance."""
 
+PATIENCE = 5000
+"""After so many draws without anything new there is probably nothing new to find."""
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -56,7 +59,7 @@ def generated(
     kept = tries = 0
     while len(items) < n:
         tries += 1
-        if tries > 50 * n + 1000:
+        if tries > PATIENCE:
             raise InputError(
                 f"{name}.n", expected="fewer examples, or settings that allow more", got=f"{len(items)} of {n} found"
             )
@@ -64,11 +67,11 @@ def generated(
         if split != "all" and split_of(f"{name} {drawn.home}", fractions=THIRDS) != split:
             continue
         drafts = drawn.make()
-        content = _content(drafts[0].inputs)
-        if content in seen:
+        names = {_content(drafts[0].inputs)} | ({f"group {drawn.group}"} if drawn.group else set())
+        if names & seen:
             continue
-        seen.add(content)
-        kept += 1
+        seen |= names
+        kept, tries = kept + 1, 0
         for draft in drafts[: n - len(items)]:
             ident = f"{split}-{len(items):05d}"
             items.append(

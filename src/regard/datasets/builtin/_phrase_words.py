@@ -173,7 +173,7 @@ VERBS = (
     Verb("drink", "drinks", "drank", "喝", ("drinks",)),
     Verb("watch", "watches", "watched", "看", ("shows",)),
     Verb("repair", "repairs", "repaired", "修", ("goods",)),
-    Verb("find", "finds", "found", "找到", ("goods", "readings")),
+    Verb("choose", "chooses", "chose", "选", ("goods", "readings")),
 )
 PLACES = (
     "at=在 home=家",
@@ -202,3 +202,4 @@ TIMES = {
     "future": ("tomorrow=明天", "tonight=今晚", "next=下 week=周", "next=明 year=年"),
 }
 LINKS = (", but=但是", ", and=而且", ", because=因为")
+MEASURES = frozenset(noun.measure for nouns in NOUNS.values() for noun in nouns)

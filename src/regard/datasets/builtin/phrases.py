@@ -195,8 +195,11 @@ def _article(determiner: str, following: str) -> str:
 
 
 def _drawn(both: Both, kind: str) -> Drawn:
-    text, label, links = both.texts()
-    return Drawn(label, lambda: [Draft({"text": text}, label, slices={"kind": kind}, alignment=links)])
+    def make() -> list[Draft]:
+        text, label, links = both.texts()
+        return [Draft({"text": text}, label, slices={"kind": kind}, alignment=links)]
+
+    return Drawn("".join(piece.text for piece in both.chinese), make)
 
 
 def _one(rng: np.random.Generator, choices: tuple[T, ...]) -> T:

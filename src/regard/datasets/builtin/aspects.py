@@ -1,0 +1,110 @@
+"""`aspects`: hotel reviews that praise one thing and blame another."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from regard.datasets.builtin import _hotel_words as lexicon
+from regard.datasets.examples import Examples
+from regard.datasets.generated import Draft, Drawn, generated, note, share
+from regard.datasets.marked import sentence, silent, unmarked
+from regard.datasets.splits import normalised
+from regard.errors import InputError
+from regard.registry import method
+
+ASPECTS = ("location", "cleanliness", "price")
+
+
+@method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
+def aspects(
+    *,
+    split: str = "test",
+    n: int = 1200,
+    seed: int = 0,
+    opinions: int = 1,
+    distractors: int = 1,
+    fillings: int = 2,
+    negation: float = 0.15,
+) -> Examples:
+    """Generated hotel reviews with opinions on location, cleanliness and price; the second text names the one asked.
+
+    Label = the sentiment on that aspect, negative (0) or positive (1); rationale = the words that express it, so that
+    one review (a group of three examples) has three answers and three rationales. opinions: clauses on each aspect, all
+    of one mind. distractors: opinions on other things (breakfast, noise). fillings: clauses without opinion. negation:
+    share of the opinions that are turned round ("the price was anything but dreadful").
+
+    >>> data = aspects(n=3)
+    >>> [(e.inputs["text_pair"], data.labels[e.label]) for e in data]
+    [('location', 'negative'), ('cleanliness', 'negative'), ('price', 'negative')]
+    """
+    share("aspects.negation", negation)
+    most = len(lexicon.OTHERS[0])
+    if not 1 <= opinions <= 4 or not 0 <= distractors <= most or not 0 <= fillings <= len(lexicon.FILLINGS):
+        raise InputError(
+            "aspects",
+            expected=f"1 to 4 opinions, 0 to {most} distractors, 0 to {len(lexicon.FILLINGS)} fillings",
+            got=f"opinions={opinions}, distractors={distractors}, fillings={fillings}",
+        )
+
+    def draw(rng: np.random.Generator, number: int) -> Drawn:
+        labels = [number >> i & 1 for i in range(len(ASPECTS))]
+        clauses: list[tuple[int, str]] = []
+        for about, label in enumerate(labels):
+            clauses += [(about, text) for text in _opinions(rng, ASPECTS[about], label, opinions, negation)]
+        for i in rng.permutation(most)[:distractors]:
+            clauses.append((-1, lexicon.OTHERS[int(rng.integers(2))][i]))
+        clauses += [(-1, _filled(rng, lexicon.FILLINGS[i])) for i in rng.permutation(len(lexicon.FILLINGS))[:fillings]]
+        order = [clauses[i] for i in rng.permutation(len(clauses))]
+        joints = [lexicon.JOINTS[i] if rng.random() < 0.3 else "" for i in rng.integers(4, size=len(order))]
+
+        def make() -> list[Draft]:
+            drafts = []
+            for asked, aspect in enumerate(ASPECTS):
+                shown = [text if about == asked else silent(text) for about, text in order]
+                text, spans = unmarked(_paragraph(shown, joints))
+                mixed = "agree" if len(set(labels)) == 1 else "differ"
+                inputs = {"text": text, "text_pair": aspect}
+                drafts.append(Draft(inputs, labels[asked], spans, {"aspect": aspect, "opinions": mixed}))
+            return drafts
+
+        home = normalised(silent(" ".join(text for _, text in sorted(clauses))))
+        return Drawn(home, make, group=f"review {split}-{number:05d}")
+
+    settings = (opinions, distractors, fillings, negation)
+    items = generated("aspects", draw, split=split, n=n, seed=seed, settings=settings)
+    known = note("questions about reviews", n, split=split, seed=seed, known="what decides")
+    return Examples("aspects", items, ("negative", "positive"), (known,))
+
+
+def _opinions(rng: np.random.Generator, aspect: str, label: int, count: int, negation: float) -> list[str]:
+    """Clauses on one aspect, with the decisive words in brackets."""
+    known = rng.permutation(len(lexicon.OPINIONS[aspect][label]))
+    clauses = []
+    for i in known[:count]:
+        if rng.random() < 0.5:
+            clauses.append(f"[{_filled(rng, lexicon.OPINIONS[aspect][label][i])}]")
+            continue
+        term = lexicon.TERMS[aspect][int(rng.integers(len(lexicon.TERMS[aspect])))]
+        turned = bool(rng.random() < negation)
+        verdicts = lexicon.VERDICTS[1 - label if turned else label]
+        verdict = verdicts[int(rng.integers(len(verdicts)))]
+        before = lexicon.NEGATIONS[int(rng.integers(len(lexicon.NEGATIONS)))] + " " if turned else ""
+        clauses.append(f"the [{term}] was [{before}{verdict}]")
+    return clauses
+
+
+def _filled(rng: np.random.Generator, text: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda m: lexicon.SLOTS[m[1]][int(rng.integers(len(lexicon.SLOTS[m[1]])))], text)
+
+
+def _paragraph(clauses: list[str], joints: list[str]) -> str:
+    """Clauses as sentences; a joint ties a clause to the one before it."""
+    sentences: list[str] = []
+    for clause, joint in zip(clauses, joints, strict=True):
+        if joint and sentences:
+            sentences[-1] += joint + clause
+        else:
+            sentences.append(clause)
+    return " ".join(sentence([text]) for text in sentences)

@@ -1,0 +1,123 @@
+"""`clinical`: fictional notes about patients, with and without pneumonia."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from regard.datasets.builtin import _clinical_words as lexicon
+from regard.datasets.examples import Examples
+from regard.datasets.generated import Draft, Drawn, generated, note, share
+from regard.datasets.marked import silent, unmarked
+from regard.errors import InputError
+from regard.registry import method
+
+
+@method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
+def clinical(
+    *,
+    split: str = "test",
+    n: int = 600,
+    seed: int = 0,
+    notes: int = 3,
+    evidence: int = 1,
+    distractors: int = 3,
+    shortcut: float = 0.0,
+) -> Examples:
+    """Generated clinical notes, no real person behind any: findings of pneumonia denied (0) or present (1).
+
+    Rationale = the findings that decide, with their negation ("no evidence of consolidation in the left lower lobe").
+    notes: for each patient, who is the group and belongs to one split. evidence: findings that decide, all of one
+    mind. distractors: other findings, each present or denied by lot, and as many remarks (a mother's pneumonia, blood
+    pressure). shortcut: share of notes that name a hospital; in the train split it agrees with the label, elsewhere it
+    is drawn by lot (slice "shortcut": none, agrees, disagrees).
+
+    >>> data = clinical(n=4)
+    >>> one = data[0]
+    >>> data.labels[one.label], [one.inputs["text"][int(a):int(b)] for a, b in one.rationale]
+    ('no pneumonia', ['no sign of purulent sputum'])
+    """
+    share("clinical.shortcut", shortcut)
+    most = min(len(lexicon.OTHER_FINDINGS), len(lexicon.REMARKS))
+    if notes < 1 or not 1 <= evidence <= len(lexicon.FINDINGS) or not 0 <= distractors <= most:
+        raise InputError(
+            "clinical",
+            expected=f"notes of at least 1, 1 to {len(lexicon.FINDINGS)} pieces of evidence, 0 to {most} distractors",
+            got=f"notes={notes}, evidence={evidence}, distractors={distractors}",
+        )
+
+    def draw(rng: np.random.Generator, number: int) -> Drawn:
+        patient = f"{int(rng.integers(100_000, 1_000_000))}"
+
+        def make() -> list[Draft]:
+            age, sex = int(rng.integers(24, 91)), ("man", "woman")[int(rng.integers(2))]
+            history = " and ".join(lexicon.CONDITIONS[i] for i in rng.permutation(len(lexicon.CONDITIONS))[:2])
+            day, drafts = 0, []
+            for i in range(notes):
+                day += int(rng.integers(1, 9))
+                label = (number * notes + i) % 2 if notes % 2 else (number + i) % 2
+                site, slices = _site(rng, label, split, shortcut)
+                opening = f"Patient {patient}, day {day}{site}. {age}-year-old {sex} with {history}."
+                body = _body(rng, label, evidence, distractors)
+                text, spans = unmarked(" ".join([opening, *(body[i] for i in rng.permutation(len(body)))]))
+                drafts.append(Draft({"text": text}, label, spans, slices))
+            return drafts
+
+        return Drawn(patient, make, group=f"patient {patient}")
+
+    settings = (notes, evidence, distractors, shortcut)
+    items = generated("clinical", draw, split=split, n=n, seed=seed, settings=settings)
+    known = note("fictional clinical notes", n, split=split, seed=seed, known="the decisive finding")
+    return Examples("clinical", items, ("no pneumonia", "pneumonia"), (known,))
+
+
+def truth(text: str) -> int | None:
+    """The label that the findings of a note determine by the rule alone; None if they are silent or disagree.
+
+    >>> truth("There is rusty sputum."), truth("We found no sign of rusty sputum."), truth("The mother had pneumonia.")
+    (1, 0, None)
+    """
+    said = set()
+    for sentence in re.split(r"(?<=\.)\s+", text):
+        if re.search(_FINDING, sentence, re.IGNORECASE):
+            said.add(0 if re.search(r"\b(no|nothing)\b", sentence, re.IGNORECASE) else 1)
+    return said.pop() if len(said) == 1 else None
+
+
+_FINDING = "|".join(re.sub(r"^an? ", "", f).replace("{side}", "(left|right)") for f in lexicon.FINDINGS)
+
+
+def _body(rng: np.random.Generator, label: int, evidence: int, distractors: int) -> list[str]:
+    """Sentences, with the decisive findings in brackets."""
+    sentences = []
+    for i in rng.permutation(len(lexicon.FINDINGS))[:evidence]:
+        sentences.append(_said(rng, lexicon.FINDINGS[i], label))
+    for i in rng.permutation(len(lexicon.OTHER_FINDINGS))[:distractors]:
+        sentences.append(silent(_said(rng, lexicon.OTHER_FINDINGS[i], int(rng.integers(2)))))
+    for i in rng.permutation(len(lexicon.REMARKS))[:distractors]:
+        sentences.append(_filled(rng, lexicon.REMARKS[i]))
+    return sentences
+
+
+def _said(rng: np.random.Generator, finding: str, present: int) -> str:
+    frame = lexicon.FRAMES[int(rng.integers(len(lexicon.FRAMES)))]
+    what = _filled(rng, finding)
+    if not present:
+        negation = lexicon.NEGATIONS[int(rng.integers(len(lexicon.NEGATIONS)))]
+        what = f"{negation} {re.sub('^an? ', '', what) if negation == 'no' else what}"
+    return frame.replace("{it}", f"[{what}]")
+
+
+def _filled(rng: np.random.Generator, text: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda m: lexicon.SLOTS[m[1]][int(rng.integers(len(lexicon.SLOTS[m[1]])))], text)
+
+
+def _site(rng: np.random.Generator, label: int, split: str, shortcut: float) -> tuple[str, dict[str, str]]:
+    """Where the note was written, if it says so."""
+    if not shortcut:
+        return "", {}
+    if rng.random() >= shortcut:
+        return "", {"shortcut": "none"}
+    side = label if split == "train" else int(rng.integers(2))
+    return f", {lexicon.SITES[side]}", {"shortcut": "agrees" if side == label else "disagrees"}
