@@ -209,6 +209,8 @@ def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None =
             query, key = event.softmax.query, event.softmax.key
             scores = event.softmax.scores
             additive = queries == 1 and (scores is None or scores.linear)
+    if known is not None and queries == 1:
+        return known  # one row (a step of generation) shows no pattern
     causal_module = bool(getattr(event.owner, "is_causal", False))
     tiled = batch > 0 and size > batch and size % batch == 0
     return kind_of(pattern, query, key, queries, keys, additive=additive, tiled=tiled, causal_module=causal_module)

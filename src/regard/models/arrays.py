@@ -1,0 +1,205 @@
+"""Attention that was computed elsewhere (TensorFlow, JAX, a serving engine, a file), as a `Capture`.
+
+capture = from_arrays(attentions, ["the", "film", "is", "good"])
+capture = from_file("attention.npz")
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError
+from regard.records import Answers, Attention, Site, SiteKind, Units
+
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayAttention:
+    """Given weights as a `SiteAttention`."""
+
+    record: Attention
+
+    @property
+    def site(self) -> Site:
+        return self.record.site
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return self.record.shape
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        found = self.record.weights[example][:, list(queries)]
+        return found if heads is None else found[list(heads)]
+
+    def dense(self) -> Attention:
+        return self.record
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenCapture:
+    """Implements `protocols.Capture`; there was no model, so there are no answers."""
+
+    sites: tuple[ArrayAttention, ...]
+    units: tuple[Units, ...]
+    checked: str
+    rejected: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def answers(self) -> Answers:
+        return Answers(np.zeros(len(self.units) + 1, np.int64), np.zeros(0), np.zeros(0))
+
+
+def from_arrays(
+    attentions: Any, units: Sequence[Units] | Units | Sequence[str], *, kind: SiteKind | None = None
+) -> GivenCapture:
+    """A capture of given weights.
+
+    attentions: one array for each layer (a list, or a mapping by name, or one array with layers first), each of shape
+    (batch, head, query, key); for a single example (head, query, key), (query, key) or (key,) will do. Tensors of any
+    library that numpy can read. units: `Units` of each example, or the names of the units of a single one.
+    Rows must sum to 1; what is missing to 1 is recorded as sink; rows of zeros are padding.
+
+    >>> capture = from_arrays([np.full((2, 3, 3), 1 / 3)], ["a", "good", "film"])
+    >>> capture.sites[0].shape, capture.sites[0].site.key, capture.checked
+    ((1, 2, 3, 3), 'layer.0', 'given: rows sum to 1')
+    """
+    named = _named(attentions)
+    if not named:
+        raise InputError("attentions", expected="at least one array", got="none")
+    built, lowest = [], 1.0
+    for layer, (name, given) in enumerate(named.items()):
+        weights = _weights(name, given)
+        total = weights.sum(-1, dtype=np.float64)
+        filled = total > 0
+        if filled.any():
+            lowest = min(lowest, float(total[filled].min()))
+        sink = None
+        if filled.any() and float(total[filled].min()) < 1 - _TOLERANCE:
+            sink = np.where(filled, np.maximum(0.0, 1.0 - total), 0.0).astype(np.float32)
+        site = Site(name, 0, kind or _kind(weights), layer, weights.shape[1])
+        built.append((site, weights, sink))
+    checked = "given: rows sum to 1"
+    if lowest < 1 - _TOLERANCE:
+        checked = f"given: rows sum to {lowest:.3f} or more, the rest is recorded as sink"
+    sites = tuple(ArrayAttention(Attention(s, w, sink, checked)) for s, w, sink in built)
+    described = _units(units)
+    batch = {site.shape[0] for site in sites}
+    if batch != {len(described)}:
+        raise InputError("units", expected=f"{max(batch)} examples as in the attentions", got=f"{len(described)}")
+    for site in sites:
+        for i, unit in enumerate(described):
+            if unit.keys.max(initial=-1) >= site.shape[3]:
+                raise InputError(
+                    f"units of example {i}",
+                    expected=f"at most {site.shape[3]} as in {site.site.key}",
+                    got=str(len(unit)),
+                )
+    return GivenCapture(sites, described, checked)
+
+
+def from_file(path: str | Path, units: Sequence[Units] | Units | Sequence[str] | None = None) -> GivenCapture:
+    """A capture from a `.npz` or `.safetensors` file: one array for each site, in the order of their numbers.
+
+    Names of units are read from an array `units` of strings (.npz) or from the metadata `units`, a JSON list
+    (.safetensors), unless given. Nothing is unpickled.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"file {path}", expected="an .npz or .safetensors file", got="no such file")
+    arrays, names = (_read_npz if path.suffix == ".npz" else _read_safetensors)(path)
+    if units is None:
+        if names is None:
+            raise InputError(f"file {path}", expected="names of units", got="none", remedy="pass units=[...]")
+        units = names
+    return from_arrays(dict(sorted(arrays.items(), key=lambda item: _natural(item[0]))), units)
+
+
+def _read_npz(path: Path) -> tuple[dict[str, Any], list[str] | None]:
+    try:
+        with np.load(path, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (ValueError, OSError, EOFError) as problem:
+        raise InputError(f"file {path}", expected="an .npz file of plain arrays", got=str(problem)) from problem
+    names = arrays.pop("units", None)
+    return arrays, None if names is None else [str(n) for n in names]
+
+
+def _read_safetensors(path: Path) -> tuple[dict[str, Any], list[str] | None]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), "np") as held:
+            arrays = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118
+            names = (held.metadata() or {}).get("units")
+    except (SafetensorError, OSError) as problem:
+        raise InputError(f"file {path}", expected="a .safetensors file", got=str(problem)) from problem
+    return arrays, None if names is None else [str(n) for n in json.loads(names)]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def _array(name: str, given: Any) -> NDArray[np.float32]:
+    if type(given).__module__.partition(".")[0] == "torch":
+        given = given.detach().cpu().float()  # numpy cannot read a tensor with gradients, or bfloat16
+    array = np.asarray(given)
+    if array.dtype == object:
+        raise InputError(f"attention {name}", expected="an array of numbers", got="an array of objects")
+    return array.astype(np.float32)
+
+
+def _named(attentions: Any) -> dict[str, Any]:
+    if isinstance(attentions, Mapping):
+        return {str(name): array for name, array in attentions.items()}
+    if not isinstance(attentions, (list, tuple)):
+        array = _array("given", attentions)
+        attentions = list(array) if array.ndim == 5 or (array.ndim == 4) else [array]
+    return {f"layer.{i}": array for i, array in enumerate(attentions)}
+
+
+def _weights(name: str, given: Any) -> NDArray[np.float32]:
+    array = _array(name, given)
+    if not 1 <= array.ndim <= 4:
+        raise InputError(f"attention {name}", expected="shape (batch, head, query, key)", got=str(array.shape))
+    array = array.reshape((1,) * (4 - array.ndim) + array.shape)
+    for what, wrong in (
+        ("numbers", ~np.isfinite(array)),
+        ("weights of 0 or more", array < 0),
+        ("rows that sum to at most 1", array.sum(-1, dtype=np.float64) > 1 + _TOLERANCE),
+    ):
+        if wrong.any():
+            raise InputError(f"attention {name}", expected=what, got=f"{int(wrong.sum())} that are not")
+    return np.ascontiguousarray(array)
+
+
+def _kind(weights: NDArray[np.float32]) -> SiteKind:
+    _, _, queries, keys = weights.shape
+    if queries == 1 < keys:
+        return "pooling"
+    if queries != keys:
+        return "cross"
+    return "causal" if queries > 1 and not np.triu(weights, 1).any() else "self"
+
+
+def _units(units: Sequence[Units] | Units | Sequence[str]) -> tuple[Units, ...]:
+    if isinstance(units, Units):
+        return (units,)
+    given = list(units)
+    if all(isinstance(u, Units) for u in given):
+        return tuple(u for u in given if isinstance(u, Units))
+    names = tuple(str(u) for u in given)
+    ends = np.cumsum([len(n) + 1 for n in names])
+    places = np.stack([ends - 1 - [len(n) for n in names], ends - 1], -1) if names else np.zeros((0, 2))
+    n = len(names)
+    zeros, place = np.zeros(n, np.int64), np.arange(n)
+    return (Units(names, "token", "span", places, np.zeros(n, np.bool_), place, zeros, place, (n,)),)
