@@ -14,7 +14,7 @@ from regard.present.as_json import run_json
 from regard.present.attention_maps import attention_maps, axis_names
 from regard.present.charts import ticks
 from regard.present.differences import differences
-from regard.present.evidence import evidence, first_settings, shown
+from regard.present.evidence import evidence, main_settings, shown
 from regard.present.markup import data, join, tag
 from regard.present.palette import LEVELS, level
 from regard.present.reading import reading
@@ -63,8 +63,19 @@ def test_the_table_keeps_the_baseline_last_and_never_calls_it_best() -> None:
     assert found.methods[-1] == "random"
     for column in found.columns:
         assert found.best(column) not in {"random", None}
-    main = first_settings(found.columns)
+    main = main_settings(found.columns, each=1)
     assert [c.metric for c in main] == ["comprehensiveness", "sufficiency", "agreement"]
+
+
+def test_a_method_judged_by_its_own_operator_is_never_best() -> None:
+    material = Material(fake_run(n=12))
+    plain = evidence(material.summaries, material.methods)
+    column = next(c for c in plain.columns if c.metric == "comprehensiveness")
+    first = plain.best(column)
+    assert first is not None
+    own = evidence(material.summaries, material.methods, {first: dict(column.setting)["operator"]})
+    assert own.judged_by_itself(first, column)
+    assert own.best(column) not in {first, None}
 
 
 def test_ceiling_and_self_comparison_are_not_best() -> None:

@@ -57,9 +57,10 @@ def settings(
 
     What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it.
     """
-    attributing = [_spec("explainer", e) for e in explainers or EXPLAINERS]
-    judging = [_spec("metric", m) for m in metrics or METRICS]
-    attributing = [_with(spec, {"steps": chosen.steps}) for spec in attributing]
+    attributing = [_spec("explainer", e) for e in (EXPLAINERS if explainers is None else explainers)]
+    judging = [_spec("metric", m) for m in (METRICS if metrics is None else metrics)]
+    # the operator is written down, so that the report can say where a method is judged by its own operator
+    attributing = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in attributing]
     operators = model.operators[: chosen.operators]
     judged = [
         _with(spec, {"operator": operator}) for spec in judging for operator in (operators if _open(spec) else (None,))

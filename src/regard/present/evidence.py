@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from regard.records import Json, Summary
 
@@ -41,13 +42,22 @@ class Evidence:
     columns: tuple[Column, ...]
     methods: tuple[str, ...]
     cells: Mapping[tuple[str, Column], Summary]
+    own: Mapping[str, str]
+
+    def judged_by_itself(self, method: str, column: Column) -> bool:
+        """Whether the column removes units the way the method itself did to find its relevance: easy praise."""
+        return method in self.own and ("operator", self.own[method]) in column.setting
 
     def best(self, column: Column) -> str | None:
-        """The method with the best estimate: never a baseline, never one without an interval."""
+        """The method with the best estimate: no baseline, none without an interval, none judged by itself."""
         found = [
             (summary.estimate, method)
             for (method, c), summary in self.cells.items()
-            if c == column and summary.role == "method" and math.isfinite(summary.low) and math.isfinite(summary.high)
+            if c == column
+            and summary.role == "method"
+            and math.isfinite(summary.low)
+            and math.isfinite(summary.high)
+            and not self.judged_by_itself(method, column)
         ]
         if not found or column.better == "none":
             return None
@@ -79,8 +89,10 @@ def other_method(where: Mapping[str, Json]) -> str | None:
     return next((str(where[name]) for name in OTHER if name in where), None)
 
 
-def evidence(summaries: Sequence[Summary], methods: Sequence[str]) -> Evidence:
-    """Every summary over all examples as a table; those of one class are left out."""
+def evidence(
+    summaries: Sequence[Summary], methods: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+) -> Evidence:
+    """Every summary over all examples as a table; those of one class are left out. own: method -> its operator."""
     columns: dict[Column, None] = {}
     cells: dict[tuple[str, Column], Summary] = {}
     for summary in summaries:
@@ -91,16 +103,16 @@ def evidence(summaries: Sequence[Summary], methods: Sequence[str]) -> Evidence:
         cells[summary.method, column] = summary
     named = list(dict.fromkeys(method for method, _ in cells))
     known = [m for m in methods if m in named] + [m for m in named if m not in methods]
-    found = Evidence(tuple(columns), tuple(known), cells)
+    found = Evidence(tuple(columns), tuple(known), cells, own)
     return replace(found, methods=tuple(sorted(known, key=lambda m: found.role(m) == "baseline")))
 
 
-def first_settings(columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The first setting of every metric (the preferred operator); the rest is shown apart."""
-    first: dict[str, Column] = {}
+def main_settings(columns: Sequence[Column], *, each: int = 2) -> tuple[Column, ...]:
+    """The first settings of every metric (two removal operators); the rest is shown apart."""
+    found: dict[str, list[Column]] = {}
     for column in columns:
-        first.setdefault(column.metric, column)
-    return tuple(first.values())
+        found.setdefault(column.metric, []).append(column)
+    return tuple(column for group in found.values() for column in group[:each])
 
 
 def shown(summary: Summary | None) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
+from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
 from regard.present.run_reader import Material
 
 ROOM = 27
@@ -13,12 +13,12 @@ ROOM = 27
 
 
 def evidence_table(material: Material, *, width: int) -> Table:
-    """Methods down, metrics across (preferred setting); random baseline last; the ceiling marked.
+    """Methods down, metrics across (two removal operators each); random baseline last; the ceiling marked.
 
     Where it does not fit in `width`, intervals stand below their estimates.
     """
-    found = evidence(material.summaries, material.methods)
-    columns = first_settings(found.columns)
+    found = evidence(material.summaries, material.methods, material.own_operators)
+    columns = main_settings(found.columns)
     gap = " " if width >= ROOM * (len(columns) + 1) else "\n"
     table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=_caption(found))
     table.add_column(Text("method", style="dim"), no_wrap=True)
@@ -45,6 +45,8 @@ def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
     if summary is None or not summary.n:
         return cell
     cell.append(f"{gap}{interval}", style="not bold")
+    if found.judged_by_itself(method, column):
+        cell.append(f"{gap}own operator", style="dim not bold")
     if summary.role == "ceiling":
         cell.append(f"{gap}ceiling", style="dim not bold")
     if summary.undefined:
@@ -57,4 +59,5 @@ def _caption(found: Evidence) -> str:
     if s is None:
         return "no number could be computed"
     clusters = f" in {s.clusters} clusters" if s.clusters != s.n else ""
-    return f"mean [{s.level:.0%} interval], n = {s.n}{clusters}, seed {s.seed}; bold: best estimate of a column"
+    numbers = f"mean [{s.level:.0%} interval], n = {s.n}{clusters}, seed {s.seed}"
+    return f"{numbers}; bold: best estimate of a column (own operator: not compared)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from regard.present.differences import Difference, differences
-from regard.present.evidence import CLASS, Column, evidence, first_settings, other_method
+from regard.present.evidence import CLASS, Column, evidence, main_settings, other_method
 from regard.present.run_reader import Material
 from regard.present.wording import NOT_A_VERDICT, count
 from regard.records import Summary
@@ -13,12 +13,12 @@ from regard.records import Summary
 
 def reading(material: Material) -> list[str]:
     """Sentences in the order in which a reader needs them."""
-    found = evidence(material.summaries, material.methods)
+    found = evidence(material.summaries, material.methods, material.own_operators)
     if not found.cells:
         return ["There are no summary numbers yet: the run is not complete."]
     against = differences(material)
     sentences = []
-    for column in first_settings(found.columns):
+    for column in main_settings(found.columns):
         here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
         if here:
             sentences.append(_against_random(column, here))

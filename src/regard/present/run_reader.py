@@ -47,6 +47,12 @@ class Material:
         return self.run.methods()
 
     @cached_property
+    def own_operators(self) -> dict[str, str]:
+        """The operator by which a method removes units itself, where it does."""
+        specs = self.manifest.get("settings", {}).get("explainers", [])
+        return {s["name"]: str(s["params"]["operator"]) for s in specs if "operator" in s.get("params", {})}
+
+    @cached_property
     def scores(self) -> list[Score]:
         return self.run.scores()
 

@@ -6,7 +6,7 @@ import math
 
 from regard.present.charts import Dot, interval_chart
 from regard.present.differences import Difference, differences
-from regard.present.evidence import Column, Evidence, evidence, first_settings, shown
+from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
@@ -15,11 +15,11 @@ TITLE = "Results"
 
 
 def results(material: Material) -> Html | None:
-    """Methods down, metrics across, in the preferred setting; then the other settings."""
-    found = evidence(material.summaries, material.methods)
+    """Methods down, metrics across, with two removal operators; then the other settings."""
+    found = evidence(material.summaries, material.methods, material.own_operators)
     if not found.cells:
         return tag("p", None, "There are no summary numbers yet.")
-    main = first_settings(found.columns)
+    main = main_settings(found.columns)
     rest = [c for c in found.columns if c not in main]
     charts = [tag("figure", None, _chart(found, column, material)) for column in main]
     more = None
@@ -34,16 +34,14 @@ def results(material: Material) -> Html | None:
 def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     """Every method minus the random baseline on the same examples."""
     found = {
-        (d.method, d.metric): d
-        for d in differences(material)
-        if (d.metric, d.setting) in {(c.metric, c.setting) for c in main}
+        (d.method, c): d for d in differences(material) for c in main if (d.metric, d.setting) == (c.metric, c.setting)
     }
     if not found:
         return None
-    metrics = list(dict.fromkeys(metric for _, metric in found))
+    columns = [c for c in main if any(c == column for _, column in found)]
     rows = []
     for method in dict.fromkeys(method for method, _ in found):
-        rows.append([method, *(_difference(found.get((method, metric))) for metric in metrics)])
+        rows.append([method, *(_difference(found.get((method, column))) for column in columns)])
     n, seed = max(d.n for d in found.values()), material.manifest.get("seed", 0)
     caption = (
         f"Method minus random baseline on the same examples (paired), 95 % bootstrap interval, n at most {n}, "
@@ -52,7 +50,7 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     )
     return join(
         tag("h3", None, "Difference to random"),
-        table(["method", *metrics], rows, caption=caption, numeric=True),
+        table(["method", *(_head(c) for c in columns)], rows, caption=caption, numeric=True),
     )
 
 
@@ -75,7 +73,8 @@ def _caption(found: Evidence) -> str:
     clusters = f" in {summary.clusters} clusters" if summary.clusters != summary.n else ""
     return (
         f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the "
-        "best estimate of a column; overlapping intervals mean that this run does not tell the methods apart. Shaded: "
+        'best estimate of a column (a method judged by the operator it uses itself, "own operator", is not compared); '
+        "overlapping intervals mean that this run does not tell the methods apart. Shaded: "
         "the random baseline, which any useful ranking must beat."
     )
 
@@ -100,6 +99,8 @@ def _cell(found: Evidence, method: str, column: Column) -> Html:
     summary = found.cells.get((method, column))
     estimate, interval = shown(summary)
     notes = []
+    if summary is not None and found.judged_by_itself(method, column):
+        notes.append("own operator")
     if summary is not None and summary.role == "ceiling":
         notes.append("ceiling")
     if summary is not None and summary.undefined and summary.n:
