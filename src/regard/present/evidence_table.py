@@ -8,6 +8,8 @@ from rich.text import Text
 from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
 from regard.present.run_reader import Material
 
+NARROW = 17
+"""Characters that a column needs when its interval stands below its estimate."""
 ROOM = 27
 """Characters that a column needs when its interval stands beside its estimate."""
 
@@ -15,10 +17,13 @@ ROOM = 27
 def evidence_table(material: Material, *, width: int) -> Table:
     """Methods down, metrics across (two removal operators each); random baseline last; the ceiling marked.
 
-    Where it does not fit in `width`, intervals stand below their estimates.
+    Where it does not fit in `width`, intervals stand below their estimates; where that does not either, the second
+    operator is left to the report.
     """
     found = evidence(material.summaries, material.methods, material.own_operators)
     columns = main_settings(found.columns)
+    if width < NARROW * (len(columns) + 1):
+        columns = main_settings(found.columns, each=1)
     gap = " " if width >= ROOM * (len(columns) + 1) else "\n"
     table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=_caption(found))
     table.add_column(Text("method", style="dim"), no_wrap=True)
