@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from regard.errors import CaptureError
+from regard.models.capture_call import capture_call
 from regard.testing.architecture import Architecture, tensors
 from regard.testing.architectures import ARCHITECTURES, find
 from regard.testing.support_table import Finding, Subject, change, examine, page
@@ -64,6 +66,27 @@ def test_refused_with_a_clear_error(row: Architecture) -> None:
 def test_a_model_without_attention_is_told_so() -> None:
     with pytest.raises(CaptureError, match=r"MambaForCausalLM.*this model has no attention"):
         Subject.of(find("Mamba")).capture()
+
+
+class _Attention(nn.Module):
+    """A softmax of queries and keys whose weights are used as values are, or in a way of its own."""
+
+    def __init__(self, *, odd: bool) -> None:
+        super().__init__()
+        self.query, self.key, self.odd = nn.Linear(8, 8), nn.Linear(8, 8), odd
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weights = torch.softmax(self.query(x) @ self.key(x).transpose(-1, -2), -1)
+        return weights.cumsum(-1)[..., :1] * x if self.odd else weights @ x
+
+
+def test_attention_that_is_not_understood_is_an_error_even_beside_a_site() -> None:
+    x = torch.rand(2, 4, 8)
+    sound = nn.Sequential(_Attention(odd=False), _Attention(odd=False))
+    assert len(capture_call(sound, lambda: sound(x))[1].sites) == 2
+    broken = nn.Sequential(_Attention(odd=False), _Attention(odd=True))
+    with pytest.raises(CaptureError, match=r"1 in 1 whose use was not understood"):
+        capture_call(broken, lambda: broken(x))
 
 
 def test_the_table_is_wide_and_every_exception_has_its_reason() -> None:

@@ -1,6 +1,7 @@
 """Attention that a model computes in pieces: where each piece stands among all the positions of its example.
 
-Swin cuts a picture into (shifted) windows, LongT5 a text into blocks, Longformer keeps a band around the diagonal.
+Swin cuts a picture into (shifted) windows, PatchTST a series into channels, LongT5 a text into blocks; Longformer keeps
+a band around the diagonal.
 Their weights are sound, but rows and columns of a piece are not positions. One row of `PIECES` for each way of cutting
 says which they are; from there on such a site is like any other: (batch, head, query, key).
 """
@@ -134,6 +135,14 @@ def _band(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
     return Pieces(batch, n, place.masked_fill(far, -1), keys, "windowed", real)
 
 
+def _channels(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
+    """Patches of several channels, channel after channel: first along time, then (where asked for) across channels."""
+    batch, channels, patches = given["hidden_state"].shape[:3]
+    grid = torch.arange(channels * patches).reshape(channels, patches)
+    lines = (grid.T if nth else grid).repeat(batch, 1)
+    return Pieces(batch, channels * patches, lines, lines[:, None])
+
+
 PIECES: Mapping[str, Cutting] = {
     "SwinLayer": _windows,
     "Swinv2Layer": _windows,
@@ -141,6 +150,7 @@ PIECES: Mapping[str, Cutting] = {
     "DonutSwinLayer": _windows,
     "MaskFormerSwinLayer": _windows,
     "ClapAudioLayer": _windows,
+    "PatchTSTEncoderLayer": _channels,
     "LongT5LocalAttention": _blocks,
     "LongformerSelfAttention": _band,
     "LEDEncoderSelfAttention": _band,

@@ -81,7 +81,8 @@ class Rewriter:
         if bool(blank.any()):
             weights = weights.masked_fill(blank, 0.0)
         changed = self._weights(event, entry.site, weights[..., layout.first : stop], inner)
-        return layout.restore(_joined(weights, changed, layout.first, stop), scores)
+        # the model's own softmax would be contiguous, and some models make views of it
+        return layout.restore(_joined(weights, changed, layout.first, stop), scores).contiguous()
 
 
 def _joined(full: Tensor, inner: Tensor, start: int, stop: int) -> Tensor:

@@ -34,6 +34,12 @@ def text() -> Inputs:
     return {"input_ids": token_ids(2, LENGTH), "attention_mask": mask}
 
 
+def long_text() -> Inputs:
+    """Two texts of 32 tokens."""
+    ids = token_ids(2, 32)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+
+
 def text_with_global_token() -> Inputs:
     """The first token sees, and is seen by, every other; so does the third of the first text."""
     chosen = torch.zeros(2, LENGTH, dtype=torch.long)

@@ -112,6 +112,15 @@ ROWS: tuple[Architecture, ...] = (
         own=_T5_OWN[1:], silent="the encoder reports blocks, not (query, key)",
     ),
     Architecture(
+        "LongT5 (transient global)", _FAMILY, "LongT5Model", "LongT5Config",
+        {**_T5, "local_radius": 3, "global_block_size": 4, "encoder_attention_type": "transient-global"}, text_to_text,
+        {"windowed": 2, "causal": 2, "cross": 2},
+        "2 encoder layers (3 on each side, and a summary of every 4 tokens), 2 decoder layers (causal and cross)",
+        own=_T5_OWN[1:], silent="the encoder reports blocks, not (query, key)",
+        note="kept in the blocks in which it is computed (the batch axis of the encoder is example x block): some of "
+        "its keys are summaries, not positions",
+    ),
+    Architecture(
         "SwitchTransformers", _FAMILY, "SwitchTransformersModel", "SwitchTransformersConfig",
         {**_T5, "num_experts": 4, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1}, text_to_text,
         _THREE, _WORDS + "; the softmaxes of the expert routers are not attention", own=_T5_OWN, rejected=2,

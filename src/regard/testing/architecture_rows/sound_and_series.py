@@ -27,6 +27,17 @@ _WAVE = {
     "num_conv_pos_embedding_groups": 2,
     "do_stable_layer_norm": False,
 }
+_CHANNELS = {
+    "num_input_channels": 2,
+    "context_length": 32,
+    "patch_length": 8,
+    "patch_stride": 8,
+    "d_model": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "ffn_dim": 16,
+}
+_CHANNELS_SILENT = "the model reports (example x channel) in the place of examples"
 _SERIES = {
     "prediction_length": 4,
     "context_length": 8,
@@ -84,10 +95,15 @@ ROWS: tuple[Architecture, ...] = (
         _spectrogram, {"self": 2}, _ONE_PER_LAYER,
     ),
     Architecture(
-        "PatchTST", "series", "PatchTSTModel", "PatchTSTConfig",
-        {"num_input_channels": 2, "context_length": 32, "patch_length": 8, "patch_stride": 8, "d_model": 16,
-         "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 16}, _patches, {"windowed": 2},
-        "2 layers; a patch sees the patches of its own channel only", note="the batch axis is example x channel",
+        "PatchTST", "series", "PatchTSTModel", "PatchTSTConfig", _CHANNELS, _patches, {"windowed": 2},
+        "2 layers; a patch sees the patches of its own channel only", own=(), silent=_CHANNELS_SILENT,
+        note="positions run over the patches of the first channel, then of the second, and so on",
+    ),
+    Architecture(
+        "PatchTST (across channels)", "series", "PatchTSTModel", "PatchTSTConfig",
+        {**_CHANNELS, "channel_attention": True}, _patches, {"windowed": 4},
+        "2 layers; a patch sees the patches of its own channel, then those of all channels at its own time", own=(),
+        silent=_CHANNELS_SILENT,
     ),
     Architecture(
         "TimeSeriesTransformer", "series", "TimeSeriesTransformerModel", "TimeSeriesTransformerConfig", _SERIES,
@@ -95,7 +111,10 @@ ROWS: tuple[Architecture, ...] = (
     ),
     Architecture(
         "Informer", "series", "InformerModel", "InformerConfig", {**_SERIES, "sampling_factor": 2}, _forecast,
-        {"self": 4, "cross": 2}, _SERIES_WORDS + "; ProbSparse in all self-attentions", own=_OWN,
+        {"self": 4, "cross": 2}, "2 encoder layers (self), 2 decoder layers (self and cross); self is ProbSparse",
+        own=_OWN,
+        note="ProbSparse attention: its rows are the queries that the model selected, in its order of selection (hence "
+        "self rather than causal in the decoder); the other queries take a plain mean or running sum of the values",
     ),
     Architecture(
         "Autoformer", "series", "AutoformerModel", "AutoformerConfig",

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from regard.testing.architecture import Architecture
-from regard.testing.architecture_inputs import page, text, text_on_page, text_with_global_token, text_without_mask
+from regard.testing.architecture_inputs import (
+    long_text,
+    page,
+    text,
+    text_on_page,
+    text_with_global_token,
+    text_without_mask,
+)
 
 _SIZE = {
     "vocab_size": 99,
@@ -72,6 +79,15 @@ ROWS: tuple[Architecture, ...] = (
     Architecture(
         "BigBird (full)", _FAMILY, "BigBirdModel", "BigBirdConfig", {**_SIZE, "attention_type": "original_full"},
         text, {"self": 2}, _ONE_PER_LAYER,
+    ),
+    Architecture(
+        "BigBird (block sparse)", _FAMILY, "BigBirdModel", "BigBirdConfig",
+        {**_SIZE, "num_hidden_layers": 1, "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 2},
+        long_text, {"self": 4, "windowed": 1},
+        "1 layer of blocks of 2, with one softmax for each of the first two, the last two, and all other blocks",
+        own=(), silent="the model reports weights that it puts together from the five",
+        note="block-sparse attention is kept in the blocks in which it is computed: query rows are those of a block "
+        "(the batch axis of the middle site is example x block), and which keys were drawn is not in the record",
     ),
     Architecture(
         "Longformer", _FAMILY, "LongformerModel", "LongformerConfig", {**_SIZE, "attention_window": [4, 4]}, text,
