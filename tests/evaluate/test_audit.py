@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import random
 import signal
@@ -169,6 +170,7 @@ def test_going_on_with_something_else_is_refused_with_what_differs(
         ({"profile": "quik"}, UnknownName, "quick"),
         ({"explainers": ["atention"]}, UnknownName, "attention"),
         ({"explainers": ["rollout:resdual=1"]}, UnknownName, "residual"),
+        ({"explainers": []}, InputError, "at least one"),
         ({"metrics": ["suficiency"]}, UnknownName, "sufficiency"),
         ({"data": Texts(())}, InputError, "at least one example"),
         ({"data": None}, InputError, "a data set for this model"),
@@ -227,6 +229,7 @@ def test_a_live_model_runs_here_and_the_message_says_so(tmp_path: Path) -> None:
     assert toy.calls["decide"] == len(TEXTS) + 1
 
 
+@pytest.mark.slow
 def test_an_example_that_kills_its_worker_is_reported_and_the_others_are_done(tmp_path: Path) -> None:
     texts = Texts((*sentences(9), "a deadly film"))
     deadly = TorchToy(dies_on="deadly")
@@ -262,6 +265,7 @@ def _killed_after(process: subprocess.Popen[str], wait: Callable[[], float], *, 
     return "complete" not in rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "kills"), [(1, 3), (2, 1)])
 def test_killed_at_random_moments_the_tables_are_those_of_an_undisturbed_run(
     tmp_path: Path, workers: int, kills: int
@@ -284,3 +288,16 @@ def test_killed_at_random_moments_the_tables_are_those_of_an_undisturbed_run(
     else:
         same(run, undisturbed)
     assert not list(out.rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_an_interruption_ends_the_workers_at_once(tmp_path: Path) -> None:
+    def stop(done: int, total: int, eta: float | None) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(TorchToy(), TEXTS, out=tmp_path / "run", explainers=FEW, metrics=[], workers=2, progress=stop)
+    assert multiprocessing.active_children() == []
+    assert Run(tmp_path / "run").manifest["status"] == "interrupted"
+    assert 0 < Run(tmp_path / "run").progress[0] < 20

@@ -60,6 +60,7 @@ def test_the_same_plan_gives_the_same_bits(tmp_path: Path) -> None:
     assert kept[0] <= set(blobs[0])
 
 
+@pytest.mark.slow
 def test_workers_do_not_matter(tmp_path: Path) -> None:
     here = audit(TorchToy(), Texts(TEXTS), out=tmp_path / "here", keep=3)
     there = audit(TorchToy(), Texts(TEXTS), out=tmp_path / "there", keep=3, workers=2)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from regard.evaluate import plan
 from regard.evaluate.shard import Settings
 from regard.evaluate.work import SETUP, WORK, example_to_json
-from regard.protocols import Executor, Model, Task
+from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Example, Json
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
@@ -130,17 +131,28 @@ def _through(
     if not shards:
         return again
     tasks = (job.task(key, shard) for key, shard in by_key.items())
-    for outcome in engine.run(SETUP, setup, WORK, tasks, retries=RETRIES):
-        shard = by_key[outcome.key]
-        if outcome.status == "ok":
-            writer.commit(shard, outcome.result)
-        elif len(shard) > 1:
-            writer.split(shard)
-            again += [[name] for name in shard]
-            continue
-        else:
-            stage = "worker" if outcome.status == "dead" else "shard"
-            writer.give_up(shard, Problem(shard[0], stage, outcome.message))
-        clock.advance(shard)
-        clock.report()
+    with _ended(engine.run(SETUP, setup, WORK, tasks, retries=RETRIES)) as outcomes:
+        for outcome in outcomes:
+            shard = by_key[outcome.key]
+            if outcome.status == "ok":
+                writer.commit(shard, outcome.result)
+            elif len(shard) > 1:
+                writer.split(shard)
+                again += [[name] for name in shard]
+                continue
+            else:
+                stage = "worker" if outcome.status == "dead" else "shard"
+                writer.give_up(shard, Problem(shard[0], stage, outcome.message))
+            clock.advance(shard)
+            clock.report()
     return again
+
+
+@contextmanager
+def _ended(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
+    """The outcomes; whatever happens inside, the workers behind them are ended now, not when memory is tidied."""
+    try:
+        yield outcomes
+    finally:
+        if isinstance(outcomes, Generator):
+            outcomes.close()

@@ -205,6 +205,7 @@ class RunWriter:
             "id": example.id, "inputs": inputs, "label": example.label, "group": example.group,
             "parent": example.parent, "slices": dict(example.slices), "cluster": example.cluster,
             "rationale": None if example.rationale is None else [list(place) for place in example.rationale],
+            "alignment": None if example.alignment is None else [list(link) for link in example.alignment],
         }  # fmt: skip
 
     def settled(self) -> dict[str, str]:
