@@ -147,7 +147,7 @@ def _options(**changed: Any) -> dict[str, Any]:
     [
         ({"seed": 1}, "seed was 0 and is now 1"),
         ({"model": TorchToy(seed=3)}, "model was toy-0 and is now toy-3"),
-        ({"explainers": ["random"]}, r"specs was \[leave_one_out, random"),
+        ({"explainers": ["random"]}, r"specs was \[leave_one_out:operator=delete, random"),
         ({"keep": 2}, "keep was 12 and is now 2"),
         ({"data": Texts(sentences(20, seed=5))}, "examples was"),
         ({"resume": False}, "expected a new directory"),
