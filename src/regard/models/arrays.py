@@ -37,7 +37,7 @@ class ArrayAttention:
         return self.record.shape
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        found = self.record.weights[example][:, list(queries)]
+        found: NDArray[np.float32] = self.record.weights[example][:, list(queries)]
         return found if heads is None else found[list(heads)]
 
     def dense(self) -> Attention:
@@ -92,15 +92,15 @@ def from_arrays(
         checked = f"given: rows sum to {lowest:.3f} or more, the rest is recorded as sink"
     sites = tuple(ArrayAttention(Attention(s, w, sink, checked)) for s, w, sink in built)
     described = _units(units)
-    batch = {site.shape[0] for site in sites}
+    batch = {held.shape[0] for held in sites}
     if batch != {len(described)}:
         raise InputError("units", expected=f"{max(batch)} examples as in the attentions", got=f"{len(described)}")
-    for site in sites:
+    for given_site in sites:
         for i, unit in enumerate(described):
-            if unit.keys.max(initial=-1) >= site.shape[3]:
+            if unit.keys.max(initial=-1) >= given_site.shape[3]:
                 raise InputError(
                     f"units of example {i}",
-                    expected=f"at most {site.shape[3]} as in {site.site.key}",
+                    expected=f"at most {given_site.shape[3]} as in {given_site.site.key}",
                     got=str(len(unit)),
                 )
     return GivenCapture(sites, described, checked)
@@ -163,7 +163,7 @@ def _named(attentions: Any) -> dict[str, Any]:
         return {str(name): array for name, array in attentions.items()}
     if not isinstance(attentions, (list, tuple)):
         array = _array("given", attentions)
-        attentions = list(array) if array.ndim == 5 or (array.ndim == 4) else [array]
+        attentions = list(array) if array.ndim in (4, 5) else [array]
     return {f"layer.{i}": array for i, array in enumerate(attentions)}
 
 

@@ -18,13 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.models.sdpa import SdpaCall, scores_of, weights_of
+from regard.models.sdpa import SdpaCall, chunked
 from regard.protocols import Mode
 
 NAME = "regard"
 EAGER = "regard_eager"
 """The same attention, with the additive masks of an eager model."""
-_CHUNK = 1 << 24
 
 
 @contextmanager
@@ -125,18 +124,3 @@ def registry_attention(
 
 def _added(mask: Tensor, bias: Tensor) -> Tensor:
     return bias.masked_fill(~mask, torch.finfo(bias.dtype).min) if mask.dtype == torch.bool else bias + mask
-
-
-def chunked(call: SdpaCall) -> Tensor:
-    """The output of an attention that no fused kernel knows, some rows at a time: (batch, head, query, feature)."""
-    batch, heads, queries, _ = call.query.shape
-    group = heads // call.value.shape[1]
-    value = call.value.repeat_interleave(group, 1) if group > 1 else call.value
-    step = max(1, _CHUNK // max(1, batch * heads * call.key.shape[2]))
-    parts = []
-    for rows in torch.split(torch.arange(queries), step):
-        weights = weights_of(call, scores_of(call, rows=rows))
-        if call.dropout:
-            weights = torch.dropout(weights, call.dropout, train=True)
-        parts.append(torch.matmul(weights.to(value.dtype), value))
-    return torch.cat(parts, 2)

@@ -10,8 +10,9 @@ pass back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -211,18 +212,36 @@ def _watch(module: nn.Module, plan: Plan | None, provenance: Provenance | None) 
     if plan is not None:
         return Watch(module, plan.owners(module))
     names = {m: n for n, m in module.named_modules()}
+    watch = Watch(module, names)
 
     def entered(name: str, inner: nn.Module, tensors: Sequence[Tensor]) -> None:
-        if provenance is not None and (inner is module or next(inner.children(), None) is not None):
-            provenance.enter(tensors, outermost=inner is module)
+        outermost = len(watch.stack) == 1  # `generate` calls the encoder by itself, outside the whole model
+        if provenance is not None and (outermost or _transforms(inner)):
+            provenance.enter(tensors, outermost=outermost)
 
-    return Watch(module, names, entered)
+    watch.entered = entered
+    return watch
 
 
-def _as_written(module: nn.Module, plan: Plan | None) -> AbstractContextManager[Any]:
-    """Compiled modules run as they are written while they are captured."""
+def _transforms(module: nn.Module) -> bool:
+    """Whether it is a layer of its own, and not a linear map or the bare arithmetic of an attention."""
+    return next(module.children(), None) is not None and next(module.parameters(), None) is not None
+
+
+@contextmanager
+def _as_written(module: nn.Module, plan: Plan | None) -> Iterator[None]:
+    """Compiled modules, and flex_attention, run as they are written while they are captured."""
     compiled = plan.compiled if plan is not None else is_compiled(module)
-    return torch.compiler.set_stance("force_eager") if compiled else nullcontext()
+    flex: Any = sys.modules.get("torch.nn.attention.flex_attention")
+    before = flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG if flex is not None else False
+    try:
+        if flex is not None:
+            flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
+        with torch.compiler.set_stance("force_eager") if compiled else nullcontext():
+            yield
+    finally:
+        if flex is not None:
+            flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = before
 
 
 def _finish(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import CaptureError
 from regard.models.capture_call import Taps, capture_call
+from regard.models.pieced_attention import PiecedAttention
 from regard.models.site_attention import DenseAttention, Real
 from regard.protocols import Check
 
@@ -46,6 +47,8 @@ def capture_generation(
 
 
 def _dense(site: object) -> DenseAttention:
+    if isinstance(site, PiecedAttention):
+        return site.whole()
     if not isinstance(site, DenseAttention):
         raise CaptureError("attention during generation", expected="weights of every step", got=type(site).__name__)
     return site
@@ -55,26 +58,25 @@ class _ReorderWatch:
     """Notices that a cache was reordered, which only a beam search does."""
 
     def __init__(self) -> None:
+        from transformers.cache_utils import Cache
+
+        self._class: type = Cache
+        self._own: Callable[..., None] | None = None
         self.seen = False
 
     def __enter__(self) -> _ReorderWatch:
-        from transformers.cache_utils import Cache
+        self._own = own = getattr(self._class, "reorder_cache", None)
 
-        self._own = Cache.reorder_cache
-        own, watch = self._own, self
+        def reorder(cache: object, beams: Tensor) -> None:
+            self.seen = self.seen or not torch.equal(beams.cpu(), torch.arange(len(beams)))
+            if own is not None:
+                own(cache, beams)
 
-        def reorder(cache: Cache, beams: Tensor) -> None:
-            moved = not torch.equal(beams.cpu(), torch.arange(len(beams)))
-            watch.seen = watch.seen or moved
-            own(cache, beams)
-
-        Cache.reorder_cache = reorder
+        setattr(self._class, "reorder_cache", reorder)  # noqa: B010
         return self
 
     def __exit__(self, *error: object) -> None:
-        from transformers.cache_utils import Cache
-
-        Cache.reorder_cache = self._own
+        setattr(self._class, "reorder_cache", self._own)  # noqa: B010
 
 
 def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None) -> DenseAttention:

@@ -23,7 +23,8 @@ def pattern_of_call(call: SdpaCall) -> Tensor | None:
         place = [torch.arange(n) for n in (batch, call.query.shape[1], queries, keys)]
         b, h, q, k = torch.meshgrid(place[0], place[1][:1], place[2], place[3], indexing="ij")
         device = call.query.device
-        return call.mask_mod(b.to(device), h.to(device), q.to(device), k.to(device)).cpu()[:, 0]
+        allowed = call.mask_mod(b.to(device), h.to(device), q.to(device), k.to(device))
+        return allowed.expand(b.shape).cpu()[:, 0]
     if call.mask is None:
         return None
     mask = call.mask
@@ -80,6 +81,8 @@ def kind_of(
     known = query is not None and bool(query.roots)
     if additive or (query is not None and query.learned and not query.data and queries == 1 and keys > 1):
         return "pooling"
+    if pattern is not None and queries == keys:
+        return pattern  # even if queries and keys came as two inputs
     if query is not None and known and not (query.roots & (key.roots if key is not None else frozenset())):
         return "pooling" if queries == 1 and not query.data else "cross"
     if query is not None and query.learned and not query.data and key is not None and key.data:

@@ -173,7 +173,7 @@ class Provenance:
 
     def softmax(self, scores: Tensor, axis: int, weights: Tensor) -> Softmax:
         """A softmax happened."""
-        mark = self.mark(scores) or Mark(self)
+        mark = self.mark(scores) or Mark(self, learned=isinstance(scores, torch.nn.Parameter))
         found = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
         if mark.scores is not None and mark.scores.q is not None and mark.scores.k is not None:
             found.query, found.key = self.mark(mark.scores.q), self.mark(mark.scores.k)

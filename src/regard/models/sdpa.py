@@ -10,6 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+CHUNK = 1 << 24
+"""Scores computed at once where rows are computed in chunks: 64 MB in float32."""
+
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -21,6 +24,7 @@ class SdpaCall:
     query (batch, head, query, feature), key and value (batch, key head, key, feature).
     mask: bool (True may be attended to) or additive, broadcastable to (batch, head, query, key).
     finish: brings an output into the form that the model expects. kernel: `function` is SDPA itself.
+    flexible: it is flex_attention.
     """
 
     function: Callable[..., Any]
@@ -39,6 +43,7 @@ class SdpaCall:
     mask_mod: MaskMod | None = None
     finish: Callable[[Tensor, Tensor | None], Any] | None = None
     kernel: bool = False
+    flexible: bool = False
 
     @property
     def factor(self) -> float:
@@ -46,6 +51,9 @@ class SdpaCall:
 
     def run(self) -> Any:
         """The call as the model made it."""
+        if self.flexible:
+            # uncompiled, flex_attention would make the whole matrix of scores
+            return self.returned(chunked(self), log_sum_exp(self, scores_of(self)))
         return self.function(*self.args, **self.keywords)
 
     def returned(self, out: Tensor, lse: Tensor | None = None) -> Any:
@@ -106,16 +114,24 @@ def bind_flash(function: Callable[..., Any], args: tuple[Any, ...], keywords: Ma
 
 
 def bind_flex(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
-    """flex_attention: any function of the score and any mask of positions."""
-    names = ("query", "key", "value", "score_mod", "block_mask", "scale", "enable_gqa", "return_lse")
-    given = _named(names, args, keywords)
-    block = given.get("block_mask")
-    wants_lse = bool(given.get("return_lse", False))
+    """The operator behind flex_attention, any function of the score and any mask of positions.
+
+    It returns (output, log-sum-exp to the base 2, row maximum); the last is only read by those who ask for it.
+    """
+    given = _named(("query", "key", "value", "score_mod", "block_mask", "scale"), args, keywords)
     return SdpaCall(
-        function, args, keywords, given["query"], given["key"], given["value"], scale=given.get("scale"),
-        score_mod=given.get("score_mod"), mask_mod=getattr(block, "mask_mod", None),
-        finish=(lambda out, lse: (out, lse)) if wants_lse else None,
-    )  # fmt: skip
+        function,
+        args,
+        keywords,
+        given["query"],
+        given["key"],
+        given["value"],
+        scale=given.get("scale"),
+        score_mod=given.get("score_mod"),
+        mask_mod=given["block_mask"][-1] if given.get("block_mask") is not None else None,
+        finish=lambda out, lse: (out, lse / math.log(2) if lse is not None else out[..., 0], out[..., 0]),
+        flexible=True,
+    )
 
 
 def scores_of(
@@ -257,3 +273,18 @@ def weighted_sum(call: SdpaCall, weights: Tensor) -> Tensor:
     if group > 1:
         value = value.repeat_interleave(group, 1)
     return torch.matmul(weights.to(value.dtype), value)
+
+
+def chunked(call: SdpaCall) -> Tensor:
+    """The output of an attention that no fused kernel knows, some rows at a time: (batch, head, query, feature)."""
+    batch, heads, queries, _ = call.query.shape
+    group = heads // call.value.shape[1]
+    value = call.value.repeat_interleave(group, 1) if group > 1 else call.value
+    step = max(1, CHUNK // max(1, batch * heads * call.key.shape[2]))
+    parts = []
+    for rows in torch.split(torch.arange(queries), step):
+        weights = weights_of(call, scores_of(call, rows=rows))
+        if call.dropout:
+            weights = torch.dropout(weights, call.dropout, train=True)
+        parts.append(torch.matmul(weights.to(value.dtype), value))
+    return torch.cat(parts, 2)

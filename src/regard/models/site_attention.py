@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import CaptureError, InputError
-from regard.models.sdpa import SdpaCall, log_sum_exp, scores_of, weights_of
+from regard.models.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 from regard.records import Attention, Site
-
-CHUNK = 1 << 24
-"""Scores computed at once when rows are recomputed: 64 MB in float32."""
 
 
 @dataclass(slots=True, eq=False)
