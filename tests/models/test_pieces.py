@@ -11,6 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.models.generation import capture_generation
+from regard.models.pieced_attention import PiecedAttention
 from regard.models.pieces import PIECES
 from regard.records import Edit
 from regard.testing.architecture import Architecture
@@ -138,3 +140,23 @@ def test_longformer_against_its_own_bands(name: str) -> None:
                 np.testing.assert_allclose(
                     whole[b, :, at, :9], reported.global_attentions[layer][b, :, :9, j], atol=1e-6
                 )
+
+
+@pytest.mark.parametrize("mode", ["qk", "weights"])
+def test_the_whole_at_once_is_what_its_rows_are(mode: str) -> None:
+    for site in Subject.of(ROWS["Swin"]).capture(mode=mode)[1].sites:
+        assert isinstance(site, PiecedAttention)
+        np.testing.assert_allclose(site.whole().dense().weights, site.dense().weights, atol=1e-6)
+
+
+def test_pieces_during_generation() -> None:
+    """The encoder is read once, the decoder step by step."""
+    subject = Subject.of(replace(find("LED"), model="LEDForConditionalGeneration"))
+    given = {k: v for k, v in subject.inputs.items() if not k.startswith("decoder")}
+    options = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False, "num_beams": 1}
+    with torch.no_grad():
+        out, taps = capture_generation(subject.model, lambda: subject.model.generate(**given, **options))
+    encoder = [s for s in taps.sites if s.site.kind == "windowed"]
+    assert [s.shape for s in encoder] == [(2, 4, 12, 12)] * 2
+    decoder = [s for s in taps.sites if s.site.kind == "causal"]
+    assert [s.shape[2:] for s in decoder] == [(out.shape[1] - 1, out.shape[1] - 1)] * 2

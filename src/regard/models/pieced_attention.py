@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.models.pieces import Pieces
+from regard.models.sdpa import scores_of, weights_of
 from regard.models.site_attention import DenseAttention, LazyAttention, Real, as_array, blank, chosen_rows, record
 from regard.records import Attention, Site
 
@@ -48,7 +49,7 @@ class PiecedAttention:
             self._found = self.pieces.found()
         piece_of, row_of = (t[example][rows.cpu()] for t in self._found)
         out: Tensor | None = None
-        for piece in piece_of.unique().tolist():
+        for piece in sorted(set(piece_of.tolist())):
             if piece < 0:
                 continue
             mine = (piece_of == piece).nonzero()[:, 0]
@@ -68,6 +69,12 @@ class PiecedAttention:
         weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
         blank(weights, self.real, example, rows)
         return weights
+
+    def whole(self) -> DenseAttention:
+        """All of it at once, in the model's own type and place."""
+        inner = self.inner
+        held = inner.held if isinstance(inner, DenseAttention) else weights_of(inner.call, scores_of(inner.call))
+        return DenseAttention(self.site, self.pieces.spread(held), self.real, checked=self.checked)
 
     def dense(self) -> Attention:
         batch, _, n, _ = self.shape
