@@ -60,7 +60,7 @@ class Pieces:
         index, flat = self._flat(pieces)
         size = self.positions * self.positions
         out = flat.new_full((self.batch, flat.shape[1], size + 1), fill).scatter(-1, index, flat)
-        return out[..., :size].unflatten(-1, (self.positions, self.positions))
+        return out[..., :size].reshape(*out.shape[:2], self.positions, self.positions)
 
     def cut(self, whole: Tensor, like: Tensor) -> Tensor:
         """The inverse of `spread`; places outside keep what `like` has there."""
@@ -89,16 +89,22 @@ Cutting = Callable[[nn.Module, Mapping[str, Any], int], Pieces | None]
 """(module, arguments of its call, how many attentions this call already had) -> where its pieces stand."""
 
 
+def _number(module: nn.Module, name: str) -> int:
+    value: Any = getattr(module, name)
+    return int(value)
+
+
 def _windows(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
     """Windows of a picture, rolled by `shift_size` in every second block; the picture is padded to whole windows."""
     (height, width), batch = given["input_dimensions"], given["hidden_states"].shape[0]
-    size, shift = int(module.window_size), int(module.shift_size)
+    size, shift = _number(module, "window_size"), _number(module, "shift_size")
     right, below = -width % size, -height % size
     grid = torch.arange(height * width).reshape(height, width)
     grid = nn.functional.pad(grid, (0, right, 0, below), value=-1)
     if shift > 0:
         grid = grid.roll((-shift, -shift), (0, 1))
-    tiles = grid.unflatten(1, (-1, size)).unflatten(0, (-1, size)).transpose(1, 2).reshape(-1, size * size)
+    down, across = grid.shape[0] // size, grid.shape[1] // size
+    tiles = grid.reshape(down, size, across, size).transpose(1, 2).reshape(-1, size * size)
     tiles = tiles.repeat(batch, 1)
     return Pieces(batch, height * width, tiles, tiles[:, None], leaks=bool(right or below))
 
@@ -106,7 +112,7 @@ def _windows(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
 def _blocks(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
     """Blocks of a text: the queries of a block see their own block and the one on either side."""
     batch, n = given["hidden_states"].shape[:2]
-    size = int(module.block_len)
+    size = _number(module, "block_len")
     start = torch.arange(0, n, size)[:, None]
     queries, keys = start + torch.arange(size), start + torch.arange(-size, 2 * size)
     queries = queries.masked_fill(queries >= n, -1).repeat(batch, 1)
@@ -127,7 +133,7 @@ def _band(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
     everywhere = everywhere.masked_fill(everywhere == n, -1)
     if nth:
         return Pieces(batch, n, everywhere, place[:, None], "self", real)
-    side = int(module.one_sided_attn_window_size)
+    side = _number(module, "one_sided_attn_window_size")
     near = torch.arange(n)[:, None] + torch.arange(-side, side + 1)
     near = near.masked_fill((near < 0) | (near >= n), -1).expand(batch, -1, -1)
     hidden = far.gather(1, near.clamp(min=0).flatten(1)).reshape(near.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from regard.records import SiteKind
 from regard.testing.architecture import Architecture, Inputs
 from regard.testing.architecture_inputs import RESNET, noise, text_to_text, token_ids
 
@@ -18,7 +19,7 @@ _T5_OWN = (
     ("decoder_attentions", "decoder.*layer.0.*"),
     ("cross_attentions", "decoder.*layer.1.*"),
 )
-_THREE = {"self": 2, "causal": 2, "cross": 2}
+_THREE: dict[SiteKind, int] = {"self": 2, "causal": 2, "cross": 2}
 _WORDS = "2 encoder layers (self), 2 decoder layers (causal and cross)"
 _SIZE = {
     "vocab_size": 99,
