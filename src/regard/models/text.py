@@ -174,8 +174,10 @@ class TextReader:
             arrays["attention_mask"] = np.where(gone, 0, arrays["attention_mask"])
         else:
             ids = arrays["input_ids"].copy()
-            drawn = self.alphabet.plain[rng.integers(len(self.alphabet.plain), size=len(ids))]
-            ids[gone] = drawn[gone] if operator == "resample" else self.alphabet.blank
+            if operator == "resample":
+                ids[gone] = self.alphabet.plain[rng.integers(len(self.alphabet.plain), size=len(ids))][gone]
+            else:
+                ids[gone] = self.alphabet.blank
             arrays["input_ids"] = ids
         return replace(item, arrays=arrays)
 
