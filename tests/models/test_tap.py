@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from tests.models.attention_zoo import HEADS, WIDTH, Additive, Layer, Mixture, SparseAttention, Written, alive, inputs
+from attention_zoo import HEADS, WIDTH, Additive, Layer, Mixture, SparseAttention, Written, alive, inputs
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
@@ -311,3 +311,17 @@ def test_compiled_modules_run_as_written() -> None:
     with torch.no_grad():
         _, taps = capture_call(compiled, lambda: compiled(inputs()))  # type: ignore[arg-type]
     assert len(taps.sites) == 2
+
+
+@pytest.mark.parametrize("way", [*WAYS, *(w for w in ADDITIVE if w not in WAYS)])
+def test_a_plan_made_with_one_example_serves_many(way: str) -> None:
+    """Axes of size 1 tell nothing by themselves."""
+    model = alive(Written(way) if way in WAYS else Additive(way))
+    x = inputs(4, 6)
+    with torch.no_grad():
+        capture_call(model, lambda: model(inputs(1, 6)))
+        _, many = capture_call(model, lambda: model(x))
+        for i in range(4):
+            _, one = capture_call(model, lambda i=i: model(x[i : i + 1]))
+            for a, b in zip(many.sites, one.sites, strict=True):
+                np.testing.assert_allclose(a.dense().weights[i], b.dense().weights[0], atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,9 +34,7 @@ def capture_generation(
     with reordered:
         out, taps = capture_call(module, call, mode="weights", check=check)
     if reordered.seen:
-        raise CaptureError(
-            "attention during generation", expected="rows that stay in place", got="a beam search", remedy="num_beams=1"
-        )
+        raise _moved()
     groups: dict[tuple[str, int], list[DenseAttention]] = {}
     seen: Counter[tuple[int, str]] = Counter()
     for site, step in zip(taps.sites, taps.steps, strict=True):
@@ -44,6 +43,12 @@ def capture_generation(
         groups.setdefault((site.site.name, ordinal), []).append(_dense(site))
     sites = [_stitched(ordinal, parts, key_padding) for (_, ordinal), parts in groups.items()]
     return out, Taps(list(sites), taps.rejected, taps.checked)
+
+
+def _moved() -> CaptureError:
+    return CaptureError(
+        "attention during generation", expected="rows that stay in place", got="a beam search", remedy="num_beams=1"
+    )
 
 
 def _dense(site: object) -> DenseAttention:
@@ -105,7 +110,10 @@ def _new_rows(parts: list[DenseAttention]) -> list[DenseAttention]:
     if not again or parts[1].shape[2] == 1:
         return parts
     kept = [first]
-    for part in parts[1:]:
+    for before, part in itertools.pairwise(parts):
+        known = part.held[:, :, : before.shape[2], : before.shape[3]]
+        if not torch.allclose(known, before.held, atol=1e-3, equal_nan=True):
+            raise _moved()
         sink = None if part.sink is None else part.sink[:, :, -1:]
         kept.append(replace(part, held=part.held[:, :, -1:], sink=sink))
     return kept

@@ -151,7 +151,7 @@ def _filled(own: list[str | None], key: int) -> tuple[str, ...]:
         own[i] = "h"
     if shared and shared[0] > 0 and own[0] is None:
         own[shared[0]], own[0] = "h", "b"
-    if key > 0 and own[key - 1] is None and "q" not in own and not (key == 1 and len(own) < 3):
+    if key > 1 and own[key - 1] is None and "q" not in own:
         own[key - 1] = "q"
     if "b" not in own and None in own and own.index(None) < key:
         own[own.index(None)] = "b"
