@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from regard import registry
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, RegardError, UnknownName
 from regard.records import Json, Spec
 from regard.registry import Entry, build, describe, entry, explainer, find, method, names
 from regard.testing.toy import ToyCase
@@ -132,12 +132,14 @@ def test_describe_reads_the_signature() -> None:
 
 @pytest.fixture
 def outsider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A distribution of somebody else's on sys.path, with two entry points."""
+    """A distribution of somebody else's on sys.path: one good entry point, and every bad one."""
     info = tmp_path / "their_package-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[regard.explainers]\nlength = their_package.length:length\nplain = their_package.length:plain\n"
+        "alias = their_package.length:length\nabsent = their_package.length:absent\nlost = their_package.lost:lost\n"
+        "[regard.metrics]\nlength = their_package.length:length\n"
     )
     package = tmp_path / "their_package"
     package.mkdir()
@@ -182,6 +184,30 @@ def test_an_outsider_registers_by_entry_point_and_passes_the_battery(outsider: P
         find("explainer", "lenght")
 
 
-def test_an_outsider_without_the_decorator_is_refused(outsider: Path) -> None:
-    with pytest.raises(InputError, match="decorated with @explainer"):
-        find("explainer", "plain")
+BAD_OUTSIDERS = [
+    ("explainer", "plain", "decorated with @explainer; got one without it"),
+    ("metric", "length", "decorated with @metric; got one decorated as explainer"),
+    ("explainer", "alias", "got length. Try: name the entry point like its function"),
+    ("explainer", "absent", "of their-package: .* got AttributeError.*uninstall their-package"),
+    ("explainer", "lost", "of their-package: .* got ModuleNotFoundError.*uninstall their-package"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "said"), BAD_OUTSIDERS)
+def test_a_bad_outsider_is_refused_by_name(outsider: Path, kind: str, name: str, said: str) -> None:
+    for ask in (find, entry):
+        with pytest.raises(RegardError, match=said):
+            ask(kind, name)
+
+
+def test_a_bad_outsider_does_not_hide_the_others(outsider: Path) -> None:
+    from click.testing import CliRunner
+
+    from regard.cli.root import root
+
+    shown = CliRunner().invoke(root, ["list", "explainer"])
+    assert shown.exit_code == 0, shown.output
+    assert "Longer names matter more" in shown.output
+    assert shown.output.count("not usable: ") == 4
+    listed = json.loads(CliRunner().invoke(root, ["list", "explainer", "--json"]).stdout)
+    assert {e["name"] for e in listed if "problem" in e} == {"plain", "alias", "absent", "lost"}

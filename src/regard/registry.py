@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from regard.errors import InputError, UnknownName
+from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.records import Json, Spec
 
 ROOMS: Mapping[str, str] = {
@@ -89,23 +89,40 @@ def method(kind: str, **facts: Json) -> Callable[[F], F]:
 
 
 def explainer(
-    *, needs: tuple[str, ...] = (), signed: bool = False, cite: str = "", cost: str = "", misleads: str = "",
+    *,
+    needs: tuple[str, ...] = (),
+    signed: bool = False,
+    cite: str = "",
+    cost: str = "",
+    misleads: str = "",
     role: str = "method",
 ) -> Callable[[F], F]:
     """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it."""
-    return method(
-        "explainer", needs=list(needs), signed=signed, cite=cite, cost=cost, misleads=misleads, role=role
-    )
+    return method("explainer", needs=list(needs), signed=signed, cite=cite, cost=cost, misleads=misleads, role=role)
 
 
 def metric(
-    *, better: str, needs: tuple[str, ...] = (), cite: str = "", formula: str = "", baseline: str = "random",
-    ceiling: str = "", cost: str = "", misleads: str = "",
+    *,
+    better: str,
+    needs: tuple[str, ...] = (),
+    cite: str = "",
+    formula: str = "",
+    baseline: str = "random",
+    ceiling: str = "",
+    cost: str = "",
+    misleads: str = "",
 ) -> Callable[[F], F]:
     """better: "higher", "lower" or "none"."""
     return method(
-        "metric", better=better, needs=list(needs), cite=cite, formula=formula, baseline=baseline,
-        ceiling=ceiling, cost=cost, misleads=misleads,
+        "metric",
+        better=better,
+        needs=list(needs),
+        cite=cite,
+        formula=formula,
+        baseline=baseline,
+        ceiling=ceiling,
+        cost=cost,
+        misleads=misleads,
     )
 
 
@@ -125,9 +142,7 @@ def describe(function: Callable[..., Any]) -> Entry:
         default = list(p.default) if isinstance(p.default, tuple) else p.default
         parameters.append(Parameter(p.name, name, default, choices))
     doc = inspect.getdoc(function) or ""
-    return Entry(
-        kind, function.__name__, function.__module__, doc.strip().split("\n", 1)[0], tuple(parameters), facts
-    )
+    return Entry(kind, function.__name__, function.__module__, doc.strip().split("\n", 1)[0], tuple(parameters), facts)
 
 
 def _type_name(hint: Any) -> tuple[str, tuple[Json, ...]]:
@@ -179,10 +194,32 @@ def find(kind: str, name: str) -> Callable[..., Any]:
     if name in _shipped()[kind]:
         function = getattr(importlib.import_module(_shipped()[kind][name].module), name)
     else:
-        function = _outsiders(kind)[name].load()
-    if getattr(function, _MARK, ("",))[0] != kind:
-        raise InputError(f"{kind} {name!r}", expected=f"a function decorated with @{kind}", got=repr(function))
+        function = _loaded(kind, _outsiders(kind)[name])
+    mark = getattr(function, _MARK, None)
+    if mark is None or mark[0] != kind:
+        got = f"one decorated as {mark[0]}" if mark else "one without it" if callable(function) else repr(function)
+        raise InputError(f"{kind} {name!r}", expected=f"a function decorated with @{kind}", got=got)
+    if function.__name__ != name:
+        raise InputError(
+            f"{kind} {name!r}",
+            expected="a function of that name",
+            got=function.__name__,
+            remedy="name the entry point like its function",
+        )
     return typing.cast("Callable[..., Any]", function)
+
+
+def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # somebody else's file may fail in any way; the line must say whose it is
+        owner = point.dist.name if point.dist else point.value
+        raise EnvironmentProblem(
+            f"{kind} {point.name!r} of {owner}",
+            expected=f"{point.value} to be there and to import",
+            got=f"{type(error).__name__}: {error}",
+            remedy=f"mend or uninstall {owner}",
+        ) from error
 
 
 def build(spec: Spec) -> Callable[..., Any]:
@@ -193,18 +230,24 @@ def build(spec: Spec) -> Callable[..., Any]:
     ...
     regard.errors.UnknownName: ...
     """
-    known = {p.name: p for p in entry(spec.kind, spec.name).parameters}
-    bound: dict[str, Any] = {}
-    for key, value in spec.params.items():
-        if key not in known:
-            raise UnknownName(f"parameter of {spec.name}", key, known)
-        bound[key] = _checked(spec, known[key], value)
+    bound = arguments(spec)
     function = find(spec.kind, spec.name)
 
     def call(*given: Any) -> Any:
         return function(*given, **bound)
 
     return call
+
+
+def arguments(spec: Spec) -> dict[str, Any]:
+    """The parameters of a Spec as the function takes them, checked against the catalogue; imports no method of ours."""
+    known = {p.name: p for p in entry(spec.kind, spec.name).parameters}
+    bound: dict[str, Any] = {}
+    for key, value in spec.params.items():
+        if key not in known:
+            raise UnknownName(f"parameter of {spec.name}", key, known)
+        bound[key] = _checked(spec, known[key], value)
+    return bound
 
 
 def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:

@@ -55,25 +55,22 @@ def listed(text: str | None) -> list[str] | None:
 
     >>> listed("attention,rollout:residual=0.3,heads=max,random")
     ['attention', 'rollout:residual=0.3,heads=max', 'random']
+    >>> listed("comprehensiveness:fractions=[0.5,1,0.1],sufficiency")
+    ['comprehensiveness:fractions=[0.5,1,0.1]', 'sufficiency']
     """
     if text is None:
         return None
-    return [part.strip() for part in re.split(r",(?=\s*\w+\s*(?:[:,]|$))", text) if part.strip()]
+    # a comma between the brackets of a list separates its numbers, not methods
+    return [part.strip() for part in re.split(r",(?![^\[]*\])(?=\s*\w+\s*(?:[:,]|$))", text) if part.strip()]
 
 
 def checked_names(kind: str, texts: Sequence[str] | None) -> None:
-    """Refuse unknown names and parameters now, before a model is opened."""
+    """Refuse unknown names, parameters and values now, before a model is opened."""
     from regard.records import Spec
-    from regard.registry import entry
+    from regard.registry import arguments
 
     for text in texts or ():
-        spec = Spec.parse(kind, text)
-        known = {p.name for p in entry(kind, spec.name).parameters}
-        unknown = set(spec.params) - known
-        if unknown:
-            from regard.errors import UnknownName
-
-            raise UnknownName(f"parameter of {spec.name}", sorted(unknown)[0], known)
+        arguments(Spec.parse(kind, text))
 
 
 def one_example(text: str | None, pair: str | None, data: str | None, row: int) -> Example:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 )
 @click.argument("kind", required=False)
 def command(kind: str | None, as_json: bool) -> None:
+    from regard.errors import RegardError
     from regard.registry import ROOMS, entry, names
 
     if kind is None:
@@ -33,11 +34,19 @@ def command(kind: str | None, as_json: bool) -> None:
             _kinds(counts)
         return
     wanted = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
-    entries = [entry(wanted, name) for name in names(wanted)]
+    entries, broken = [], {}
+    for name in names(wanted):
+        try:
+            entries.append(entry(wanted, name))
+        except RegardError as error:  # one plug-in that cannot be imported must not hide the others
+            broken[name] = str(error)
     if as_json:
-        print_json([e.to_json() for e in entries])
+        told = [{"kind": wanted, "name": name, "problem": problem} for name, problem in broken.items()]
+        print_json([*(e.to_json() for e in entries), *told])
     else:
         _entries(wanted, entries)
+        for problem in broken.values():
+            results().print(f"not usable: {problem}", markup=False, style="yellow", soft_wrap=True)
 
 
 def _kinds(counts: dict[str, int]) -> None:

@@ -68,9 +68,17 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
     from regard.registry import entry, names
 
     model.encode(example)  # an example that cannot be read says nothing about the methods
-    explainers = tuple(Spec("explainer", name) for name in names("explainer"))
-    metrics = tuple(Spec("metric", name) for name in names("metric"))
-    page = compute(model, [example], Settings(explainers, metrics))
+    usable: dict[str, list[Spec]] = {"explainer": [], "metric": []}
+    broken = []
+    for kind, specs in usable.items():
+        for name in names(kind):
+            try:
+                entry(kind, name)
+                specs.append(Spec(kind, name))
+            except RegardError as error:
+                broken.append({"kind": kind, "name": name, "works": False, "why": str(error), "needs": ""})
+    explainers, metrics = usable["explainer"], usable["metric"]
+    page = compute(model, [example], Settings(tuple(explainers), tuple(metrics)))
     if not page.rows:
         reason = next((p.message for p in page.problems), "no answer")
         raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
@@ -84,7 +92,7 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
         needs = entry(spec.kind, spec.name).facts.get("needs")
         wanted = f"needs {', '.join(map(str, needs))}" if isinstance(needs, list) and needs else ""
         found.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": wanted})
-    return found
+    return found + broken
 
 
 def _reason(kind: str, name: str, said: dict[str, str]) -> str:
