@@ -145,3 +145,15 @@ def test_a_spec_cannot_be_changed_through_its_parameters() -> None:
     assert spec.params["a"] == 1
     with pytest.raises(TypeError):
         spec.params["a"] = 3  # type: ignore[index]
+
+
+def test_a_relevance_without_a_sign_has_no_negative_values() -> None:
+    with pytest.raises(InputError, match=r"no negative values where signed=False; got -0\.5"):
+        Relevance.of("m", ["a"], [[1.0, -0.5]])
+    assert Relevance.of("m", ["a"], [[1.0, -0.5]], signed=True)[0].tolist() == [1.0, -0.5]
+
+
+def test_a_score_is_undefined_but_never_infinite() -> None:
+    assert np.isnan(Score("m", "a", ("x",), np.array([np.nan]), "higher").values).all()
+    with pytest.raises(InputError, match="infinite"):
+        Score("m", "a", ("x",), np.array([-np.inf]), "higher")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -197,7 +197,8 @@ class Attention:
     def __post_init__(self) -> None:
         if np.ndim(self.weights) != 4:
             raise InputError(
-                f"attention {self.site.key}", expected="weights of shape (batch, head, query, key)",
+                f"attention {self.site.key}",
+                expected="weights of shape (batch, head, query, key)",
                 got=str(np.shape(self.weights)),
             )
         self.weights.setflags(write=False)
@@ -259,8 +260,16 @@ class Relevance:
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.ids) + 1 or int(self.offsets[-1]) != len(self.values):
             raise InputError(
-                f"relevance by {self.method}", expected=f"{int(self.offsets[-1])} values for {len(self.ids)} examples",
+                f"relevance by {self.method}",
+                expected=f"{int(self.offsets[-1])} values for {len(self.ids)} examples",
                 got=f"{len(self.values)} values and {len(self.offsets)} offsets",
+            )
+        if not self.signed and (np.asarray(self.values) < 0).any():
+            raise InputError(
+                f"relevance by {self.method}",
+                expected="no negative values where signed=False",
+                got=f"{np.min(self.values):.3g}",
+                remedy="signed=True, or magnitudes",
             )
         _freeze(self, offsets=frozen(self.offsets, np.int64), values=frozen(self.values))
 
@@ -272,7 +281,11 @@ class Relevance:
 
     @staticmethod
     def of(
-        method: str, ids: Sequence[str], rows: Sequence[ArrayLike], *, signed: bool = False,
+        method: str,
+        ids: Sequence[str],
+        rows: Sequence[ArrayLike],
+        *,
+        signed: bool = False,
         extras: Mapping[str, ArrayLike] | None = None,
     ) -> Relevance:
         arrays = [np.asarray(row, np.float64).ravel() for row in rows]
@@ -301,9 +314,9 @@ class Score:
 
     def __post_init__(self) -> None:
         if np.shape(self.values) != (len(self.ids),):
-            raise InputError(
-                f"score {self.metric}", expected=f"{len(self.ids)} values", got=str(np.shape(self.values))
-            )
+            raise InputError(f"score {self.metric}", expected=f"{len(self.ids)} values", got=str(np.shape(self.values)))
+        if np.isinf(self.values).any():
+            raise InputError(f"score {self.metric}", expected="numbers, NaN where undefined", got="infinite values")
         _freeze(self, values=frozen(self.values))
 
 

@@ -54,7 +54,7 @@ def test_the_formula(name: str, kind: str) -> None:
 def test_only_the_ranking_counts(name: str) -> None:
     case = ToyCase()
     truth = planted(case, "truth")
-    stretched = Relevance.of("planted", case.ids, [7 * row for row in truth])
+    stretched = Relevance.of("planted", case.ids, [7 * row for row in truth], signed=True)
     np.testing.assert_array_equal(METRICS[name](case, truth).values, METRICS[name](case, stretched).values)
 
 

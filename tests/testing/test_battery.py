@@ -81,6 +81,16 @@ def ignores_the_seed(case: Case) -> list[np.ndarray]:
     return zeros(case)
 
 
+def fails(case: Case) -> list[np.ndarray]:
+    raise KeyError("boom")
+
+
+@explainer()
+def rows_alone(case: Case) -> Relevance:
+    """Rows, not a relevance."""
+    return zeros(case)  # type: ignore[return-value]
+
+
 def refuses(case: Case) -> list[np.ndarray]:
     raise Unsupported("this", expected="that", got="nothing")
 
@@ -89,7 +99,7 @@ BROKEN = {
     "too short": (gives("broken", lambda c: [row[1:] for row in zeros(c)]), "values where the examples have"),
     "special mass": (gives("broken", lambda c: [row + 1 for row in zeros(c)]), "special units must be exactly 0"),
     "NaN": (gives("broken", lambda c: free(c, np.nan)), "not finite"),
-    "negative": (gives("broken", lambda c: free(c, -1.0)), "declared unsigned but returns negative"),
+    "negative": (gives("broken", lambda c: free(c, -1.0)), "expected no negative values"),
     "name": (gives("other", zeros), "is called 'other'"),
     "spoils": (gives("broken", spoils), "changes what the case gave it"),
     "company": (gives("broken", counts_company), "alone gets other values"),
@@ -98,6 +108,9 @@ BROKEN = {
     "secret": (gives("broken", asks_in_secret), "does not declare needs='attention'"),
     "seed": (gives("broken", ignores_the_seed), "another seed gives the same values"),
     "refuses": (gives("broken", refuses), "refuses every case"),
+    "fails": (gives("broken", fails), "it fails with KeyError('boom')"),
+    "rows alone": (rows_alone, "returns list, not a Relevance"),
+    "other kind": (metric(better="higher")(zeros), "decorated as metric, not explainer"),
     "file name": (gives("broken", zeros), "file name = function name"),
 }
 
@@ -117,6 +130,12 @@ def contrary(case: Case, relevance: Relevance, *, other: object = object()) -> S
     return Score("contrary", relevance.method, case.ids, values, "higher", {}, {"line": np.zeros((1, 2))})
 
 
+@metric(better="none")
+def endless(case: Case, relevance: Relevance) -> Score:
+    """Divides by zero."""
+    return Score("endless", relevance.method, case.ids, np.full(len(case.ids), np.inf), "none")
+
+
 @explainer()
 def loose(case: Case, extra: int, **more: object):  # type: ignore[no-untyped-def]
     """Too many doors."""
@@ -132,7 +151,9 @@ def test_the_battery_catches_metrics_and_signatures() -> None:
     for said in ("decorated as explainer", "no **kwargs", "not annotated", "expected (*, own parameters)"):
         assert said in str(caught.value), said
     with pytest.raises(AssertionError, match="decorated with its kind"):
-        check_explainer(zeros)
+        check_explainer(fails)
+    with pytest.raises(AssertionError, match="infinite values"):
+        check_metric(endless)
 
 
 @pytest.mark.parametrize("kind", ["explainer", "metric"])
