@@ -78,6 +78,22 @@ def test_a_method_judged_by_its_own_operator_is_never_best() -> None:
     assert own.best(column) not in {first, None}
 
 
+def test_two_settings_of_one_explainer_have_operators_of_their_own() -> None:
+    specs = [{"name": "leave_one_out", "params": {"operator": o}} for o in ("mask", "delete")]
+    labels = ["leave_one_out", "leave_one_out:operator=delete"]
+    run = fake_run(n=4, manifest={"settings": {"explainers": specs}, "methods": labels})
+    assert Material(run).own_operators == dict(zip(labels, ("mask", "delete"), strict=True))
+
+
+def test_a_method_that_failed_everywhere_is_named() -> None:
+    problems = [{"id": f"e{i}", "stage": stage, "message": "KeyError: 'boom'"} for i in range(4)
+                for stage in ("explainer mine", "metric yours of attention")]  # fmt: skip
+    metric = {"kind": "metric", "name": "yours", "params": {}}
+    said = reading(Material(fake_run(n=4, problems_=problems, manifest={"methods": ["mine"], "specs": [metric]})))
+    for name in ("mine", "yours"):
+        assert f"{name} left no number. It failed 4 times, first with: KeyError: 'boom'" in said
+
+
 def test_ceiling_and_self_comparison_are_not_best() -> None:
     material = Material(fake_run(n=12))
     found = evidence(material.summaries, material.methods)

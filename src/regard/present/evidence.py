@@ -79,8 +79,12 @@ def _said(key: str, value: str) -> str:
 
 
 def setting(where: Mapping[str, Json]) -> Setting:
-    """What was chosen, without what was measured along the way (those are fractions)."""
-    chosen = ((k, v) for k, v in sorted(where.items()) if k != CLASS and isinstance(v, str | int))
+    """What was chosen, without what was measured along the way (those are fractions).
+
+    >>> setting({"operator": "mask", "fractions": [0.1, 0.5], "null_sd": 0.2})
+    (('fractions', '[0.1, 0.5]'), ('operator', 'mask'))
+    """
+    chosen = ((k, v) for k, v in sorted(where.items()) if k != CLASS and isinstance(v, str | int | list))
     return tuple((k, str(v)) for k, v in chosen)
 
 

@@ -23,6 +23,7 @@ def reading(material: Material) -> list[str]:
         if here:
             sentences.append(_against_random(column, here))
     sentences += _agreement(material)
+    sentences += _left_nothing(material)
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append("The data have no labels: everything here is about the predicted class.")
     sentences.append(NOT_A_VERDICT)
@@ -66,6 +67,21 @@ def _agreement(material: Material) -> list[str]:
         sentence += f"; for comparison, {ceiling.method} with {other}, two methods that look at the model's own "
         sentence += f"function: {_interval(ceiling)}"
     return [sentence + "."]
+
+
+def _left_nothing(material: Material) -> list[str]:
+    """Methods that were asked for and failed on every example: they have no row and no column to be seen in."""
+    skipped = material.manifest.get("skipped", {})
+    judged = {score.metric for score in material.scores}
+    wanted = [(f"explainer {m}", m) for m in material.manifest.get("methods", []) if m not in material.methods]
+    specs = [s for s in material.manifest.get("specs", []) if s["kind"] == "metric" and s["name"] not in judged]
+    wanted += [(f"metric {name} of", name) for name in dict.fromkeys(s["name"] for s in specs)]
+    sentences = []
+    for stage, name in wanted:
+        told = [p["message"] for p in material.run.problems() if str(p["stage"]).startswith(stage)]
+        if told and name not in skipped:
+            sentences.append(f"{name} left no number. It failed {count(len(told), 'time')}, first with: {told[0]}")
+    return sentences
 
 
 def _interval(s: Summary) -> str:

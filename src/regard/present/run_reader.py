@@ -50,7 +50,9 @@ class Material:
     def own_operators(self) -> dict[str, str]:
         """The operator by which a method removes units itself, where it does."""
         specs = self.manifest.get("settings", {}).get("explainers", [])
-        return {s["name"]: str(s["params"]["operator"]) for s in specs if "operator" in s.get("params", {})}
+        called = self.manifest.get("methods") or [s["name"] for s in specs]
+        pairs = zip(called, specs, strict=False)  # no settings, no operators
+        return {str(name): str(s["params"]["operator"]) for name, s in pairs if "operator" in s.get("params", {})}
 
     @cached_property
     def scores(self) -> list[Score]:

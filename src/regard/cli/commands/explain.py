@@ -57,15 +57,10 @@ def command(
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
     """Example i as the drawings want it."""
-    units, example = found.units[i], found.examples[i]
-    return {
-        "id": example.id, "inputs": dict(example.inputs),
-        "units": {
-            "names": list(units.names), "kind": units.kind, "place_kind": units.place_kind,
-            "places": units.places.tolist(), "special": units.special.tolist(), "groups": units.groups.tolist(),
-            "part": units.part.tolist(), "keys": units.keys.tolist(), "shape": list(units.shape),
-        },
-    }  # fmt: skip
+    from regard.store.pages import units_to_json
+
+    example = found.examples[i]
+    return {"id": example.id, "inputs": dict(example.inputs), "units": units_to_json(found.units[i])}
 
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
