@@ -28,7 +28,7 @@ def $name(case: Case, *, operator: str | None = None) -> Relevance:
     """One sentence that ends with a full stop.
 
     Comes out: one value per unit of every example. Name the scale, the sign, and what is conserved.
-    Parameters are keyword-only, have JSON values and defaults; they become flags of the command line by themselves.
+    Parameters are keyword-only, have JSON values and defaults; a command takes them as $name:parameter=value.
     """
     # A case holds a few examples, one model, one objective:
     #   case.units[i]       the units of example i; .free marks those that may carry relevance, special ones get 0
