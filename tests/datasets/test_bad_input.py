@@ -19,6 +19,12 @@ BAD: dict[str, tuple[str, bytes, dict[str, Any], list[str]]] = {
         {"text_column": "txt"},
         ["'txt'", "text, label", "--text-column text"],
     ),
+    "missing column of two words": (
+        "d.csv",
+        b"review body,label\na b,1\n",
+        {"text_column": "reviewbody"},
+        ["--text-column 'review body'"],
+    ),
     "missing label": ("d.csv", b"text,label\na b,1\n", {"label_column": "lable"}, ["--label-column label"]),
     "missing slice": ("d.csv", b"text,age\na b,1\n", {"slice_columns": ["Age"]}, ["'Age'", "age"]),
     "no text at all": ("d.jsonl", b'{"a": true}\n', {}, ["column of texts", "--text-column"]),
@@ -98,6 +104,9 @@ def test_a_name_that_nobody_knows_and_a_directory_that_is_no_data(tmp_path: Path
     (tmp_path / "reviews_2024.csv").write_text("text\na\n")
     with pytest.raises(InputError, match=r"no such file.*reviews_2024\.csv"):
         read(tmp_path / "reviews_2023.csv")
+    with pytest.raises(InputError) as caught:
+        read("nowhere.csv")
+    assert "planted" not in str(caught.value), "who names a file did not mean a built-in"
     with pytest.raises(InputError, match="save_to_disk"):
         read(tmp_path)
     with pytest.raises(InputError, match="no column options"):

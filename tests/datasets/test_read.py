@@ -132,6 +132,8 @@ def test_a_real_datasets_directory(tmp_path: Path) -> None:
         ({"alpha": "x", "beta": "many words stand here", "gamma": "2"}, {"text": "many words stand here"}),
         ({"only": "word"}, {"text": "word"}),
         ({"title": "a title", "review": "a long review", "rating": "4"}, {"text": "a long review"}),
+        ({"note": "x", "Review Body": "many words stand here", "Author ID": "a"}, {"text": "many words stand here"}),
+        ({"note": "seen at night", "place": "a ward"}, {"text": "seen at night"}),
     ],
 )
 def test_columns_are_guessed_from_names_and_words(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -42,6 +44,10 @@ TEXTS = (
     "note",
     "input",
 )
+WEAK = ("title", "tokens", "words", "note", "input")
+"""Names of TEXTS that often stand beside the text that is meant."""
+LONGER = 4
+"""How many times longer the texts of another column must be for a weak name to give way to it."""
 LABELS = (
     "label",
     "labels",
@@ -53,6 +59,7 @@ LABELS = (
     "y",
     "polarity",
     "rating",
+    "stars",
     "score",
     "ner_tags",
     "tags",
@@ -111,7 +118,7 @@ def choose(table: Table, asked: Asked) -> Columns:
     ):
         if name and name not in table.columns:
             raise missing(table, option, name)
-    by_name = {name.lower(): name for name in reversed(table.columns)}
+    by_name = {re.sub(r"[\s-]+", "_", name.strip().lower()): name for name in reversed(table.columns)}
     used = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(asked.slices)
     notes: list[str] = []
 
@@ -156,7 +163,12 @@ def _inputs(
     named = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in used), None)
     rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
     free = [c for c in table.columns if c not in used and c.lower() not in ("split", "row")]
-    found = named or _wordiest(rows, free)
+    lengths = _lengths(rows, free)
+    longest = max(lengths, key=lambda column: lengths[column]) if lengths else None
+    found = named or longest
+    if named is not None and longest is not None and named.lower() in WEAK:
+        own = [len(v) for v in (row.get(named) for row in rows) if isinstance(v, str)]
+        found = longest if own and lengths[longest] > LONGER * sum(own) / len(own) else named
     if found is not None:
         notes.append(f"text column: {found!r} (guessed; override with --text-column)")
         return "text", (found,), asked.pair or None
@@ -176,8 +188,8 @@ def _inputs(
     )
 
 
-def _wordiest(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str | None:
-    """The column with the longest strings, if most of them have several words or there is nothing else."""
+def _lengths(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, float]:
+    """Mean characters of every column of texts: most of them have several words, or there is no other column."""
     lengths: dict[str, float] = {}
     for column in columns:
         values = [row.get(column) for row in rows]
@@ -186,7 +198,7 @@ def _wordiest(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str 
             spaced = sum(" " in text.strip() for text in texts) >= len(texts) / 2
             if spaced or len(columns) == 1:
                 lengths[column] = sum(map(len, texts)) / len(texts)
-    return max(lengths, key=lambda column: lengths[column]) if lengths else None
+    return lengths
 
 
 def _is_number(value: Any) -> bool:
@@ -207,5 +219,5 @@ def missing(table: Table, option: str, name: str) -> InputError:
         f"column {name!r} of {table.name}",
         expected=f"one of {', '.join(table.columns)}",
         got="no such column",
-        remedy=" or ".join(f"--{option}-column {n}" for n in near),
+        remedy=" or ".join(f"--{option}-column {shlex.quote(n)}" for n in near),
     )

@@ -127,6 +127,13 @@ def _nobody(source: str) -> InputError:
     near += difflib.get_close_matches(
         Path(source).name, [p.name for p in folder.iterdir()] if folder.is_dir() else [], n=2, cutoff=0.7
     )
+    if Path(source).suffix or folder != Path("."):
+        return InputError(
+            f"data {source!r}",
+            expected="a csv, jsonl or parquet file, or a directory",
+            got="no such file",
+            remedy=" or ".join(near),
+        )
     return InputError(
         f"data {source!r}",
         expected=f"a built-in ({', '.join(known)}), a csv, jsonl or parquet file, or a directory",
