@@ -142,6 +142,25 @@ def test_skipped_methods_and_problems_are_listed() -> None:
     assert "an empty text" in words
 
 
+def test_a_method_compared_with_itself_is_no_missing_value() -> None:
+    run = fake_run(n=8)
+    assert any(s.undefined for s in run.summaries()), "leave_one_out with itself"
+    words = "".join(Outline(report(run)).words)
+    assert "could not be defined" not in words
+
+
+def test_charts_name_their_operator_and_the_head_says_how_often_the_model_is_right() -> None:
+    run = fake_run(n=8)
+    labels = run.manifest["model"]["labels"]
+    for i, example in enumerate(run.examples_):
+        example["predicted"] = labels[0]
+        example["label"] = labels[0] if i < 6 else labels[1]
+    words = "".join(Outline(report(run)).words)
+    assert "comprehensiveness, mask (higher is better)" in words
+    assert "comprehensiveness, delete (higher is better)" in words
+    assert "6 of 8 (75% [41%, 93%])" in words
+
+
 def test_the_file_is_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
     path = write_report(fake_run(n=4), tmp_path / "deep" / "down")
     assert path == tmp_path / "deep" / "down" / "report.html"

@@ -65,4 +65,5 @@ def _caption(found: Evidence) -> str:
         return "no number could be computed"
     clusters = f" in {s.clusters} clusters" if s.clusters != s.n else ""
     numbers = f"mean [{s.level:.0%} interval], n = {s.n}{clusters}, seed {s.seed}"
-    return f"{numbers}; bold: best estimate of a column (own operator: not compared)"
+    ceiling = "; ceiling: a yardstick, not a limit" if any(c.role == "ceiling" for c in found.cells.values()) else ""
+    return f"{numbers}; bold: best estimate of a column (own operator: not compared){ceiling}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 CAVEAT = (
     "Attention shows where a layer puts weight, not why the model decided. Whether the two go together is a property "
-    "of this model and these data (Jain & Wallace 2019; Wiegreffe & Pinter 2019); the numbers of this audit are "
+    "of this model and these data (Jain & Wallace 2019; Wiegreffe & Pinter 2019); the numbers of an audit are "
     "evidence about it."
 )
 NOT_A_VERDICT = "This is evidence, not yet a verdict."

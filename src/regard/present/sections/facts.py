@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from regard.measures.intervals import wilson
 from regard.present.markup import Html, join, tag
 from regard.present.run_reader import Material
 from regard.present.wording import CAVEAT, count
@@ -18,6 +19,7 @@ def facts(material: Material) -> Html:
         "Model": join(str(model["name"]), " ", tag("span", {"class": "soft"}, str(model.get("task", "")))),
         "Data": str(data["name"]),
         "Examples": count(asked, "example") + (f" of {all_of_them}" if asked != all_of_them else ""),
+        "Model is right": _right(material),
         "Seed": str(m.get("seed", "–")),
         "Profile": str(m.get("profile", "–")),
         "Made": str(m.get("created", "–")),
@@ -39,6 +41,20 @@ def facts(material: Material) -> Html:
         tag("dl", {"class": "facts"}, grid),
         tag("p", {"class": "note"}, CAVEAT),
     )
+
+
+def _right(material: Material) -> str:
+    """How often the prediction is the label: explanations of a model that guesses are about its guesses."""
+    classes = {str(name) for name in material.manifest["model"].get("labels") or []}
+    told = [e for e in material.examples if e.get("label") is not None and material.label(e["label"]) in classes]
+    if not told:
+        return "not known: no labels"
+    right = sum(material.label(e["label"]) == material.label(e.get("predicted")) for e in told)
+    share = f"{right} of {len(told)} ({right / len(told):.0%}"
+    if len({material.cluster(e["id"]) for e in told}) < len(told):
+        return f"{share})"  # rows of one group are not independent: no simple interval
+    low, high = wilson(right, len(told))
+    return f"{share} [{float(low):.0%}, {float(high):.0%}])"
 
 
 def short(value: Any) -> str:

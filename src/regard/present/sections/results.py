@@ -74,8 +74,18 @@ def _caption(found: Evidence) -> str:
     return (
         f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the "
         'best estimate of a column (a method judged by the operator it uses itself, "own operator", is not compared); '
-        "overlapping intervals mean that this run does not tell the methods apart. Shaded: "
-        "the random baseline, which any useful ranking must beat."
+        "a best estimate whose interval overlaps another's may be best by chance. Shaded: "
+        f"the random baseline, which any useful ranking must beat.{_ceiling(found)}"
+    )
+
+
+def _ceiling(found: Evidence) -> str:
+    """What the word in a cell means, where it stands in one: a yardstick, not a bound."""
+    if not any(s.role == "ceiling" for s in found.cells.values()):
+        return ""
+    return (
+        " Ceiling: how far two methods that both look at the model's own function agree; a yardstick for agreement, "
+        "not a limit, and another method may pass it."
     )
 
 
@@ -115,11 +125,12 @@ def _chart(found: Evidence, column: Column, material: Material) -> Html:
     dots = []
     for method in found.methods:
         s = found.cells.get((method, column))
-        if s is None:
+        if s is None or not s.n:  # compared with itself: nothing to draw, the table says so
             continue
         ends = (s.low, s.high) if math.isfinite(s.low) else (s.estimate, s.estimate)
         colour = series_index(method, material.methods)
         dots.append(Dot(method, colour, s.estimate, *ends, hollow=s.role == "baseline"))
     base = found.baseline(column)
+    where = f", {column.detail}" if column.detail else ""
     better = f" ({column.better} is better)" if column.better != "none" else ""
-    return interval_chart(dots, name=f"{column.title}{better}", reference=base.estimate if base else None)
+    return interval_chart(dots, name=f"{column.title}{where}{better}", reference=base.estimate if base else None)

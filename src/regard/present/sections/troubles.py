@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.present.evidence import CLASS, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 from regard.present.wording import count
@@ -21,7 +22,10 @@ def troubles(material: Material) -> Html | None:
         rows = [[str(p["id"]) or "whole run", str(p["stage"]), str(p["message"])] for p in problems[:MOST]]
         more = f"; the first {MOST} of {len(problems)}" if len(problems) > MOST else ""
         parts.append(table(["example", "stage", "message"], rows, caption=f"{count(len(problems), 'problem')}{more}."))
-    undefined = sum(s.undefined for s in material.summaries)
+    # a method compared with itself is no missing value, and a class's values are counted among all of them already
+    undefined = sum(
+        s.undefined for s in material.summaries if CLASS not in s.where and other_method(s.where) != s.method
+    )
     if undefined:
         words = f"{count(undefined, 'value')} could not be defined (for instance a ranking of equal values): "
         words += "counted, never averaged in."
