@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.models.provenance import Mark
+from regard.models.marks import Mark
 from regard.models.sdpa import SdpaCall
 from regard.records import SiteKind
 

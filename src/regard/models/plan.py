@@ -14,7 +14,7 @@ from torch import nn
 
 from regard.models.kinds import kind_of, pattern_of_call, pattern_of_weights, shape_of_pattern
 from regard.models.layout import Layout
-from regard.models.provenance import Mark
+from regard.models.marks import Mark
 from regard.models.registered import RegisteredSites
 from regard.models.tap import ROOT, Event, EventKey
 from regard.records import Site, SiteKind

@@ -16,103 +16,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from regard.models.layout import Layout, Step, covered, find_layout
+from regard.models.layout import Step, find_layout
+from regard.models.marks import Mark, Scores, Softmax, Weighted, Weights
 from regard.models.operations import Op
 
 _MARK = "_regard_mark"
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Where scores came from: (q, k), or a linear map whose output axes `features` have `shape`."""
-
-    q: Tensor | None = None
-    k: Tensor | None = None
-    shape: tuple[int, ...] = ()
-    features: tuple[int, ...] = ()
-    steps: tuple[Step, ...] | None = ()
-
-    @property
-    def linear(self) -> bool:
-        return self.q is None
-
-
-@dataclass(slots=True, eq=False)
-class Softmax:
-    """One softmax that was seen, and what became of it."""
-
-    weights: Tensor
-    axis: int
-    scores: Scores | None
-    of_data: bool
-    query: Mark | None = None
-    key: Mark | None = None
-    layout: Layout | None = None
-    values: Tensor | None = None
-    used: Tensor | None = None
-    steps: tuple[Step, ...] = ()
-    changed: bool = False
-    selected: bool = False
-    summed_elsewhere: bool = False
-
-    @property
-    def reason(self) -> str:
-        """Why it is not attention; "" if it is."""
-        if self.layout is not None:
-            return ""
-        if self.selected:
-            return "router: only its top entries are used"
-        if not self.of_data:
-            return "a mixture by learned parameters, the same for every input"
-        if self.over_features():
-            return "runs over the outputs of a linear layer (class probabilities, router or gate)"
-        if self.summed_elsewhere:
-            return "its output is summed over another axis than its own"
-        return "its output is not used in a weighted sum (model output or gate)"
-
-    def over_features(self) -> bool:
-        if self.scores is None or not self.scores.linear:
-            return False
-        scores = self.scores
-        size = self.weights.shape[self.axis]
-        ranges = covered(scores.shape, scores.steps, self.axis) if scores.steps is not None else None
-        if ranges is None:
-            return any(scores.shape[i] == size > 1 for i in scores.features)
-        return any(ranges[i][1] > ranges[i][0] for i in scores.features)
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """This tensor holds the weights of `softmax`, rearranged by `steps`."""
-
-    softmax: Softmax
-    steps: tuple[Step, ...] = ()
-    changed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """This tensor is weights times values, not summed yet."""
-
-    weights: Weights
-    used: Tensor
-    values: Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What is known about one tensor in this pass.
-
-    roots: the module inputs it was made from. data: made from the model's input. learned: made from parameters.
-    """
-
-    book: object
-    roots: frozenset[int] = frozenset()
-    data: bool = False
-    learned: bool = False
-    scores: Scores | None = None
-    weights: Weights | None = None
-    weighted: Weighted | None = None
 
 
 @dataclass(slots=True, eq=False)

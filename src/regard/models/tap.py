@@ -21,9 +21,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
+from regard.models.marks import Mark, Softmax
 from regard.models.operations import LOOKED, Op, meaning
 from regard.models.pieces import PIECES, Pieces, pieces_of
-from regard.models.provenance import Mark, Provenance, Softmax
+from regard.models.provenance import Provenance
 from regard.models.sdpa import SdpaCall, bind_flash, bind_flex, bind_sdpa
 
 _PLAIN_MULTI_HEAD = types.FunctionType(
