@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.errors import InputError, RegardError
+from regard.errors import CaptureError, InputError, RegardError
 from regard.evaluate import opening, plan
 from regard.evaluate.counting import Estimate, Probe, estimate, probe
 from regard.evaluate.desk import BATCH
@@ -26,6 +26,8 @@ from regard.store.run import Run, RunWriter
 
 Say = Callable[[str], None]
 MOST_NOTES = 8
+MOST_PROBES = 20
+"""Examples that are tried before the audit starts without an estimate."""
 
 
 def audit(
@@ -114,13 +116,16 @@ def _silent(sentence: str) -> None:
 
 def _probed(job: Job) -> Probe | None:
     """A look at the model through an example of middling length; None where none can be read."""
-    for example in sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - np.median([*job.lengths.values()]))):
+    middle = float(np.median([*job.lengths.values()]))
+    for example in sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - middle))[:MOST_PROBES]:
         try:
             encoded = job.model.encode(example)
-        except Exception:  # reported when its turn comes
+            if encoded.units.free.any():
+                return probe(job.model, encoded, keyed_rng(job.settings.seed, example.id, "probe"))
+        except CaptureError:  # about the model, not about this example
+            raise
+        except Exception:  # a bad example is reported when its turn comes
             continue
-        if encoded.units.free.any():
-            return probe(job.model, encoded, keyed_rng(job.settings.seed, example.id, "probe"))
     return None
 
 

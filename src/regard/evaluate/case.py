@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 
@@ -86,7 +85,7 @@ class DeskCase:
         if spec not in self._known:
             name = label(spec, self._specs)
             with self._desk.paid_by("explainer", name):
-                found = cast("Relevance", build(spec)(self))
+                found = build(spec)(self)
             self._known[spec] = checked(found, self, name)
         return self._known[spec]
 
@@ -127,8 +126,10 @@ def _answers(counts: Sequence[int], said: Sequence[Said]) -> Answers:
     )
 
 
-def checked(relevance: Relevance, case: DeskCase, label: str) -> Relevance:
-    """The relevance under its label, or an error if it is not one number per unit."""
+def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
+    """The relevance under its label, or an error if it is not one finite number per unit, 0 for special ones."""
+    if not isinstance(relevance, Relevance):
+        raise InputError(f"explainer {label}", expected="a Relevance", got=type(relevance).__name__)
     sizes = np.diff(relevance.offsets).tolist()
     wanted = [len(units) for units in case.units]
     if relevance.ids != case.ids or sizes != wanted:
@@ -139,6 +140,9 @@ def checked(relevance: Relevance, case: DeskCase, label: str) -> Relevance:
     bad = int(np.count_nonzero(~np.isfinite(relevance.values)))
     if bad:
         raise InputError(f"relevance by {label}", expected="finite numbers", got=f"{bad} that are NaN or infinite")
+    special = np.concatenate([units.special for units in case.units]) if case.ids else np.zeros(0, np.bool_)
+    if np.any(relevance.values[special]):
+        raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="other values")
     return Relevance(label, relevance.ids, relevance.offsets, relevance.values, relevance.signed, relevance.extras)
 
 

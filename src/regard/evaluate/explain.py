@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import Unsupported
+from regard.errors import RegardError, Unsupported
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.evaluate.opening import open_model
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Relevance, Spec, Units
+from regard.registry import build
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Explained:
     """What the model said about each example, and what each method says about why.
 
     `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
-    `skipped` names the methods that do not work on this model, with the reason.
+    `skipped` names the methods that did not work on this model, with the reason.
     """
 
     examples: tuple[Example, ...]
@@ -60,10 +61,13 @@ def explain(
     skipped: dict[str, str] = {}
     for method in methods:
         spec = case.spec(method)
+        build(spec)  # a name or parameter that does not exist is the caller's mistake, not the method's
         try:
             found[str(spec)] = case.relevance(spec)
-        except Unsupported as reason:
+        except RegardError as reason:
             skipped[str(spec)] = str(reason)
+        except Exception as error:  # a broken method must not take the others with it
+            skipped[str(spec)] = f"{type(error).__name__}: {error}"
     if methods and not found:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise Unsupported(f"model {live.name}", expected="a method that works on it", got=why)

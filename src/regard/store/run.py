@@ -72,8 +72,15 @@ class Run:
 
     @property
     def skipped(self) -> dict[str, str]:
-        """Methods that this model does not support, with the reason."""
-        return {name: reason for page in self._pages for name, reason in page.skipped.items()}
+        """Methods that this model supports for no example, with the reason."""
+        skipped = {name: reason for page in self._pages for name, reason in page.skipped.items()}
+        return {name: reason for name, reason in skipped.items() if name not in self._judged}
+
+    @property
+    def _judged(self) -> set[str]:
+        """Methods and metrics that left something for at least one example."""
+        scored = {f"{s.metric} of {s.method}" for page in self._pages for s in page.scores}
+        return scored | {r.method for page in self._pages for r in page.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
         """One dictionary per example, in the order of the data; what the model said is None where it was not asked."""
