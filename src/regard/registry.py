@@ -180,6 +180,14 @@ def names(kind: str) -> list[str]:
     return sorted({*_shipped()[kind], *_outsiders(kind)})
 
 
+def owner(kind: str, name: str) -> str:
+    """The package and version that a method comes from: "" for our own."""
+    if name in _shipped()[kind] or name not in _outsiders(kind):
+        return ""
+    dist = _outsiders(kind)[name].dist
+    return f"{dist.name} {dist.version}" if dist else _outsiders(kind)[name].value
+
+
 def entry(kind: str, name: str) -> Entry:
     """What is known about one method. Ours come from the catalogue, an outsider's file is imported."""
     if name not in names(kind):

@@ -12,9 +12,10 @@ import torch
 from attention_zoo import Additive, Written, alive, inputs
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.attention_gradients import attention_gradients, call_with_weights
 from regard.models.capture_call import capture_call
+from regard.models.registered import register_site
 from regard.models.resume import record_below
 from regard.records import Edit
 from regard.testing.architectures import find
@@ -305,3 +306,17 @@ def test_one_module_for_all_layers() -> None:
         _, resume = record_below(model, call, keys[1])
         resumed, _ = capture_call(model, call, edits=[Edit("uniform", keys[1])], resume=resume)
     assert torch.equal(whole, resumed)
+
+
+def test_a_registered_site_refuses_edits() -> None:
+    class Hand(nn.Module):
+        def forward(self, states: Tensor) -> Tensor:
+            grown = states.sum(-1).exp()
+            self.weights = grown / grown.sum(-1, keepdim=True)
+            return (self.weights[..., None] * states).sum(1)
+
+    hand = Hand()
+    register_site(hand, lambda inputs, output: hand.weights)
+    states = torch.rand(2, 5, 3)
+    with pytest.raises(Unsupported, match="register_site"):
+        capture_call(hand, lambda: hand(states), edits=[Edit("uniform")])

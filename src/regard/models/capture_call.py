@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import CaptureError
+from regard.errors import CaptureError, Unsupported
 from regard.models.attention_interface import interface, look_again, switches
 from regard.models.auditor import Auditor, no_site
 from regard.models.editing import EditRewriting, Edits
@@ -143,7 +143,9 @@ def rewritten_call(
             with torch.no_grad(), resume.paused() if resume is not None else nullcontext():
                 plan = discover(module, call)
         recorder = Recorder("qk")
-        handler = Rewriter(plan, recorder, rewriting(plan.sites()))
+        wish = rewriting(plan.sites())
+        _refuse_registered(plan, wish)
+        handler = Rewriter(plan, recorder, wish)
         with resume.applied() if resume is not None else nullcontext():
             out, run = tapped(module, call, handler, recorder, plan=plan, switch=False, skipped=resume)
         if not handler.unknown:
@@ -159,6 +161,18 @@ def rewritten_call(
     for site in sites:
         site.checked = "never: edited"
     return out, Taps(sites, list(plan.rejected), "never: edited", steps)
+
+
+def _refuse_registered(plan: Plan, wish: Rewriting) -> None:
+    """A registered site can be read but not rewritten: its arithmetic is the user's own."""
+    for entry in plan.events.values():
+        if entry.registered and entry.site is not None and wish.wants(entry.site):
+            raise Unsupported(
+                f"edit of {entry.site.key}",
+                expected="a site that the tap found by itself",
+                got="a site announced by register_site, which can be read but not changed",
+                remedy="name other sites, or compute its weights with torch.softmax",
+            )
 
 
 def discover(module: nn.Module, call: Callable[[], T]) -> Plan:

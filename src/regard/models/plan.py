@@ -34,6 +34,7 @@ class Planned:
     layout: Layout | None = None
     heads: int = 0
     kinds: dict[ShapeClass, SiteKind] = field(default_factory=dict)
+    registered: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +143,9 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
         assert event.weights is not None
         _, h, q, k = event.weights.shape
         kind: SiteKind = "pooling" if q == 1 < k else "self" if q == k else "cross"
-        return Planned(Site(event.name, 0, kind, 0, h, event.module), layout=Layout(("b", "h", "q", "k")))
+        return Planned(
+            Site(event.name, 0, kind, 0, h, event.module), layout=Layout(("b", "h", "q", "k")), registered=True
+        )
     if registered.covers(event.name):
         return Planned(None, "inside a module with a registered site")
     if event.call is not None:

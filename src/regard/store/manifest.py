@@ -12,6 +12,7 @@ from pathlib import Path
 from regard.errors import InputError
 from regard.protocols import Dataset, Model
 from regard.records import Json, Spec
+from regard.registry import owner
 
 PACKAGES = ("regard", "torch", "transformers", "numpy", "safetensors", "pyarrow")
 
@@ -51,9 +52,10 @@ def identity(
 ) -> dict[str, Json]:
     """What decides the numbers; two runs with equal identities have equal tables."""
     listed: list[Json] = [spec.to_json() for spec in specs]
+    plug_ins: list[Json] = [*sorted({owner(spec.kind, spec.name) for spec in specs} - {""})]
     return {
         "model": model["fingerprint"], "data": data["fingerprint"], "seed": seed, "specs": listed,
-        "regard": importlib.metadata.version("regard"), **settings,
+        "regard": importlib.metadata.version("regard"), "plug-ins": plug_ins, **settings,
     }  # fmt: skip
 
 
