@@ -78,6 +78,25 @@ def test_a_method_judged_by_its_own_operator_is_never_best() -> None:
     assert own.best(column) not in {first, None}
 
 
+def test_the_best_of_methods_no_better_than_random_is_no_winner() -> None:
+    def said(method: str, estimate: float, role: str = "method") -> Summary:
+        return Summary("comprehensiveness", method, estimate, estimate - 0.1, estimate + 0.1, 30, 30, 0, 0,
+                       better="higher", role=role)  # fmt: skip
+
+    for own, best in ((0.15, None), (-0.3, None), (0.35, "attention")):
+        found = evidence([said("attention", own), said("random", 0.1, "baseline")], ["attention", "random"])
+        assert found.best(found.columns[0]) == best
+
+
+def test_few_independent_draws_come_with_a_warning() -> None:
+    assert any("Only 6 independent draws" in sentence for sentence in reading(Material(fake_run(n=6))))
+    assert not any("independent draw" in sentence for sentence in reading(Material(fake_run(n=24))))
+    run = fake_run(n=24)
+    for i, example in enumerate(run.examples_):
+        example["group"] = f"patient {i % 3}"
+    assert any("Only 3 independent draws" in sentence for sentence in reading(Material(run)))
+
+
 def test_two_settings_of_one_explainer_have_operators_of_their_own() -> None:
     specs = [{"name": "leave_one_out", "params": {"operator": o}} for o in ("mask", "delete")]
     labels = ["leave_one_out", "leave_one_out:operator=delete"]

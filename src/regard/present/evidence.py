@@ -49,7 +49,10 @@ class Evidence:
         return method in self.own and ("operator", self.own[method]) in column.setting
 
     def best(self, column: Column) -> str | None:
-        """The method with the best estimate: no baseline, none without an interval, none judged by itself."""
+        """The method with the best estimate, if it lies beyond the interval of the baseline.
+
+        Never a baseline, a method without an interval, or one judged by itself.
+        """
         found = [
             (summary.estimate, method)
             for (method, c), summary in self.cells.items()
@@ -62,7 +65,12 @@ class Evidence:
         if not found or column.better == "none":
             return None
         pick = max if column.better == "higher" else min
-        return pick(found, key=lambda pair: pair[0])[1]
+        estimate, method = pick(found, key=lambda pair: pair[0])
+        base = self.baseline(column)
+        if base is not None and math.isfinite(base.low) and base.low <= estimate <= base.high:
+            return None  # the best of methods that are no better than random is no winner
+        beaten = base is None or not math.isfinite(base.estimate) or pick(estimate, base.estimate) == estimate
+        return method if beaten else None
 
     def role(self, method: str) -> str:
         roles = {s.role for (m, _), s in self.cells.items() if m == method}

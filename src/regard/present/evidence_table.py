@@ -66,4 +66,4 @@ def _caption(found: Evidence) -> str:
     clusters = f" in {s.clusters} clusters" if s.clusters != s.n else ""
     numbers = f"mean [{s.level:.0%} interval], n = {s.n}{clusters}, seed {s.seed}"
     ceiling = "; ceiling: a yardstick, not a limit" if any(c.role == "ceiling" for c in found.cells.values()) else ""
-    return f"{numbers}; bold: best estimate of a column (own operator: not compared){ceiling}"
+    return f"{numbers}; bold: best estimate, if beyond random's interval (own operator: not compared){ceiling}"

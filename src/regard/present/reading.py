@@ -10,6 +10,9 @@ from regard.present.run_reader import Material
 from regard.present.wording import NOT_A_VERDICT, count
 from regard.records import Summary
 
+FEW = 20
+"""Independent draws below which the intervals come with a warning."""
+
 
 def reading(material: Material) -> list[str]:
     """Sentences in the order in which a reader needs them."""
@@ -21,7 +24,9 @@ def reading(material: Material) -> list[str]:
     for column in main_settings(found.columns):
         here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
         if here:
-            sentences.append(_against_random(column, here))
+            own = {d.method for d in here if found.judged_by_itself(d.method, column)}
+            sentences.append(_against_random(column, here, own))
+    sentences += _few(material)
     sentences += _agreement(material)
     sentences += _left_nothing(material)
     if not any(example.get("label") is not None for example in material.examples):
@@ -30,7 +35,18 @@ def reading(material: Material) -> list[str]:
     return sentences
 
 
-def _against_random(column: Column, here: list[Difference]) -> str:
+def _few(material: Material) -> list[str]:
+    """A bootstrap over few independent draws promises more than it holds."""
+    independent = len({material.cluster(example["id"]) for example in material.examples})
+    if independent >= FEW:
+        return []
+    words = (
+        f"Only {count(independent, 'independent draw')} (groups or examples): intervals from so few are too narrow, "
+    )
+    return [words + 'and "clearly" is to be read as a hint. More data, or more groups, would tell.']
+
+
+def _against_random(column: Column, here: list[Difference], own: set[str]) -> str:
     groups = {
         "better": "Clearly better than random:",
         "worse": "Clearly worse than random:",
@@ -39,7 +55,11 @@ def _against_random(column: Column, here: list[Difference]) -> str:
     }
     parts = []
     for outcome, words in groups.items():
-        names = [d.method for d in here if d.reading == outcome]
+        names = [
+            d.method + (" (judged by its own operator)" if d.method in own else "")
+            for d in here
+            if d.reading == outcome
+        ]
         if names:
             parts.append(f"{words} {', '.join(names)}.")
     where = f" ({column.detail})" if column.detail else ""

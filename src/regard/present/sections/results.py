@@ -73,7 +73,8 @@ def _caption(found: Evidence) -> str:
     clusters = f" in {summary.clusters} clusters" if summary.clusters != summary.n else ""
     return (
         f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the "
-        'best estimate of a column (a method judged by the operator it uses itself, "own operator", is not compared); '
+        "best estimate of a column, if beyond the interval of random (a method judged by the operator it uses itself, "
+        '"own operator", is not compared); '
         "a best estimate whose interval overlaps another's may be best by chance. Shaded: "
         f"the random baseline, which any useful ranking must beat.{_ceiling(found)}"
     )
