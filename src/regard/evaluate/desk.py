@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Encoded, Model, Point, SiteAttention, Slopes, Target
 from regard.records import Answers, Bools, Edit, Example, Floats, Site, Units
@@ -135,7 +136,9 @@ class Desk:
         return [self._removed[key] for key in keys]
 
     def slopes(self, names: Sequence[str], points: Sequence[Point]) -> list[Slopes]:
-        """Gradients of the objective at the points, for each example."""
+        """Gradients of the objective at the points, for each example; the points share one baseline."""
+        if len({point.baseline for point in points}) > 1:
+            raise InputError("points", expected="one baseline for all", got=str(sorted({p.baseline for p in points})))
         self._pay(requests=len(names) * len(points))
         self.targets(names)
         groups: dict[tuple[Point, ...], list[str]] = {}

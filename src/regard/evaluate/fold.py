@@ -54,7 +54,18 @@ def role(score: Score) -> Role:
     explainer = _facts("explainer", Spec.parse("explainer", score.method).name)
     if explainer.get("role") == "baseline":
         return "baseline"
-    return role_of(score.method, _facts("metric", score.metric))
+    facts = _facts("metric", score.metric)
+    # the ceiling is one for the metric's usual comparison only
+    return role_of(score.method, facts if _usual(score) else {**facts, "ceiling": ""})
+
+
+def _usual(score: Score) -> bool:
+    """Whether the metric compares with what it compares with by default."""
+    try:
+        defaults = {p.name: p.default for p in entry("metric", score.metric).parameters}
+    except UnknownName:
+        return True
+    return score.where.get("other", defaults.get("other")) == defaults.get("other")
 
 
 def _facts(kind: str, name: str) -> Mapping[str, Json]:

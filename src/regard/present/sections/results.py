@@ -43,10 +43,11 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     for method in dict.fromkeys(method for method, _ in found):
         rows.append([method, *(_difference(found.get((method, column))) for column in columns)])
     n, seed = max(d.n for d in found.values()), material.manifest.get("seed", 0)
+    level = next(iter(found.values())).level
     caption = (
-        f"Method minus random baseline on the same examples (paired), 95 % bootstrap interval, n at most {n}, "
-        f"seed {seed}. An interval without 0 is what the words above call clear; with several methods and metrics, "
-        "one of them may be so by chance."
+        f"Method minus random baseline on the same examples (paired), bootstrap interval, n at most {n}, seed {seed}. "
+        f"Intervals are at the {100 * level:.1f} % level, so that all {len(found)} differences hold together with 95 % "
+        "confidence (Bonferroni). An interval without 0 is what the words above call clear."
     )
     return join(
         tag("h3", None, "Difference to random"),
