@@ -69,9 +69,9 @@ def probe(model: Model, encoded: Encoded, rng: np.random.Generator) -> Probe:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """The faster of two calls: the first one may have to warm up."""
+    """The fastest of three calls: the first one may have to warm up, and the machine may be busy."""
     spent = []
-    for _ in range(2):
+    for _ in range(3):
         start = time.perf_counter()
         call()
         spent.append(time.perf_counter() - start)

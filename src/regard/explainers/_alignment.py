@@ -37,9 +37,7 @@ def sites_of(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
     """Every site of example i; a model without attention is refused."""
     sites = case.attention(i)
     if not sites:
-        raise Unsupported(
-            f"{method} on example {case.ids[i]}", expected="a model with attention", got="no attention site"
-        )
+        raise Unsupported(method, expected="a model with attention", got="no attention site")
     return sites
 
 

@@ -67,7 +67,7 @@ def _chosen(case: Case, i: int, layers: str | int) -> Sequence[SiteAttention]:
         if fitting:
             return _layers(fitting, layers)
     shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
-    raise Unsupported(f"attention on example {case.ids[i]}", expected="a site whose keys are the units", got=shown)
+    raise Unsupported("attention", expected="a site whose keys are the units", got=shown)
 
 
 def _layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[SiteAttention]:

@@ -90,6 +90,4 @@ def _top_row(case: Case, i: int, last: SiteAttention, top: SiteAttention | None,
 
 
 def _refuse(case: Case, i: int, reason: str) -> NoReturn:
-    raise Unsupported(
-        f"rollout on example {case.ids[i]}", expected="square self-attention over the units in every layer", got=reason
-    )
+    raise Unsupported("rollout", expected="square self-attention over the units in every layer", got=reason)

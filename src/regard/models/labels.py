@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError
 from regard.records import Json
 
 _SAME = (
@@ -81,7 +81,10 @@ def match_labels(
             continue
         found = _match(model, key, given)
         if found is None:
-            raise UnknownName("label of the data", key, model)
+            raise InputError(
+                f"label {key!r} of the data", expected="one of the model's labels: " + ", ".join(model), got="no match",
+                remedy=f"--labels {key}=0,... (label of the data = class index), or leave those rows out",
+            )  # fmt: skip
         index[key], how[key] = found
     return LabelTable(tuple(model), index, how)
 

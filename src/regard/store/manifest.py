@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from regard.protocols import Dataset, Model
 from regard.records import Json, Spec
 from regard.registry import owner
 
+_HASHES = ("model", "data", "examples")
+_HASH = re.compile(r"[0-9a-f]{32,}")
 PACKAGES = ("regard", "torch", "transformers", "numpy", "safetensors", "pyarrow")
 
 
@@ -63,7 +66,7 @@ def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Jso
     """Nothing, or an error that names every difference between what was begun and what is asked now."""
     words = [
         f"{name} was {_short(before.get(name))} and is now {_short(after.get(name))}"
-        for name in sorted({*before, *after})
+        for name in sorted({*before, *after}, key=lambda name: (name in _HASHES, name))
         if before.get(name) != after.get(name)
     ]
     if words:
@@ -78,6 +81,8 @@ def _short(value: Json) -> str:
         text = "[" + ", ".join(str(Spec.from_json(v)) for v in value if isinstance(v, dict)) + "]"
     else:
         text = "nothing" if value is None else str(value)
+        if _HASH.fullmatch(text):
+            text = text[:10] + "..."
     return text if len(text) <= 160 else text[:157] + "..."
 
 
