@@ -46,11 +46,11 @@ def test_labels_are_matched(model: list[str], seen: list[Any], override: str | N
 
 
 def test_labels_that_do_not_match() -> None:
-    with pytest.raises(UnknownName, match="positive"):
+    with pytest.raises(InputError, match="positive"):
         match_labels(["negative", "positive"], ["positiv"])
-    with pytest.raises(UnknownName):
+    with pytest.raises(InputError):
         match_labels(["3", "5"], ["1"])  # not a class index: the model's labels are numbers themselves
-    with pytest.raises(UnknownName):
+    with pytest.raises(InputError):
         match_labels(["negative", "positive"], [2])
     with pytest.raises(InputError, match="--labels"):
         match_labels(["negative", "positive"], ["pos"]).of("elsewhere")
