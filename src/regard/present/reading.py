@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from regard.present.differences import Difference, differences
 from regard.present.evidence import CLASS, Column, evidence, main_settings, other_method
 from regard.present.run_reader import Material
@@ -12,6 +14,9 @@ from regard.records import Summary
 
 FEW = 20
 """Independent draws below which the intervals come with a warning."""
+
+TOLERABLE = 0.1
+"""Share of the whole that an additive method may miss, and share of examples that may do so, before it is said."""
 
 
 def reading(material: Material) -> list[str]:
@@ -28,6 +33,7 @@ def reading(material: Material) -> list[str]:
             sentences.append(_against_random(column, here, own))
     sentences += _few(material)
     sentences += _agreement(material)
+    sentences += _incomplete(material)
     sentences += _left_nothing(material)
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append("The data have no labels: everything here is about the predicted class.")
@@ -101,6 +107,22 @@ def _left_nothing(material: Material) -> list[str]:
         told = [p["message"] for p in material.run.problems() if str(p["stage"]).startswith(stage)]
         if told and name not in skipped:
             sentences.append(f"{name} left no number. It failed {count(len(told), 'time')}, first with: {told[0]}")
+    return sentences
+
+
+def _incomplete(material: Material) -> list[str]:
+    """Additive methods whose parts do not sum to the whole: the path was too coarse, or the model jumps along it."""
+    sentences = []
+    for method, relevance in material.relevances.items():
+        error, whole = relevance.extras.get("completeness_error"), relevance.extras.get("difference")
+        if error is None or whole is None:
+            continue
+        off = np.abs(error) > TOLERABLE * np.abs(whole)
+        if off.mean() > TOLERABLE:
+            sentences.append(
+                f"{method} misses its own sum by more than {TOLERABLE:.0%} in {int(off.sum())} of {len(off)} examples: "
+                "the model jumps along its path, so read single values with care, or take more steps."
+            )
     return sentences
 
 
