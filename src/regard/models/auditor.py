@@ -97,9 +97,15 @@ def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
     return CaptureError(
         type(module).__name__,
         expected="a model with attention",
-        got="this model has no attention: no softmax or fused attention is used in a weighted sum",
+        got=f"this model has no attention: {_what_was_seen(rejected)}",
         remedy="use explainers that need no attention, or register_site(module, fn) for a hand-written one",
     )
+
+
+def _what_was_seen(rejected: list[tuple[str, str]]) -> str:
+    if not rejected:
+        return "no softmax or fused attention at all"
+    return "; ".join(f"the softmax in {place}: {reason}" for place, reason in dict.fromkeys(rejected[:3]))
 
 
 def _looks_like_attention(name: str, module: nn.Module) -> bool:

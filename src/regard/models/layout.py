@@ -137,14 +137,16 @@ def find_layout(
     if own[softmax_axis] is not None:
         return None
     own[softmax_axis] = "k"
-    return Layout(_filled(own, softmax_axis), 1, first, last)
+    return Layout(_filled(own, softmax_axis, shape), 1, first, last)
 
 
 def _standard(shape: Sequence[int], softmax_axis: int) -> Layout | None:
-    return Layout(_filled([None] * softmax_axis + ["k"] + [None] * (len(shape) - 1 - softmax_axis), softmax_axis))
+    bare: list[str | None] = [None] * len(shape)
+    bare[softmax_axis] = "k"
+    return Layout(_filled(bare, softmax_axis, shape))
 
 
-def _filled(own: list[str | None], key: int) -> tuple[str, ...]:
+def _filled(own: list[str | None], key: int, shape: Sequence[int]) -> tuple[str, ...]:
     """Axes of size 1 tell nothing by themselves: they are named by where they stand."""
     shared = [i for i, r in enumerate(own) if r == "b"]
     for i in shared[1:]:
@@ -157,4 +159,18 @@ def _filled(own: list[str | None], key: int) -> tuple[str, ...]:
         own[own.index(None)] = "b"
     if "b" not in own and "q" in own and len(own) > 2 and own.count("q") > 1:
         own[own.index("q")] = "b"
+    for i in _heads_of_one_value(own, key, shape):
+        own[i] = "h"
     return tuple(r or ("x" if i > key else "h") for i, r in enumerate(own))
+
+
+def _heads_of_one_value(own: Sequence[str | None], key: int, shape: Sequence[int]) -> list[int]:
+    """Multi-query attention: heads share one set of values, so their axis looks like a second query axis.
+
+    Queries on a grid (rows and columns of an image over all its places) are queries all the same.
+    """
+    asking = [i for i, r in enumerate(own) if r == "q"]
+    if len(asking) < 2 or math.prod(shape[i] for i in asking) == shape[key]:
+        return []
+    query = max(asking, key=lambda i: (shape[i] == shape[key], -abs(i - key)))
+    return [i for i in asking if i != query]

@@ -41,6 +41,7 @@ class Softmax:
     changed: bool = False
     selected: bool = False
     summed_elsewhere: bool = False
+    total: bool = False  # so far only numbers were summed with it (a mask that it is normalised by), no states
 
     @property
     def reason(self) -> str:
@@ -70,11 +71,12 @@ class Softmax:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """This tensor holds the weights of `softmax`, rearranged by `steps`."""
+    """This tensor holds the weights of `softmax` (or their logarithms), rearranged by `steps`."""
 
     softmax: Softmax
     steps: tuple[Step, ...] = ()
     changed: bool = False
+    log: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class Op(Enum):
     STOP = auto()  # mixes elements: nothing is known about the output but what it was made from
     SELECT = auto()  # keeps some elements by their value
     SOFTMAX = auto()
+    LOG_SOFTMAX = auto()
+    EXP = auto()
     ATTENTION = auto()
     FLASH = auto()
     FLEX = auto()
@@ -33,6 +35,8 @@ class Op(Enum):
 
 _MEANINGS: dict[Op, str] = {
     Op.SOFTMAX: "softmax _softmax _safe_softmax special_softmax gumbel_softmax",
+    Op.LOG_SOFTMAX: "log_softmax _log_softmax special_log_softmax",
+    Op.EXP: "exp",
     Op.ATTENTION: "scaled_dot_product_attention",
     Op.FLASH: "_scaled_dot_product_flash_attention_for_cpu",
     Op.FLEX: "flex_attention",
@@ -42,7 +46,7 @@ _MEANINGS: dict[Op, str] = {
     Op.LINEAR: "linear",
     Op.EINSUM: "einsum",
     Op.TIMES: "mul multiply __mul__ __rmul__ __imul__",
-    Op.TOTAL: "sum",
+    Op.TOTAL: "sum mean",
     Op.DROPOUT: "dropout alpha_dropout feature_dropout native_dropout",
     Op.SELECT: "topk sort kthvalue",
     Op.SHAPE: "view reshape transpose permute squeeze unsqueeze expand flatten unflatten __getitem__ movedim moveaxis "
@@ -50,7 +54,7 @@ _MEANINGS: dict[Op, str] = {
     "pad constant_pad_nd split_with_sizes _unsafe_view T mT H mH adjoint unsafe_chunk unsafe_split",
     Op.CAST: "contiguous clone to type_as type float double half bfloat16 detach alias cpu cuda _to_copy data "
     "requires_grad_ lift_fresh_copy nan_to_num",
-    Op.STOP: "conv1d conv2d conv3d conv_transpose1d embedding lstm gru rnn_tanh rnn_relu addbmm tensordot cdist mean "
+    Op.STOP: "conv1d conv2d conv3d conv_transpose1d embedding lstm gru rnn_tanh rnn_relu addbmm tensordot cdist "
     "amax amin logsumexp norm argmax argmin any all bincount one_hot layer_norm batch_norm group_norm cross_entropy "
     "nll_loss index_add scatter_add index_select gather avg_pool1d avg_pool2d max_pool1d max_pool2d",
 }
@@ -78,7 +82,7 @@ def meaning(function: Callable[..., Any]) -> Op:
     return _BY_NAME.get(name.removesuffix("_"), Op.CARRY) if not name.endswith("__") else Op.CARRY
 
 
-CALLED = (Op.SOFTMAX, Op.ATTENTION, Op.FLASH, Op.FLEX, Op.MULTI_HEAD)
+CALLED = (Op.SOFTMAX, Op.LOG_SOFTMAX, Op.ATTENTION, Op.FLASH, Op.FLEX, Op.MULTI_HEAD)
 """What even the light tap looks at."""
 
 

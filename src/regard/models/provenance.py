@@ -79,14 +79,15 @@ class Provenance:
         mark = self.mark(tensor)
         return mark is not None and mark.learned and not mark.data
 
-    def softmax(self, scores: Tensor, axis: int, weights: Tensor) -> Softmax:
-        """A softmax happened."""
+    def softmax(self, scores: Tensor, axis: int, weights: Tensor, logs: Tensor | None = None) -> Softmax:
+        """A softmax happened; `logs`: the model was given the logarithms of its weights."""
         mark = self.mark(scores) or Mark(self, learned=isinstance(scores, torch.nn.Parameter))
         found = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
         if mark.scores is not None and mark.scores.q is not None and mark.scores.k is not None:
             found.query, found.key = self.mark(mark.scores.q), self.mark(mark.scores.k)
         self.softmaxes.append(found)
-        self._put(weights, replace(mark, scores=None, weights=Weights(found), weighted=None))
+        given = Weights(found, log=logs is not None)
+        self._put(weights if logs is None else logs, replace(mark, scores=None, weights=given, weighted=None))
         return found
 
     def follow(
@@ -108,6 +109,10 @@ class Provenance:
                 case Op.SHAPE | Op.CAST:
                     step = None if op is Op.CAST else _step(function, args, keywords, n if _many(out) else None)
                     mark = self._rearranged(mark, self.mark(first), step)
+                case Op.EXP:
+                    mark = self._carried(mark, marked, result, changed=True)
+                    if (old := self.mark(first)) is not None and old.weights is not None and old.weights.log:
+                        mark = replace(mark, weights=replace(old.weights, log=False))
                 case Op.CARRY | Op.DROPOUT | Op.TIMES:
                     mark = self._carried(mark, marked, result, changed=op is not Op.DROPOUT)
                     if op is Op.TIMES and len(tensors) == 2:
@@ -154,7 +159,7 @@ class Provenance:
     def _weighted(self, a: Tensor, b: Tensor) -> Weighted | None:
         for used, values in ((a, b), (b, a)):
             mark = self.mark(used)
-            if mark is not None and mark.weights is not None:
+            if mark is not None and mark.weights is not None and not mark.weights.log:
                 return Weighted(mark.weights, used, values)
         return None
 
@@ -177,23 +182,33 @@ class Provenance:
         return Scores(left, right)
 
     def _einsum(self, args: tuple[Any, ...], tensors: list[Tensor], result: Tensor) -> Scores | None:
-        if len(tensors) != 2 or not isinstance(args[0], str):
+        if len(tensors) < 2 or not isinstance(args[0], str):
             return None
-        terms = _labels(args[0], tensors, result)
-        if terms is None:
+        labels = _labels(args[0], tensors, result)
+        if labels is None:
             return None
-        (a, b), out = terms
-        for (used, mine), (values, other) in (((tensors[0], a), (tensors[1], b)), ((tensors[1], b), (tensors[0], a))):
+        *terms, out = labels
+        computed = [(t, term) for t, term in zip(tensors, terms, strict=True) if not self.is_learned(t)]
+        for used, mine in computed:
+            others = [(t, term) for t, term in computed if t is not used]
+            if others:
+                self._consumed_by_einsum(used, mine, others[0][0], "".join(term for _, term in others), out)
+        if len(computed) > 1:
+            return Scores(computed[0][0], computed[1][0])
+        learned = {c for t, term in zip(tensors, terms, strict=True) if self.is_learned(t) for c in term}
+        return Scores(shape=tuple(result.shape), features=tuple(i for i, c in enumerate(out) if c in learned))
+
+    def _consumed_by_einsum(self, used: Tensor, mine: str, values: Tensor, other: str, out: str) -> None:
+        summed = [c for c in mine if c in other and c not in out]
+        if len(summed) > 1 and not set(other) - set(mine):
+            return  # a number, not a state
+        for over in summed:  # heads may be summed along with the keys: the keys are what the softmax ran over
             roles = {
-                i: "k" if c in other and c not in out else "b" if c in other else "q"
+                i: "k" if c == over else "b" if c in other else "q"
                 for i, c in enumerate(mine)
                 if c in other or c in out
             }
-            self._consumed(used, values, roles, one_sum=sum(r == "k" for r in roles.values()) == 1)
-        for learned, labels in ((tensors[0], a), (tensors[1], b)):
-            if self.is_learned(learned):
-                return Scores(shape=tuple(result.shape), features=tuple(out.index(c) for c in labels if c in out))
-        return Scores(tensors[0], tensors[1])
+            self._consumed(used, values, roles)
 
     # -- weights consumed ---------------------------------------------------------------------------------------
 
@@ -237,7 +252,10 @@ class Provenance:
         for i in [i for i, r in roles.items() if r == "k" and i not in long[:1]]:
             del roles[i]
         if len(long) <= 1:
-            self._consumed(used, values, roles, weights=mark.weighted.weights)
+            state = any(n > 1 for n in values.shape[: -used.ndim]) or any(
+                n > 1 == m for n, m in zip(values.shape[::-1], used.shape[::-1], strict=False)
+            )
+            self._consumed(used, values, roles, weights=mark.weighted.weights, state=state)
 
     def _consumed(
         self,
@@ -246,14 +264,14 @@ class Provenance:
         roles: Mapping[int, str],
         *,
         weights: Weights | None = None,
-        one_sum: bool = True,
+        state: bool = True,
     ) -> None:
         mark = self.mark(used)
         weights = weights or (mark.weights if mark is not None else None)
-        if weights is None or not one_sum or "k" not in roles.values() or self.is_learned(values):
+        if weights is None or weights.log or "k" not in roles.values() or self.is_learned(values):
             return
         softmax = weights.softmax
-        known = softmax.layout
+        known = None if softmax.total and state else softmax.layout
         if (known is not None and not known.first and not known.last) or not softmax.of_data or softmax.over_features():
             return
         layout = find_layout(softmax.weights.shape, softmax.axis, weights.steps, roles, used.ndim)
@@ -264,7 +282,7 @@ class Provenance:
             # some columns go into one sum and some into another (BigBird, Longformer): only what is in none is a sink
             softmax.layout = replace(known, first=min(known.first, layout.first), last=min(known.last, layout.last))
             return
-        softmax.layout, softmax.values = layout, values
+        softmax.layout, softmax.values, softmax.total = layout, values, not state
         softmax.used, softmax.steps, softmax.changed = used, weights.steps, weights.changed
 
 
@@ -313,15 +331,15 @@ def _factors(
     return tensors[0], tensors[1]
 
 
-def _labels(equation: str, tensors: list[Tensor], result: Tensor) -> tuple[tuple[str, str], str] | None:
-    """The labels of each axis, with an ellipsis spelled out in capitals.
+def _labels(equation: str, tensors: list[Tensor], result: Tensor) -> list[str] | None:
+    """The labels of each axis of the operands and of the result, with an ellipsis spelled out in capitals.
 
     >>> _labels("...qd,...kd->...qk", [torch.ones(2, 3, 4), torch.ones(2, 5, 4)], torch.ones(2, 3, 5))
-    (('Zqd', 'Zkd'), 'Zqk')
+    ['Zqd', 'Zkd', 'Zqk']
     """
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
-    if len(terms) != 2:
+    if len(terms) != len(tensors):
         return None
     if not arrow:
         letters = "".join(terms).replace(".", "")
@@ -330,4 +348,4 @@ def _labels(equation: str, tensors: list[Tensor], result: Tensor) -> tuple[tuple
     for term, tensor in zip([*terms, output], [*tensors, result], strict=True):
         dots = tensor.ndim - len(term.replace("...", ""))
         spelled.append(term.replace("...", "ZYXWVUT"[:dots][::-1]))
-    return (spelled[0], spelled[1]), spelled[2]
+    return spelled

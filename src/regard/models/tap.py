@@ -21,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
+from regard.errors import CaptureError
 from regard.models.marks import Mark, Softmax
 from regard.models.operations import LOOKED, Op, meaning
 from regard.models.pieces import PIECES, Pieces, pieces_of
@@ -216,12 +217,14 @@ class Tap(TorchFunctionMode):
             case Op.FLEX:
                 return self.attention(bind_flex(func, args, keywords))
             case _:
-                return self._softmax(func, args, keywords)
+                return self._softmax(func, args, keywords, log=op is Op.LOG_SOFTMAX)
 
     def attention(self, call: SdpaCall) -> Any:
         """A fused attention; also what the transformers registry calls (then this mode is still on)."""
         event = self._event()
         event.call = call
+        if self.provenance is not None:
+            _refuse_strange(call.query, event.name)
         self.busy += 1
         try:
             with torch._C.DisableTorchFunction():
@@ -233,7 +236,9 @@ class Tap(TorchFunctionMode):
             self.provenance.follow(Op.STOP, call.function, (call.query, call.key, call.value), {}, out)
         return out
 
-    def _softmax(self, func: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Tensor:
+    def _softmax(
+        self, func: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], *, log: bool
+    ) -> Tensor:
         scores: Tensor = args[0] if args else keywords.get("input", keywords.get("logits", keywords.get("self")))
         rest = args[1:]
         named = {k: v for k, v in keywords.items() if k not in ("input", "logits", "self")}
@@ -243,15 +248,29 @@ class Tap(TorchFunctionMode):
             axis = -1 if gumbel else (0 if scores.ndim in (0, 1, 3) else 1)
         event = self._event()
         event.axis = int(axis) % max(scores.ndim, 1)
+        if self.provenance is not None:
+            _refuse_strange(scores, event.name)
+        logs: Tensor | None = None
+
+        def run(s: Tensor) -> Tensor:
+            nonlocal logs
+            out: Tensor = func(s, *rest, **named)
+            if not log:
+                return out
+            logs = out
+            return out.exp()
+
         self.busy += 1
         try:
-            weights = self.handler.softmax(event, scores, event.axis, lambda s: func(s, *rest, **named))
+            weights = self.handler.softmax(event, scores, event.axis, run)
+            if event.edited and log:
+                logs = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()  # the model takes exp of it
         finally:
             self.busy -= 1
         event.weights = weights
         if self.provenance is not None:
-            event.softmax = self.provenance.softmax(scores, event.axis, weights)
-        return weights
+            event.softmax = self.provenance.softmax(scores, event.axis, weights, logs)
+        return weights if logs is None else logs
 
     def _event(self) -> Event:
         event = self.place(*self.watch.here)
@@ -276,3 +295,15 @@ class Tap(TorchFunctionMode):
         event = Event(name, ordinal, step, type(owner).__name__, owner=owner)
         self.events.append(event)
         return event
+
+
+def _refuse_strange(tensor: Tensor, name: str) -> None:
+    """Tensors without one shape for all rows, or that are gone after the call, cannot be kept."""
+    nested, mapped = tensor.is_nested, torch._C._functorch.is_batchedtensor(tensor)
+    if nested or mapped:
+        raise CaptureError(
+            f"attention in {name}",
+            expected="plain tensors",
+            got="nested (ragged) ones" if nested else "those of torch.func.vmap",
+            remedy="pad the batch and give a mask" if nested else "write the batch axis out",
+        )
