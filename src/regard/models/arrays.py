@@ -80,10 +80,11 @@ def from_arrays(
         weights = _weights(name, given)
         total = weights.sum(-1, dtype=np.float64)
         filled = total > 0
-        if filled.any():
-            lowest = min(lowest, float(total[filled].min()))
+        if not filled.any():
+            raise InputError(f"attention {name}", expected="rows that sum to 1", got="nothing but zeros")
+        lowest = min(lowest, float(total[filled].min()))
         sink = None
-        if filled.any() and float(total[filled].min()) < 1 - _TOLERANCE:
+        if float(total[filled].min()) < 1 - _TOLERANCE:
             sink = np.where(filled, np.maximum(0.0, 1.0 - total), 0.0).astype(np.float32)
         site = Site(name, 0, kind or _kind(weights), layer, weights.shape[1])
         built.append((site, weights, sink))
@@ -103,6 +104,10 @@ def from_arrays(
                     expected=f"at most {given_site.shape[3]} as in {given_site.site.key}",
                     got=str(len(unit)),
                 )
+    if not isinstance(units, Units) and all(isinstance(u, str) for u in units):
+        lengths = {given_site.shape[3] for given_site in sites}
+        if len(units) not in lengths:
+            raise InputError("units", expected=f"{max(lengths)} names, one for each key", got=str(len(units)))
     return GivenCapture(sites, described, checked)
 
 
@@ -152,9 +157,14 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def _array(name: str, given: Any) -> NDArray[np.float32]:
     if type(given).__module__.partition(".")[0] == "torch":
         given = given.detach().cpu().float()  # numpy cannot read a tensor with gradients, or bfloat16
-    array = np.asarray(given)
-    if array.dtype == object:
-        raise InputError(f"attention {name}", expected="an array of numbers", got="an array of objects")
+    try:
+        array = np.asarray(given)
+    except ValueError as problem:
+        raise InputError(
+            f"attention {name}", expected="an array of numbers", got="lists of unequal length"
+        ) from problem
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"attention {name}", expected="an array of numbers", got=f"an array of {array.dtype.name}s")
     return array.astype(np.float32)
 
 
