@@ -24,9 +24,22 @@ def misfit(units: Units, attention: SiteAttention) -> str:
     return f"it has {length} keys for {positions} positions" if length < positions else ""
 
 
+def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
+    """The query rows that the objective reads; all of them where the queries are not the positions of the input.
+
+    (A memory that is asked once or more, attention of a few learned rows.)
+    """
+    rows, (_, _, queries, _) = case.reading(i, attention.site), attention.shape
+    positions = int(case.units[i].keys.max(initial=-1)) + 1
+    asked_everywhere = len(rows) == positions and max(rows, default=0) == positions - 1
+    if attention.site.kind == "cross" and queries != positions and asked_everywhere:
+        return tuple(range(queries))
+    return rows
+
+
 def unread(case: Case, i: int, attention: SiteAttention) -> str:
     """Why the objective cannot be read off the site's rows; "" where it can."""
-    rows = case.reading(i, attention.site)
+    rows = rows_read(case, i, attention)
     _, _, queries, _ = attention.shape
     if not rows:
         return "the objective reads none of its rows"
@@ -55,7 +68,7 @@ def pooled_heads(weights: NDArray[np.floating], heads: str | int) -> Floats:
 
 def read_row(case: Case, i: int, attention: SiteAttention, heads: str | int) -> Floats:
     """(key,) the weights in the rows that the objective reads: mean over rows, pooled over heads."""
-    queries = case.reading(i, attention.site)
+    queries = rows_read(case, i, attention)
     return pooled_heads(np.asarray(attention.rows(0, queries), np.float64).mean(1), heads)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.errors import InputError, Unsupported
-from regard.explainers._alignment import misfit, on_units, read_row, sites_of, unread
+from regard.explainers._alignment import misfit, on_units, read_row, rows_read, sites_of, unread
 from regard.protocols import Case, SiteAttention
 from regard.records import Relevance
 from regard.registry import explainer
@@ -46,7 +46,7 @@ def attention(
         rows.append(values)
         masses.append(mass)
         pooled = 1 if isinstance(heads, int) else chosen[0].shape[1]
-        counts.append((len(chosen), pooled, len(case.reading(i, chosen[0].site))))
+        counts.append((len(chosen), pooled, len(rows_read(case, i, chosen[0]))))
     sites, width, depth = np.array(counts, np.float64).reshape(-1, 3).T
     extras = {"special_mass": np.array(masses), "sites": sites, "heads": width, "rows": depth}
     return Relevance.of("attention", case.ids, rows, extras=extras)

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.capture_call import rewritten_call
 from regard.records import Site
 
@@ -69,6 +69,8 @@ def attention_gradients(
         value = objective(out)
         if value.numel() != 1:
             raise InputError("objective", expected="a scalar", got=f"shape {tuple(value.shape)}")
+        if not value.requires_grad:
+            raise no_graph(type(module).__name__)
         chosen = [(site, w) for key, (site, w) in watched.held.items() if fnmatchcase(key, sites)]
         if not chosen:
             raise UnknownName("site", sites, watched.held)
@@ -77,6 +79,14 @@ def attention_gradients(
         WeightGradient(site, w.detach(), torch.zeros_like(w) if g is None else g)
         for (site, w), g in zip(chosen, gradients, strict=True)
     ]
+
+
+def no_graph(name: str) -> Unsupported:
+    """The error for a module whose output does not depend on its weights or inputs in the eyes of autograd."""
+    return Unsupported(
+        f"gradients of {name}", expected="an output with a graph", got="one without",
+        remedy="run the module without no_grad, inference_mode or detach inside",
+    )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from regard.errors import UnknownName, Unsupported
 from regard.measures.keyed_random import keyed_rng
+from regard.models.attention_gradients import no_graph
 from regard.models.encoded import Item, Reader
 from regard.models.regions import ArrayReader
 from regard.models.tasks import Asked, Outputs, TaskRow
@@ -124,6 +125,8 @@ def _differentiate(
     x = torch.stack([_filled_up(p, width) for p in placed]).detach().requires_grad_(wanted)
     with model.backward_allowed(), torch.set_grad_enabled(wanted), _inserted(model, tensors, x) as given:
         said = model.row.read(model.run(given, asked), asked, about)
+        if wanted and not said.value.requires_grad:
+            raise no_graph(model.name)
         found = torch.autograd.grad(said.value.sum(), x, allow_unused=True)[0] if wanted else torch.zeros_like(x)
     if found is None:
         raise _never_read(model)

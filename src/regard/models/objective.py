@@ -38,6 +38,18 @@ def log_odds(logits: Tensor, target: Tensor) -> Tensor:
     return chosen - torch.logsumexp(rest, dim=-1)
 
 
+def as_logits(given: Tensor) -> Tensor:
+    """The same, or their logarithms where a model gives out probabilities (rows that sum to 1, none negative).
+
+    >>> as_logits(torch.tensor([[0.25, 0.75]])).softmax(-1)
+    tensor([[0.2500, 0.7500]])
+    """
+    seen = given.detach()
+    if given.shape[-1] < 2 or bool((seen < 0).any()) or bool(((seen.double().sum(-1) - 1).abs() > 2e-6).any()):
+        return given
+    return given.clamp(min=torch.finfo(given.dtype).tiny).log()
+
+
 def one_of_many(logits: Tensor, target: Tensor, *, classes: bool = True) -> Said:
     """Single-label: softmax over the classes. One logit stands for two classes, the second where it is positive."""
     if logits.shape[-1] == 1:

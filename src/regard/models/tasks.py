@@ -99,6 +99,11 @@ def _pairs(targets: Sequence[Target], what: str) -> list[tuple[int, int]]:
 
 def _best(outputs: Outputs, asked: Asked) -> list[Target]:
     logits = outputs["logits"]
+    if logits.ndim != 2 or len(logits) != len(asked.items):
+        raise InputError(
+            "output of the module", expected=f"logits of shape ({len(asked.items)}, classes)",
+            got=str(tuple(logits.shape)), remedy="return the logits alone, or first",
+        )  # fmt: skip
     if logits.shape[-1] == 1:
         return [int(z > 0) for z in logits.squeeze(-1)]
     return [int(i) for i in logits.argmax(-1)]
@@ -113,7 +118,7 @@ def _decide_number(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def _read_class(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
-    logits = outputs["logits"]
+    logits = objective.as_logits(outputs["logits"])
     return objective.one_of_many(logits, _ints(targets, logits))
 
 
