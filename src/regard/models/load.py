@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -176,7 +177,12 @@ def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
     public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     if name not in public:
         raise UnknownName(f"factory in {path.name}", name, public)
-    made = getattr(module, name)()
+    make = getattr(module, name)
+    try:
+        inspect.signature(make).bind()
+    except TypeError as problem:
+        raise InputError(f"factory {name}", expected="one that needs no arguments", got=str(problem)) from problem
+    made = make()
     beside = processor
     if isinstance(made, tuple) and len(made) == 2:
         made, beside = made
