@@ -26,6 +26,7 @@ BAD = {
     "an unreadable file": ("audit mine.py:make --data broken.parquet --out o", 2, "broken.parquet"),
     "a binary csv": ("audit mine.py:make --data binary.csv --out o", 2, "binary.csv"),
     "no such data": ("audit mine.py:make --data nosuch.csv --out o", 2, "nosuch.csv"),
+    "neither a model nor data": ("audit ./nomodel --data nosuch.csv --out o", 2, "nomodel"),
     "no data for this model": ("audit mine.py:make --out o", 2, "--data"),
     "an empty directory": ("explain empty --text hello", 2, "empty"),
     "a directory that is no model": ("explain not_a_model --text hello", 2, "not_a_model"),
@@ -58,7 +59,7 @@ BAD = {
     "no run to export": ("export nowhere", 2, "nowhere"),
     "a name that is none": ("new explainer 2fast", 2, "2fast"),
     "a kind that cannot be begun": ("new dataset mine", 2, "dataset"),
-    "the user's own bug": ("explain mine.py:crashing --text a", 4, "ZeroDivisionError"),
+    "the user's own bug": ("explain mine.py:crashing --text a", 4, "error in"),
 }  # fmt: skip
 
 
@@ -132,6 +133,40 @@ def test_exit_codes_of_errors_inside(
     assert result.exit_code == code
     assert code in EXIT_CODES
     one_line(result)
+
+
+def test_a_bug_of_ours_is_called_one(
+    regard: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    monkeypatch.setattr("regard.registry.names", lambda kind: 1 if kind == "explainer" else [])
+    result = regard("list", "explainer")
+    assert result.exit_code == 4
+    assert "internal error (a bug, please report): TypeError" in one_line(result)
+    assert "--debug" in one_line(result)
+    monkeypatch.undo()
+    own = regard("explain", f"{place}/mine.py:crashing", "--text", "a")
+    assert "mine.py, line" in one_line(own)
+    assert "please report" not in own.stderr
+
+
+def test_an_explainer_asked_for_that_fails_everywhere_leaves_the_run_incomplete(
+    regard: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from regard.registry import explainer
+
+    @explainer(needs=("attention",))
+    def rollout(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a bug in a method")
+
+    monkeypatch.setattr("regard.explainers.rollout.rollout", rollout)
+    words = f"audit mine.py:make --data good.csv --profile quick --metrics comprehensiveness --out {tmp_path / 'run'}"
+    result = regard(*words.split(), "--explainers", "attention,rollout,random")
+    assert result.exit_code == 3, result.stderr
+    assert "rollout failed on every example" in one_line(result)
+    assert "attention" in result.stdout
+    assert (tmp_path / "run" / "report.html").is_file()
+    usual = regard(*words.replace("/run", "/usual").split())
+    assert usual.exit_code == 0, usual.stderr
 
 
 def test_debug_shows_the_traceback(regard: Callable[..., Result]) -> None:

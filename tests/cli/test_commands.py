@@ -108,6 +108,62 @@ def test_explain_a_row_of_a_data_set(regard: Callable[..., Result]) -> None:
     assert found["examples"][0]["text"] == "dull and far too long"
 
 
+def test_explain_takes_the_columns_that_it_is_told(regard: Callable[..., Result], tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("first,second\na quiet film,a loud play\n", "utf-8")
+    found = json.loads(
+        regard("explain", "mine.py:make", "--data", str(path), "--text-column", "second", "--json").stdout
+    )
+    assert found["examples"][0]["text"] == "a loud play"
+    assert regard("explain", "mine.py:make", "--text", "a", "--text-column", "second").exit_code == 2
+
+
+def test_explain_shows_the_first_windows_and_json_all(regard: Callable[..., Result]) -> None:
+    words = ("explain", "mine.py:make", "--method", "attention", "--text", " ".join(f"word{i}" for i in range(150)))
+    shown = regard(*words).stdout
+    everything = json.loads(regard(*words, "--json").stdout)["examples"]
+    assert len(everything) > 3
+    assert shown.count("strongest: ") == 3
+    flat = " ".join(shown.split())
+    assert f"{len(everything) - 3} more are in --json" in flat
+    assert flat.index("more are in --json") < flat.index("strongest: ")
+    assert flat.index("shares of attention weight") < flat.index("without an interval")
+
+
+@pytest.fixture(scope="session")
+def knows_little(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A small network of our own whose vocabulary is three words."""
+    from regard.networks.checkpoint import save_checkpoint
+    from regard.networks.classifier import AttentionClassifier
+    from regard.networks.vocabulary import Vocabulary
+
+    vocabulary = Vocabulary.build(["a quiet film"], min_count=1)
+    network = AttentionClassifier(words=len(vocabulary), classes=2, size=4, hidden=4)
+    folder = tmp_path_factory.mktemp("little")
+    about = {"vocabulary": vocabulary.to_json()}
+    save_checkpoint(folder, network, labels=["no", "yes"], task="classification", modality="text", facts=about)
+    return str(folder)
+
+
+@pytest.mark.parametrize("verb", ["explain", "capture"])
+def test_unknown_words_are_said(verb: str, knows_little: str, regard: Callable[..., Result]) -> None:
+    said = "2 of 4 units (50.0%) are unknown to this model's vocabulary"
+    assert said in " ".join(regard(verb, knows_little, "--text", "a quiet xyzzy plugh").stdout.split())
+    assert said in json.loads(regard(verb, knows_little, "--text", "a quiet xyzzy plugh", "--json").stdout)["notes"][-1]
+    assert json.loads(regard(verb, knows_little, "--text", "a quiet film", "--json").stdout)["notes"] == []
+
+
+def test_an_audit_notes_unknown_words_over_all_examples(
+    knows_little: str, regard: Callable[..., Result], tmp_path: Path
+) -> None:
+    (tmp_path / "d.jsonl").write_text('{"text": "a quiet xyzzy"}\n{"text": "a film"}\n', "utf-8")
+    words = f"audit {knows_little} --data {tmp_path}/d.jsonl --explainers random --metrics comprehensiveness --json"
+    result = regard(*words.split(), "--out", str(tmp_path / "run"))
+    assert result.exit_code == 0, result.stderr
+    notes = json.loads(result.stdout)["manifest"]["data"]["notes"]
+    assert any("1 of 5 units (20.0%) are unknown" in note for note in notes)
+
+
 @pytest.mark.parametrize("mode", ["qk", "weights"])
 def test_capture_shows_sites_map_and_proof(mode: str, regard: Callable[..., Result]) -> None:
     words = ("capture", "mine.py:make", "--text", "a quiet moving film", "--mode", mode, "--check", "always")
@@ -183,6 +239,27 @@ def test_unlabelled_data_are_about_the_predicted_class(regard: Callable[..., Res
     result = regard(*words.split(), "--metrics", "comprehensiveness", "--out", str(tmp_path / "run"))
     assert result.exit_code == 0, result.stderr
     assert "predicted class" in result.stdout
+    assert result.stderr.count("no labels") == 1
+
+
+def test_what_making_a_model_costs_is_said_only_when_it_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    from regard.cli.console import remarks
+    from regard.cli.opening import ModelChoice
+    from regard.cli.progress import bar
+    from regard.training.progress import Report, tell
+
+    choice = ModelChoice("bilstm", "auto", None, "windows")
+    with bar(remarks(), making=choice.making):
+        pass
+    assert capsys.readouterr().err == ""
+    with bar(remarks(), making=choice.making):
+        for step in (1, 2):
+            tell(Report("bilstm", epoch=2, epochs=6, step=step, steps=9, loss=0.5, dev_accuracy=0.74))
+    said = capsys.readouterr().err
+    assert said.count("made here once, about 30 s") == 1
+    assert "training bilstm" in said
+    assert "epoch 2/6, dev 0.74" in said
+    assert ModelChoice("mine.py:make", "auto", None, "windows").making == ""
 
 
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1", "FORCE_COLOR": ""}])

@@ -186,3 +186,30 @@ def test_in_a_browser_the_script_runs_and_injected_ones_do_not(browser: str, tmp
     )
     assert "<title>Audit of &lt;/script&gt;" in done.stdout
     assert "mean of heads</option>" in done.stdout or "head 0</option>" in done.stdout
+
+
+def test_the_page_says_how_examples_were_chosen_and_what_decides() -> None:
+    words = "".join(Outline(report(fake_run(n=4))).words)
+    assert "the first examples of every label in turn" in words
+    assert 'decided by the paired table "Difference to random"' in words
+
+
+def test_on_a_phone_only_the_table_scrolls(browser: str, tmp_path: Path) -> None:
+    path = write_report(fake_run(n=12), tmp_path / "report.html")
+    # a frame is as narrow as it is told to be, which a headless window is not
+    frame = f'<iframe id="f" src="{path.as_uri()}" style="width:400px;height:900px;border:0"></iframe>'
+    measure = (
+        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
+        " const t = d.querySelector('#results .scroll');"
+        " document.title = [d.documentElement.scrollWidth, t.clientWidth, t.scrollWidth].join(' '); }</script>"
+    )
+    outside = tmp_path / "phone.html"
+    outside.write_text(f"<!doctype html><title></title>{frame}{measure}", "utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--dump-dom"]
+    flags += ["--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run([browser, *flags, outside.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    found = re.search(r"<title>(\d+) (\d+) (\d+)</title>", done.stdout)
+    assert found is not None, done.stdout[:200]
+    page, seen, whole = map(int, found.groups())
+    assert page <= 400
+    assert seen <= 400 < whole

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from regard.present.evidence_table import evidence_table
 from regard.present.run_reader import Material
+from regard.present.scales import objective, scale
 from regard.present.terminal import bullets, drawing, heat_map, links, plain_table, sentence, strongest
 
 words = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8), min_size=1, max_size=12)
@@ -95,10 +96,38 @@ def test_bullets_hang() -> None:
     assert all(line.startswith("  word") for line in lines[1:])
 
 
-@pytest.mark.parametrize("width", [76, 80, 120, 200])
+@pytest.mark.parametrize("width", [40, 60, 76, 80, 120, 200])
 def test_an_interval_is_never_broken_in_two(width: int) -> None:
     material = Material(fake_run(n=12))
     shown = printed(evidence_table(material, width=width), width=width)
     for summary in material.summaries:
         if summary.where.get("operator") == "mask" and "class" not in summary.where:
             assert f"[{summary.low:.3f}, {summary.high:.3f}]" in shown
+            assert column_head(summary.metric) in shown
+
+
+def column_head(metric: str) -> str:
+    return metric.replace("_", " ")
+
+
+def test_what_does_not_fit_is_said_or_stacked() -> None:
+    material = Material(fake_run(n=12))
+    medium = printed(evidence_table(material, width=80), width=80)
+    assert "second operator: see report.html" in " ".join(medium.split())
+    assert "delete" not in medium
+    narrow, wide = (printed(evidence_table(material, width=w), width=w) for w in (50, 120))
+    assert "delete" in narrow
+    assert "see report.html" not in narrow + wide
+    assert all(len(line) <= 50 for line in narrow.splitlines())
+
+
+def test_numbers_have_a_unit() -> None:
+    from regard.registry import entry, names
+
+    said = {
+        name: scale(entry("explainer", name).facts, objective("classification", "x")) for name in names("explainer")
+    }
+    assert "log-odds of 'x'" in said["leave_one_out"]
+    assert "log-odds of 'x'" in said["integrated_gradients"]
+    assert "shares" in said["attention"]
+    assert "random" in said["random"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from regard.cli.progress import duration
 from regard.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,23 @@ class ModelChoice:
     task: str | None
     overflow: Overflow
 
+    @property
+    def named(self) -> bool:
+        """Whether it is one of the models that regard makes itself."""
+        from regard.registry import names
+
+        return not Path(self.source).exists() and self.source.partition(":")[0] in names("source")
+
+    @property
+    def making(self) -> str:
+        """What making the model costs, where its source says so; to be said when it is made, not when it is there."""
+        from regard.registry import entry
+
+        seconds = entry("source", self.source.partition(":")[0]).facts.get("seconds") if self.named else None
+        if not isinstance(seconds, int | float):
+            return ""
+        return f"{self.source} is not in the cache: made here once, about {duration(float(seconds))}"
+
     def open(self) -> Model:
         from regard.models.adapter import pick_device
         from regard.models.load import load
@@ -48,6 +66,26 @@ def model_options(function: F) -> F:
     ):  # fmt: skip
         function = option(function)
     return function
+
+
+def column_options(function: F) -> F:
+    """`--text-column`, `--pair-column`, `--label-column`."""
+    for option in (
+        click.option("--label-column", help="Column with the label."),
+        click.option("--pair-column", help="Column with the second text."),
+        click.option("--text-column", help="Column with the text (default: guessed, and said)."),
+    ):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the command line says about the columns of a data file."""
+
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -73,7 +111,13 @@ def checked_names(kind: str, texts: Sequence[str] | None) -> None:
         arguments(Spec.parse(kind, text))
 
 
-def one_example(text: str | None, pair: str | None, data: str | None, row: int) -> Example:
+def one_example(
+    text: str | None,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    columns: Columns = Columns(),  # noqa: B008 - frozen
+) -> Example:
     """The example that a command is about: a text, or a row of a data set."""
     from regard.records import Example
 
@@ -82,10 +126,13 @@ def one_example(text: str | None, pair: str | None, data: str | None, row: int) 
             raise InputError("--text and --data", expected="one of them", got="both")
         from regard.datasets.read import read
 
-        examples = list(read(data, limit=None))
+        found = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=None)
+        examples = list(found)
         if not 0 <= row < len(examples):
             raise InputError(f"--row {row}", expected=f"a row from 0 to {len(examples) - 1}", got=str(row))
         return examples[row]
+    if columns != Columns():
+        raise InputError("--text-column, --pair-column, --label-column", expected="--data FILE", got="no data")
     if text is None:
         raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
     if not text.strip():

@@ -29,14 +29,14 @@ def duration(seconds: float) -> str:
 class Bar:
     """One line that says what is done, how far it is, and how long it will take."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, making: str = "") -> None:
         from rich.progress import BarColumn, Progress, TextColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(40), TextColumn("{task.fields[left]}"))
         self._console = console
         self._progress = Progress(*columns, console=console, transient=True)
         self._task = self._progress.add_task("", total=1.0, left="", visible=False)
-        self._said = 0.0
+        self._said, self._making = 0.0, making
 
     def __enter__(self) -> Bar:
         if self._console.is_terminal:
@@ -60,15 +60,18 @@ class Bar:
         self.show("examples", done / max(1, total), left)
 
     def training(self, report: Report) -> None:
-        """What a training reports."""
-        score = f", accuracy {report.dev_accuracy:.2f}" if report.dev_accuracy is not None else ""
+        """What a training reports. That there is one says that the model was not there yet."""
+        if self._making:
+            self._console.print(self._making, style="dim", markup=False)
+            self._making = ""
+        score = f", dev {report.dev_accuracy:.2f}" if report.dev_accuracy is not None else ""
         self.show(f"training {report.what}", report.fraction, f"epoch {report.epoch}/{report.epochs}{score}")
 
 
 @contextmanager
-def bar(console: Console) -> Iterator[Bar]:
-    """A bar that trainings started inside the block report to as well."""
+def bar(console: Console, *, making: str = "") -> Iterator[Bar]:
+    """A bar that trainings started inside the block report to as well; `making` is said when the first one begins."""
     from regard.training.progress import reporting
 
-    with Bar(console) as made, reporting(made.training):
+    with Bar(console, making=making) as made, reporting(made.training):
         yield made

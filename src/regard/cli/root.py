@@ -6,7 +6,10 @@ import difflib
 import importlib
 import os
 import sys
+import sysconfig
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -110,7 +113,23 @@ def _tell(error: Exception) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     # never 1: a crash must not look like a gate that failed
-    return _say(f"unexpected {type(error).__name__}: {error}. Try: the same command with --debug for the traceback", 4)
+    said = f"{type(error).__name__}: {error}"
+    return _say(f"{_whose(error)}: {said}. Try: the same command with --debug for the traceback", 4)
+
+
+def _whose(error: Exception) -> str:
+    """Who has to do something: this machine, the author of a file that the user brought, or we."""
+    if isinstance(error, MemoryError | OSError):
+        return "this machine"
+    ours = Path(__file__).parents[1]
+    libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = Path(frame.filename)
+        if file.is_relative_to(ours):
+            break
+        if file.is_file() and not any(file.is_relative_to(place) for place in libraries):
+            return f"error in {file}, line {frame.lineno}"
+    return "internal error (a bug, please report)"
 
 
 def _say(message: str, code: int) -> int:

@@ -69,8 +69,9 @@ def audit(
     settings = plan.settings(live, chosen, explainers=explainers, metrics=metrics, seed=seed, batch=batch)
     job = Job.of(live, examples, settings, plan.kept(examples, keep))
     about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
-    told = opening.said_by(live)  # after every example was read once
-    about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told or notes)
+    told = opening.said_by(live) or notes  # after every example was read once
+    told += opening.unknown_words(live, examples)
+    about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told)
     specs = [*settings.explainers, *settings.metrics]
     who = identity(
         model=about_model, data=about_data, seed=seed, specs=specs, examples=opening.digest(examples), keep=keep,

@@ -100,6 +100,25 @@ def said_by(model: Model) -> list[str]:
     return list(model.notes) if isinstance(model, TorchModel) else []
 
 
+def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
+    """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
+    from regard.models.adapter import TorchModel
+
+    if not isinstance(model, TorchModel):
+        return []
+    unknown = units = 0
+    for example in examples:
+        try:
+            encoded = model.encode(example)
+        except Exception:  # unreadable: it is reported as a problem when its turn comes
+            continue
+        unknown += model.unknown(encoded)
+        units += int(encoded.units.free.sum())
+    if not unknown:
+        return []
+    return [f"{unknown} of {units} units ({unknown / units:.1%}) are unknown to this model's vocabulary ([UNK])"]
+
+
 def digest(examples: Sequence[Example]) -> str:
     """sha256 of everything the model will see."""
     whole = hashlib.sha256()

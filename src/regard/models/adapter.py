@@ -155,6 +155,10 @@ class TorchModel:
     def windows(self, example: Example) -> list[Example]:
         return self.reader.windows(example)
 
+    def unknown(self, encoded: Encoded) -> int:
+        """Units that the model's vocabulary does not know; 0 where there is none (pictures, series, rows)."""
+        return self.reader.unknown(own(encoded))
+
     def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
         return self.reader.remove(own(encoded), drop, operator, rng)
 

@@ -113,4 +113,7 @@ def alphabet_of(tokenizer: Any, rows: int | None, pad: int | None) -> Alphabet:
     starts = (tokenizer.bos_token_id, tokenizer.cls_token_id, tokenizer.eos_token_id, blank, pads[0])
     special = set(tokenizer.all_special_ids)
     plain = np.array(sorted(i for i in set(tokenizer.get_vocab().values()) - special if rows is None or i < rows))
-    return Alphabet(int(pads[0]), blank, int(next(i for i in starts if i is not None)), plain.astype(np.int64))
+    start = int(next(i for i in starts if i is not None))
+    # a byte-level vocabulary knows everything, and calls its end token unknown for want of another
+    unknown = None if tokenizer.unk_token_id == tokenizer.eos_token_id else tokenizer.unk_token_id
+    return Alphabet(int(pads[0]), blank, start, plain.astype(np.int64), unknown=unknown)

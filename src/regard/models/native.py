@@ -73,7 +73,7 @@ def text_reader(network: AttentionClassifier, vocabulary: Vocabulary, options: O
         zeros = np.zeros(n, dtype=np.int64)
         return Tokens(np.array(ids, dtype=np.int64), tuple(spans), zeros.astype(bool), zeros, names)
 
-    alphabet = Alphabet(PAD, MASK, UNK, np.arange(len(SPECIALS), len(vocabulary)))
+    alphabet = Alphabet(PAD, MASK, UNK, np.arange(len(SPECIALS), len(vocabulary)), unknown=UNK)
     return TextReader(
         tokenize, alphabet, options.max_length or UNLIMITED, options.overflow,
         maskable=network.config["encoder"] in _CONTEXT_FREE, kind="word",

@@ -48,6 +48,9 @@ class ArrayReader:
     def notes(self) -> list[str]:
         return list(self.said)
 
+    def unknown(self, item: Item) -> int:
+        return 0  # numbers have no vocabulary
+
     def encode(self, example: Example) -> Item:
         if self.entry not in example.inputs:
             raise InputError(

@@ -39,7 +39,8 @@ class Alphabet:
     """The ids that removal and padding need.
 
     pad: fills up a batch. blank: stands for "something was here" (mask token, else unknown); None if there is none.
-    start: what is read when every unit was deleted. plain: ids that `resample` draws from.
+    start: what is read when every unit was deleted. plain: ids that `resample` draws from. unknown: what every word
+    outside the vocabulary becomes; None if there is no such word.
     """
 
     pad: int
@@ -47,6 +48,7 @@ class Alphabet:
     start: int
     plain: Ints
     never: frozenset[int] = frozenset()
+    unknown: int | None = None
 
 
 @dataclass(slots=True)
@@ -90,6 +92,12 @@ class TextReader:
 
     def notes(self) -> list[str]:
         return list(self.said)
+
+    def unknown(self, item: Item) -> int:
+        """Units that the vocabulary does not know: the model reads the same nothing for all of them."""
+        if self.alphabet.unknown is None:
+            return 0
+        return int((item.units.free & (item.arrays["input_ids"] == self.alphabet.unknown)).sum())
 
     def encode(self, example: Example) -> Item:
         text, pair = self.texts(example)

@@ -2,45 +2,79 @@
 
 from __future__ import annotations
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
 from regard.present.run_reader import Material
 
-NARROW = 17
-"""Characters that a column needs when its interval stands below its estimate."""
-ROOM = 27
-"""Characters that a column needs when its interval stands beside its estimate."""
+GAP = 2
+"""Characters between two columns."""
 
 
-def evidence_table(material: Material, *, width: int) -> Table:
+def evidence_table(material: Material, *, width: int) -> RenderableType:
     """Methods down, metrics across (two removal operators each); random baseline last; the ceiling marked.
 
     Where it does not fit in `width`, intervals stand below their estimates; where that does not either, the second
-    operator is left to the report.
+    operator is left to the report; where even that does not, there is a block per metric instead of a column.
     """
     found = evidence(material.summaries, material.methods, material.own_operators)
-    columns = main_settings(found.columns)
-    if width < NARROW * (len(columns) + 1):
-        columns = main_settings(found.columns, each=1)
-    gap = " " if width >= ROOM * (len(columns) + 1) else "\n"
-    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=_caption(found))
+    every, first = main_settings(found.columns), main_settings(found.columns, each=1)
+    for columns, gap in ((every, " "), (every, "\n"), (first, "\n")):
+        if _needed(found, columns, gap) <= width:
+            left_out = "; second operator: see report.html" if columns != every else ""
+            return _table(found, columns, gap, _caption(found) + left_out)
+    blocks = [_block(found, column, width) for column in every]
+    return Group(*blocks, Text(_caption(found), style="dim italic"))
+
+
+def _needed(found: Evidence, columns: tuple[Column, ...], gap: str) -> int:
+    """Characters that the table takes if no number and no word is broken."""
+    widths = [max((len(_name(found, m)) for m in found.methods), default=0)]
+    for column in columns:
+        lines = [line for m in found.methods for line in _cell(found, m, column, gap=gap).plain.split("\n")]
+        widths.append(max(map(len, [*_head(column).plain.split(), *lines])))
+    return sum(widths) + GAP * len(columns)
+
+
+def _table(found: Evidence, columns: tuple[Column, ...], gap: str, caption: str) -> Table:
+    table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=caption)
     table.add_column(Text("method", style="dim"), no_wrap=True)
     for column in columns:
         table.add_column(_head(column), justify="right")
     for method in found.methods:
         base = found.role(method) == "baseline"
         cells = [_cell(found, method, column, gap=gap) for column in columns]
-        name = Text(method + (" (baseline)" if base else ""), style="dim" if base else "")
-        table.add_row(name, *cells, style="dim" if base else "")
+        table.add_row(Text(_name(found, method)), *cells, style="dim" if base else "")
     return table
 
 
+def _block(found: Evidence, column: Column, width: int) -> Text:
+    """One metric: method, estimate and interval on a line, or on two where a line is too short."""
+    head = ", ".join(part for part in (column.title, column.detail, _better(column)) if part)
+    block = Text.assemble((head, "bold"), "\n")
+    cells = {method: _cell(found, method, column, gap=" ") for method in found.methods}
+    longest = 2 + max(len(_name(found, method)) for method in cells) + GAP
+    fits = longest + max(len(cell.plain) for cell in cells.values()) <= width
+    for method, cell in cells.items():
+        name = f"  {_name(found, method)}"
+        block.append(name.ljust(longest) if fits else f"{name}\n    ")
+        block.append_text(cell).append("\n")
+    return block
+
+
+def _name(found: Evidence, method: str) -> str:
+    return method + (" (baseline)" if found.role(method) == "baseline" else "")
+
+
 def _head(column: Column) -> Text:
-    better = {"higher": "higher is better", "lower": "lower is better"}.get(column.better, "")
-    lines = [column.title, column.detail, better]
+    lines = [column.title, column.detail, _better(column)]
     return Text("\n".join(line for line in lines if line), style="dim", justify="right")
+
+
+def _better(column: Column) -> str:
+    return {"higher": "higher is better", "lower": "lower is better"}.get(column.better, "")
 
 
 def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import DEFAULT_MODEL, ModelChoice, checked_names, listed, model_options, slug
-from regard.cli.progress import bar, duration
+from regard.cli.opening import (
+    DEFAULT_MODEL,
+    ModelChoice,
+    checked_names,
+    column_options,
+    listed,
+    model_options,
+    slug,
+)
+from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
@@ -44,9 +52,7 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(1), help="Examples at most (default: by profile).")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
 @click.option("--labels", help="Labels of the data as classes of the model: neg=0,pos=1.")
-@click.option("--text-column", help="Column with the text (default: guessed, and said).")
-@click.option("--pair-column", help="Column with the second text.")
-@click.option("--label-column", help="Column with the label.")
+@column_options
 @click.option("--group-column", help="Column that names the patient, author, ...; intervals resample these.")
 @click.option("--rationale-column", help="Column with the decisive places.")
 @click.option("--id-column", help="Column with a name for every example.")
@@ -75,11 +81,14 @@ def command(
     from regard.evaluate.plan import profile as known_profile
 
     chosen, choice = known_profile(profile), ModelChoice(source, device, task, overflow)
-    if data is None and not _is_named(source):
-        choice.open()  # if the model is not there either, that is what has to be said first
+    said, called = remarks(), click.get_current_context().obj
+    said.print(f"opening {source} ...", style="dim", markup=False)
+    if choice.named:
+        checked_names("source", [source])  # it may have to be made, which takes long: the data are checked before
+    else:
+        live = choice.open()  # if the model is not there, that is what has to be said first
     wanted = data or default_data(source)
     folder = out or Path("regard-runs") / f"{slug(source)}-{slug(wanted)}-{profile}-seed{seed}"
-    said, called = remarks(), click.get_current_context().obj
     from regard.datasets.read import read
 
     read_data = read(
@@ -89,9 +98,8 @@ def command(
         limit=limit or chosen.examples, seed=seed, skip_bad=skip_bad,
     )  # fmt: skip
     try:
-        with bar(said) as shown:
-            said.print(f"opening {source}{_first_time(source)} ...", style="dim", markup=False)
-            live = choice.open()
+        with bar(said, making=choice.making) as shown:
+            live = choice.open() if choice.named else live
             _labels(live, read_data, labels, said)
             announce = partial(said.print, style="dim", markup=False)
             run = audit(
@@ -102,21 +110,8 @@ def command(
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
-    _show(run, folder, as_json=as_json)
-
-
-def _is_named(source: str) -> bool:
-    from regard.registry import names
-
-    return source.partition(":")[0] in names("source")
-
-
-def _first_time(source: str) -> str:
-    """What opening a model by name may cost, where its source says so."""
-    from regard.registry import entry
-
-    seconds = entry("source", source.partition(":")[0]).facts.get("seconds") if _is_named(source) else None
-    return f" (made here the first time: about {duration(float(seconds))})" if isinstance(seconds, int | float) else ""
+    page = _show(run, folder, as_json=as_json)
+    _judge(run, page, asked=asked is not None)
 
 
 def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> None:
@@ -128,11 +123,9 @@ def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> 
     if table:
         rows = [row for row in table if isinstance(row, dict)]
         said.print(plain_table([*rows[0]], [[str(value) for value in row.values()] for row in rows], title="labels"))
-    elif not any(e.label is not None for e in data):
-        said.print("the data have no labels: everything is about the predicted class", style="dim")
 
 
-def _show(run: Run, folder: Path, *, as_json: bool) -> None:
+def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     from regard.present.as_json import run_json
     from regard.present.report import write_report
 
@@ -155,9 +148,23 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> None:
             sentences.append(f"{len(run.problems())} problems are listed in the report.")
         out.print(bullets(sentences))
         out.print(f"\nreport: {page}", markup=False, soft_wrap=True)
+    return page
+
+
+def _judge(run: Run, page: Path, *, asked: bool) -> None:
+    """An error where there is no number at all, or none of a method that was asked for by name."""
+    problems = run.problems()
     if not any(s.n for s in run.summaries()):
-        first = next((p["message"] for p in run.problems()), "no example could be judged")
-        raise Incomplete(f"run {folder}", expected="at least one number", got=first, remedy=f"see {page}")
+        first = next((p["message"] for p in problems), "no example could be judged")
+        raise Incomplete(f"run {run.path}", expected="at least one number", got=first, remedy=f"see {page}")
+    there = {*run.methods(), *run.skipped}
+    why = {p["stage"].removeprefix("explainer "): p["message"] for p in problems if p["stage"].startswith("explainer ")}
+    failed = [f"{name} failed on every example ({why[name]})" for name in why if name not in there]
+    if asked and failed:
+        raise Incomplete(
+            f"run {run.path}", expected="numbers of every explainer asked for", got="; ".join(failed),
+            remedy=f"see {page}",
+        )  # fmt: skip
 
 
 command.help = SUMMARIES["audit"]

@@ -43,21 +43,23 @@ def command(
     mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
-    from regard.evaluate.opening import said_by
+    from regard.evaluate.opening import said_by, unknown_words
     from regard.models.capturing import capture
 
-    with bar(remarks()):
-        live = ModelChoice(model, device, task, overflow).open()
+    choice = ModelChoice(model, device, task, overflow)
+    with bar(remarks(), making=choice.making):
+        live = choice.open()
     windows = live.windows(example)
     found = capture(live, windows[0], mode=mode, check=check)
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
+    notes = [*said_by(live), *unknown_words(live, windows[:1])]
     if as_json:
         shown = _as_json(found, chosen, weights, live.name, mode, len(windows))
-        print_json({**shown, "notes": said_by(live)})
+        print_json({**shown, "notes": notes})
     else:
         _show(found, chosen, weights, head, live.name, mode, len(windows))
-        for note in said_by(live):
+        for note in notes:
             results().print(f"note: {note}", markup=False, style="yellow")
 
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
+from regard.cli.opening import (
+    Columns,
+    ModelChoice,
+    checked_names,
+    column_options,
+    listed,
+    model_options,
+    one_example,
+)
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -15,6 +23,9 @@ from regard.cli.verb import verb
 if TYPE_CHECKING:
     from regard.evaluate.explain import Explained
     from regard.models.text import Overflow
+
+MOST_WINDOWS = 3
+"""Windows of a long text that are explained on a screen; `--json` has all of them."""
 
 
 @verb(
@@ -29,30 +40,39 @@ if TYPE_CHECKING:
 @click.option("--pair", help="The second text, for models that read two.")
 @click.option("--data", help="Take the input from a data set instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@column_options
 @click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
 @click.option("--units", type=click.Choice(["word", "unit"]), default="word", show_default=True,
               help="Words (sums over their pieces), or what the model reads.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, method: str, units: str, seed: int,
-    device: str, task: str | None, overflow: Overflow, as_json: bool,
+    model: str, text: str | None, pair: str | None, data: str | None, row: int, text_column: str | None,
+    pair_column: str | None, label_column: str | None, method: str, units: str, seed: int, device: str,
+    task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     methods = listed(method) or []
     checked_names("explainer", methods)
-    example = one_example(text, pair, data, row)
+    example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.evaluate.explain import explain
-    from regard.evaluate.opening import said_by
+    from regard.evaluate.opening import said_by, unknown_words
 
-    with bar(remarks()):
-        live = ModelChoice(model, device, task, overflow).open()
-    found = explain(live, example, methods, seed=seed)
+    choice = ModelChoice(model, device, task, overflow)
+    with bar(remarks(), making=choice.making):
+        live = choice.open()
+    windows = live.windows(example)
+    found = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
+    notes = [*said_by(live), *unknown_words(live, found.examples)]
     if as_json:
-        print_json({**_as_json(found, live.name), "notes": said_by(live)})
+        print_json({**_as_json(found, live.name), "notes": notes})
     else:
-        _show(found, live.name, words=units == "word")
-        for note in said_by(live):
+        if len(windows) > 1:
+            more = f"; the first {MOST_WINDOWS} are shown, {len(windows) - MOST_WINDOWS} more are in --json"
+            notes.insert(0, f"longer than the model reads: {len(windows)} overlapping windows"
+                         + (more if len(windows) > MOST_WINDOWS else ""))  # fmt: skip
+        for note in notes:
             results().print(f"note: {note}", markup=False, style="yellow")
+        _show(found, live.name, live.task, words=units == "word")
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
@@ -79,14 +99,15 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
             "skipped": dict(found.skipped), "caveat": CAVEAT}  # fmt: skip
 
 
-def _show(found: Explained, model: str, *, words: bool) -> None:
+def _show(found: Explained, model: str, task: str, *, words: bool) -> None:
+    from regard.present.scales import objective, scale
     from regard.present.terminal import drawing, key, strongest
     from regard.present.wording import CAVEAT
     from regard.present.words import AGGREGATION, gathered
+    from regard.records import Spec
+    from regard.registry import entry
 
     out = results()
-    if len(found.examples) > 1:
-        out.print(f"longer than the model reads: shown as {len(found.examples)} overlapping windows", style="yellow")
     for i in range(len(found.examples)):
         example = _shown(found, i)
         in_words = example["units"]["place_kind"] == "span"
@@ -99,11 +120,14 @@ def _show(found: Explained, model: str, *, words: bool) -> None:
             out.print(key(signed=relevance.signed))
             out.print(drawing(drawn, values, signed=relevance.signed))
             out.print(strongest(drawn, values, signed=relevance.signed))
+            facts = entry("explainer", Spec.parse("explainer", method).name).facts
+            out.print(f"numbers: {scale(facts, objective(task, said))}", markup=False, style="dim")
     for name, why in found.skipped.items():
         out.print(f"\nskipped {name}: {why}", markup=False, style="yellow")
     out.print()
     if words and any("token" in units.kind or "sub" in units.kind for units in found.units):
         out.print(f"Here {AGGREGATION} (--units unit shows the pieces).", markup=False, style="dim")
+    out.print("These are numbers of one input, without an interval.", markup=False, style="dim")
     out.print(CAVEAT, markup=False, style="dim")
 
 

@@ -36,8 +36,9 @@ def command(
     model: str, text: str | None, pair: str | None, data: str | None, row: int, device: str, task: str | None,
     overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    with bar(remarks()):
-        live = ModelChoice(model, device, task, overflow).open()
+    choice = ModelChoice(model, device, task, overflow)
+    with bar(remarks(), making=choice.making):
+        live = choice.open()
     example = one_example(text or (None if data or _own_data(model) else SENTENCE), pair, data or _own_data(model), row)
     found = _tried(live, live.windows(example)[0])
     if as_json:

@@ -30,8 +30,9 @@ def removal_curves(material: Material) -> Html | None:
     figures = [_figure(key, scores, material) for key, scores in groups.items()]
     seed = material.manifest.get("seed", 0)
     note = (
-        f"Mean over examples with 95 % bootstrap band (clusters resampled, seed {seed}). A band that covers the dashed "
-        "random line means that the method is not told apart from random at that point."
+        f"Mean over examples with 95 % bootstrap band (clusters resampled, seed {seed}), each method by itself. "
+        "Methods and random saw the same examples, so bands that overlap do not mean that they are alike: whether a "
+        'method is told apart from random is decided by the paired table "Difference to random".'
     )
     return join(tag("p", {"class": "soft"}, note), tag("div", {"class": "cards"}, figures))
 

@@ -30,10 +30,16 @@ def worked_examples(material: Material) -> Html | None:
         " ",
         tag("span", {"class": "key a8"}, "how much, without a direction"),
     ]
+    chosen = (
+        "Not picked by their results: the first examples of every label in turn, whose attention was kept"
+        + ("" if len(kept) >= len(ids) else ", then the next ones in the order of the data")
+        if kept
+        else "Not picked by their results: the first examples of the data"
+    )
     shown = [_example(material.by_id[name], material, is_open=i < 2) for i, name in enumerate(ids)]
     return join(
         tag("p", None, signs),
-        tag("p", {"class": "soft"}, COLOUR_SCALE),
+        tag("p", {"class": "soft"}, f"{chosen}. {COLOUR_SCALE}"),
         tag("p", {"class": "note"}, CAVEAT),
         tag("div", {"class": "examples"}, shown),
     )

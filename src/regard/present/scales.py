@@ -1,0 +1,36 @@
+"""What the numbers of a method are, in words: a number without its unit is read as whatever one hopes for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from regard.records import Json
+
+_NUMBERS = {"regression": "the model's number", "similarity": "the similarity"}
+"""Tasks whose objective is not the log-odds of an answer."""
+
+
+def objective(task: str, answer: str) -> str:
+    """What relevance adds up to or changes.
+
+    >>> objective("classification", "positive"), objective("regression", "None")
+    ("the log-odds of 'positive'", "the model's number")
+    """
+    return _NUMBERS.get(task, f"the log-odds of {answer!r}")
+
+
+def scale(facts: Mapping[str, Json], what: str) -> str:
+    """The unit of a method's numbers, told from its facts in the phone book.
+
+    >>> scale({"signed": True, "needs": ["removal"]}, "the log-odds of 'positive'")
+    "fall of the log-odds of 'positive' when the unit is removed"
+    """
+    needs = facts.get("needs")
+    needed = needs if isinstance(needs, list) else []
+    if facts.get("role") == "baseline":
+        return "random numbers, for comparison"
+    if facts.get("signed"):
+        return (
+            f"fall of {what} when the unit is removed" if "removal" in needed else f"relevance on the scale of {what}"
+        )
+    return "shares of attention weight, no direction" if "attention" in needed else "strength, no direction"
