@@ -27,6 +27,9 @@ from regard.records import Answers, Bools, Edit, Example, Json, Site, Spec, Unit
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 
+POSITIONS = 1024
+"""Positions that a processor computes at a time: more fall out of its cache (MiniLM: 20 % slower at 1600)."""
+
 _ALIASES = {"prediction_logits": "logits", "0": "logits"}
 
 
@@ -210,7 +213,7 @@ class TorchModel:
         targets: list[Target] = [None] * len(items)
         parts: list[tuple[list[int], Said]] = []
         with torch.inference_mode():
-            for group in self.groups(items):
+            for group in self.pieces(items):
                 some = [items[i] for i in group]
                 once = _Once(self)
                 found = self.row.decide(once, some)
@@ -229,7 +232,7 @@ class TorchModel:
                 parts.append((group, self._edits.said(self, some, [targets[i] for i in group], edits)))
             return _answers(len(items), parts)
         with torch.inference_mode():
-            for group in self.groups(items):
+            for group in self.pieces(items):
                 parts.append((group, self._read([items[i] for i in group], [targets[i] for i in group])))
         return _answers(len(items), parts)
 
@@ -258,6 +261,17 @@ class TorchModel:
         for i, item in enumerate(items):
             groups.setdefault(item.arrays[self.reader.main].shape, []).append(i)
         return list(groups.values())
+
+    def pieces(self, items: Sequence[Item]) -> list[list[int]]:
+        """Groups, cut into equal parts that the processor's cache holds; a GPU takes them whole."""
+        if self.device.type != "cpu":
+            return self.groups(items)
+        found = []
+        for group in self.groups(items):
+            positions = len(group) * max(items[i].length for i in group)
+            parts = min(len(group), -(-positions // POSITIONS))
+            found += [list(part) for part in np.array_split(group, parts)]
+        return [[int(i) for i in part] for part in found]
 
     def backward_allowed(self) -> Any:
         """cuDNN has no backward of an LSTM in eval mode; elsewhere nothing is needed."""

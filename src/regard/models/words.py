@@ -26,8 +26,8 @@ _APOSTROPHES = "'\u2019"
 def clusters(text: str) -> list[Span]:
     """Spans of what a reader calls one character.
 
-    >>> [("e\\u0301 👩‍👩‍👧🇩🇪")[a:b] for a, b in clusters("e\\u0301 👩‍👩‍👧🇩🇪")]
-    ['é', ' ', '👩\u200d👩\u200d👧', '🇩🇪']
+    >>> [b - a for a, b in clusters("e\\u0301 \\U0001f469\\u200d\\U0001f467 \\U0001f1e9\\U0001f1ea")]
+    [2, 1, 3, 1, 2]
     """
     spans: list[list[int]] = []
     flags = 0
