@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -327,11 +327,28 @@ def _ends(items: Sequence[Item]) -> list[Item]:
     return [Item(item.units, item.arrays, item.owner, 1) for item in items]
 
 
+class _Named(dict[str, Tensor]):
+    """What a module gave out, by name; a name that is not there is the user's matter."""
+
+    def __missing__(self, name: str) -> Tensor:
+        raise InputError(
+            "output of the module", expected=f"a tensor named {name!r}",
+            got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or "no tensor at all",
+            remedy=f"return the tensor itself, a tuple that begins with it, or a mapping or dataclass with {name!r}",
+        )  # fmt: skip
+
+
 def _named(raw: Any) -> dict[str, Tensor]:
     if isinstance(raw, Tensor):
         return {"logits": raw}
+    if is_dataclass(raw) and not isinstance(raw, Mapping):
+        raw = {f.name: getattr(raw, f.name) for f in fields(raw)}
+    if not isinstance(raw, (Mapping, tuple, list)):
+        raise InputError(
+            "output of the module", expected="a tensor, tuple, mapping or dataclass", got=type(raw).__name__
+        )
     pairs = raw.items() if isinstance(raw, Mapping) else ((str(i), part) for i, part in enumerate(raw))
-    return {_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)}
+    return _Named({_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)})
 
 
 def _answers(n: int, parts: Sequence[tuple[list[int], Said]]) -> Answers:
