@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# doctests are collected from every file, but several folders have a conftest.py
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
 ROOT = Path(__file__).resolve().parents[1]
 os.environ.setdefault("REGARD_CACHE", str(ROOT / ".cache" / "regard"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
