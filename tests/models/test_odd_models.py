@@ -328,3 +328,47 @@ def test_gradients_of_a_module_without_a_graph_are_refused() -> None:
 def test_arrays_that_are_no_attention(given: Any, names: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         regard.from_arrays(given, list(names))
+
+
+def test_attention_by_name_without_a_site_is_told_beside_the_others() -> None:
+    class HandAttention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.q, self.k = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, x: Tensor) -> Tensor:
+            e = (self.q(x) @ self.k(x).mT / 2).exp()
+            return e / e.sum(-1, keepdim=True) @ x
+
+    class Two(Odd):
+        def __init__(self) -> None:
+            super().__init__(memory)
+            self.mixer = HandAttention()
+
+        def forward(self, ids: Tensor) -> Any:
+            return self.out(memory(self, self.mixer(self.embedding(ids))))
+
+    model = alive(Two())
+    with torch.no_grad():
+        _, taps = capture_call(model, lambda: model(ids()))
+    assert len(taps.sites) == 3
+    assert [place for place, _ in taps.rejected] == ["mixer"]
+    regard.register_site(model.mixer, lambda inputs, output: output.softmax(1))
+    with pytest.raises(CaptureError, match="sum to 1"):
+        capture_call(model, lambda: model(ids()), check="always")
+
+
+def test_a_live_adapter_and_a_tokenizer_as_encode() -> None:
+    peft = pytest.importorskip("peft")
+    from regard.testing.architectures import find
+
+    bert = find("BERT").build()
+    adapted = peft.get_peft_model(bert, peft.LoraConfig(r=2, target_modules=["query"], init_lora_weights=False)).eval()
+    given = find("BERT").inputs()
+    with torch.no_grad():
+        _, taps = capture_call(adapted, lambda: adapted(**given))
+    assert [s.site.kind for s in taps.sites] == ["self"] * len(taps.sites)
+    model = regard.wrap(alive(Odd(memory)), lambda text: {"input_ids": encode(text)})
+    assert regard.capture(model, "a good film").sites[0].shape == (1, 1, 1, 3)
+    with pytest.raises(InputError, match="token ids"):
+        regard.capture(regard.wrap(alive(Odd(memory)), lambda text: text.split()), "a good film")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import Any
 
@@ -100,6 +100,25 @@ def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
         got=f"this model has no attention: {_what_was_seen(rejected)}",
         remedy="use explainers that need no attention, or register_site(module, fn) for a hand-written one",
     )
+
+
+def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) -> list[tuple[str, str]]:
+    """Modules named like attention that ran and in which nothing is known: linear attention, or hand-written.
+
+    `known`: the modules with a site or a rejected softmax. Parts of an attention module speak for no other.
+    """
+    found = []
+    done = {".".join(parts[:i]) for name in known if (parts := name.split(".")) for i in range(1, len(parts) + 1)}
+    for name, inner in module.named_modules():
+        parent = name.rpartition(".")[0]
+        if name not in ran or not name or not _looks_like_attention(name, inner) or name in done:
+            continue
+        if sum(isinstance(child, nn.Linear) for child in inner.children()) < 2:
+            continue  # the output of an attention, or its norm
+        if parent in done and _looks_like_attention(parent, module.get_submodule(parent)):
+            continue
+        found.append((name, "named like attention, but no softmax or fused attention: register_site if it is one"))
+    return found
 
 
 def _what_was_seen(rejected: list[tuple[str, str]]) -> str:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from regard.errors import CaptureError, Unsupported
 from regard.models.attention_interface import interface, look_again, switches
-from regard.models.auditor import Auditor, no_site
+from regard.models.auditor import Auditor, no_site, siteless
 from regard.models.editing import EditRewriting, Edits
 from regard.models.finished import Resume
 from regard.models.plan import Plan, is_compiled, make_plan, plan_of
@@ -117,6 +117,8 @@ def capture_call(
         if run.auditor is not None:
             run.auditor.verdict(run.registered.covers)
         plan = make_plan(module, run.tap.events, run.registered, run.tap.watch.batch, switched=switched)
+        if plan.sites():
+            plan.rejected.extend(siteless(module, run.tap.watch.ran, {e.name for e in run.tap.events}))
         taps = _finish(module, run, plan, mode, check, key_padding, full=True)
     finally:
         if run.tap.provenance is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import TorchModel
 from regard.models.checkpoints import open_peft, open_pretrained
 from regard.models.huggingface import Options, from_transformers, task_row
@@ -127,6 +128,14 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     if isinstance(source, transformers.Pipeline):
         beside = processor or source.tokenizer or source.image_processor
         return from_transformers(source.model, beside, options)
+    peft = sys.modules.get("peft")
+    if peft is not None and isinstance(source, peft.PeftModel):
+        if source.active_peft_config.is_prompt_learning:
+            raise Unsupported(
+                f"adapter {type(source).__name__}", expected="an adapter inside the model's layers (LoRA and the like)",
+                got="learned prompts",
+            )  # fmt: skip
+        source = source.get_base_model()  # its layers are the adapted ones
     if isinstance(source, transformers.PreTrainedModel):
         return from_transformers(source, processor, options)
     if isinstance(source, nn.Module):

@@ -100,6 +100,7 @@ class Watch(AbstractContextManager["Watch"]):
     stack: list[_Frame] = field(default_factory=list)
     steps: int = 0
     batch: int = 0
+    ran: set[str] = field(default_factory=set)
     _handles: list[RemovableHandle] = field(default_factory=list)
 
     def __enter__(self) -> Watch:
@@ -122,6 +123,7 @@ class Watch(AbstractContextManager["Watch"]):
 
         def hook(module: nn.Module, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
             self.stack.append(frame)
+            self.ran.add(frame.name)
             if frame.cuts:
                 frame.given, frame.met = (args, keywords), 0
             if outermost:

@@ -139,8 +139,15 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
     def tokenize(text: str, pair: str | None) -> Tokens:
         whole = text if pair is None else f"{text} {pair}"
         made = encode(whole)
+        if isinstance(made, Mapping) and "input_ids" in made:  # a tokenizer of transformers
+            made = made["input_ids"]
         ids_given, spans = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        ids = np.asarray(ids_given, dtype=np.int64).reshape(-1)
+        try:
+            ids = np.asarray(ids_given, dtype=np.int64).reshape(-1)
+        except (TypeError, ValueError) as problem:
+            raise InputError(
+                "encode function", expected="token ids", got=f"{type(made).__name__}: {problem}"
+            ) from problem
         if rows is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
             raise InputError(
                 "encode function", expected=f"ids from 0 to {rows - 1}", got=f"{int(ids.min())} to {int(ids.max())}"
