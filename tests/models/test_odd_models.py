@@ -203,8 +203,14 @@ def masked_and_normalised(m: Odd, x: Tensor) -> Tensor:
     return ((w / (w.sum(-1, keepdim=True) + 1e-13)).unsqueeze(1) @ x).squeeze(1)
 
 
-def test_weights_that_are_changed_before_use_are_told() -> None:
-    model = alive(Odd(masked_and_normalised))
+def with_dropout(m: Odd, x: Tensor) -> Tensor:
+    return (F.dropout(m.score(x).softmax(1), 0.5, m.training) * x).sum(1)
+
+
+@pytest.mark.parametrize("way", [masked_and_normalised, with_dropout])
+def test_weights_that_are_changed_before_use_are_told(way: Way) -> None:
+    model = alive(Odd(way)).train()
+    torch.manual_seed(0)
     with torch.no_grad():
         _, taps = capture_call(model, lambda: model(ids()))
     assert "changed between softmax and use" in taps.checked

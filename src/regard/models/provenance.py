@@ -151,7 +151,9 @@ class Provenance:
             if old.scores is not None and (scores is None or (scores.linear and not old.scores.linear)):
                 scores = old.scores if tensor.shape == result.shape else replace(old.scores, steps=None)
             if old.weights is not None and weights is None and tensor.shape == result.shape:
-                weights = replace(old.weights, changed=True) if changed else old.weights
+                # dropout that is switched off gives the same memory back
+                same = not changed and result.data_ptr() == tensor.data_ptr()
+                weights = old.weights if same else replace(old.weights, changed=True)
             if old.weighted is not None and not changed:
                 weighted = old.weighted
         return replace(mark, scores=scores, weights=weights, weighted=weighted)
