@@ -22,7 +22,7 @@ from regard.store.pages import Cost
 
 T = TypeVar("T")
 R = TypeVar("R")
-BATCH = 16
+BATCH = 64
 TOKENS = 8192
 
 

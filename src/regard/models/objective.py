@@ -41,13 +41,18 @@ def log_odds(logits: Tensor, target: Tensor) -> Tensor:
 def as_logits(given: Tensor) -> Tensor:
     """The same, or their logarithms where a model gives out probabilities (rows that sum to 1, none negative).
 
+    Row by row, so that what else is in the batch changes nothing.
+
     >>> as_logits(torch.tensor([[0.25, 0.75]])).softmax(-1)
     tensor([[0.2500, 0.7500]])
     """
-    seen = given.detach()
-    if given.shape[-1] < 2 or bool((seen < 0).any()) or bool(((seen.double().sum(-1) - 1).abs() > 2e-6).any()):
+    if given.shape[-1] < 2:
         return given
-    return given.clamp(min=torch.finfo(given.dtype).tiny).log()
+    seen = given.detach()
+    likely = (seen >= 0).all(-1, keepdim=True) & ((seen.double().sum(-1, keepdim=True) - 1).abs() <= 2e-6)
+    if not bool(likely.any()):
+        return given
+    return torch.where(likely, given.clamp(min=torch.finfo(given.dtype).tiny).log(), given)
 
 
 def one_of_many(logits: Tensor, target: Tensor, *, classes: bool = True) -> Said:
