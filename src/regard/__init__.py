@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.evaluate.explain import explain as explain
     from regard.models.arrays import from_arrays as from_arrays
     from regard.models.capturing import capture as capture
+    from regard.models.generating import capture_generation as capture_generation
     from regard.models.load import load as load
     from regard.models.registered import register_site as register_site
     from regard.models.wrapped import wrap as wrap
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "audit": "regard.evaluate.audit",
     "capture": "regard.models.capturing",
+    "capture_generation": "regard.models.generating",
     "explain": "regard.evaluate.explain",
     "from_arrays": "regard.models.arrays",
     "load": "regard.models.load",
@@ -55,6 +57,7 @@ __all__ = [
     "__version__",
     "audit",
     "capture",
+    "capture_generation",
     "errors",
     "explain",
     "from_arrays",

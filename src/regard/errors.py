@@ -76,9 +76,7 @@ class UnknownName(InputError):
         known = sorted(known)
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
         remedy = " or ".join(near) if near else f"one of {', '.join(known)}" if known else ""
-        super().__init__(
-            f"{kind} {name!r}", expected="a known name", got=f"no such {kind}", remedy=remedy
-        )
+        super().__init__(f"{kind} {name!r}", expected="a known name", got=f"no such {kind}", remedy=remedy)
 
 
 class CaptureError(RegardError):

@@ -138,9 +138,7 @@ class Model(Protocol):
         """Run, and choose what the objective is about: the predicted class, token, span, sequence."""
         ...
 
-    def forward(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()
-    ) -> Answers:
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
         """The objective for given targets, one row each; optionally with edited attention."""
         ...
 
@@ -148,9 +146,7 @@ class Model(Protocol):
         self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
     ) -> Capture: ...
 
-    def slopes(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]
-    ) -> list[Slopes]: ...
+    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]: ...
 
     def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
         """The query rows of `site` that the objective reads (class token, last token, all of a pooling)."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError
 from regard.models.images import FILLS as IMAGE_FILLS
 from regard.models.images import as_channels_first, patches
 from regard.models.labels import match_labels, parse_labels

@@ -57,6 +57,11 @@ class Options:
     folder: Path | None = field(default=None)
 
 
+def _spelt(tokenizer: Any, token: int) -> str:
+    """A token as a reader sees it; its raw name where that would be blank."""
+    return str(tokenizer.decode([token])).strip() or str(tokenizer.convert_ids_to_tokens(token))
+
+
 def infer_task(config: Any, architecture: str) -> str:
     """The task that an architecture name stands for.
 
@@ -162,6 +167,8 @@ def _text(
     reader = TextReader(
         tokenize_with(tokenizer, types=types, rows=rows, subject=name), alphabet, limit, options.overflow,
         maskable=masks, deletable=not row.placed, siamese=row.name == "similarity", said=notes,
+        spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
+        join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
     )  # fmt: skip
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):

@@ -53,7 +53,10 @@ class Alphabet:
 
 @dataclass(slots=True)
 class TextReader:
-    """Text -> Item. `limit` is the number of positions the model reads (None: no limit)."""
+    """Text -> Item. `limit` is the number of positions the model reads (None: no limit).
+
+    spell, join: ids of a model that writes -> the names of its tokens, and its text.
+    """
 
     tokenize: Tokenize
     alphabet: Alphabet
@@ -67,6 +70,8 @@ class TextReader:
     kind: str = "token"
     blank_baseline: bool = True
     said: list[str] = field(default_factory=list)
+    spell: Callable[[list[int]], list[str]] | None = None
+    join: Callable[[list[int]], str] = str
 
     @property
     def modality(self) -> str:

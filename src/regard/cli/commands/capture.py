@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from regard.models.generating import Generated
     from regard.models.text import Overflow
-    from regard.protocols import Capture, Check, Mode, SiteAttention
+    from regard.protocols import Capture, Check, Mode, Model, SiteAttention
+    from regard.records import Example
 
 
 @verb(
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     "regard capture bilstm --text 'a quiet, moving film'",
     "regard capture minilm --text 'a quiet, moving film' --site encoder.layer.5.attention.self --head 3",
     "regard capture ./model --text 'two words' --mode weights --check always --json",
+    "regard capture smollm2 --text 'The capital of France is' --generate 5",
 )
 @click.argument("model")
 @click.option("--text", help="The text to read.")
@@ -35,12 +38,13 @@ if TYPE_CHECKING:
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
 @click.option("--site", help="Site to draw: a name from the table, or the end of one (default: the last).")
 @click.option("--head", type=int, help="Head to draw (default: the mean of all).")
+@click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @model_options
 def command(
     model: str, text: str | None, pair: str | None, data: str | None, row: int, site: str | None, head: int | None,
-    mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
+    generate: int | None, mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
     from regard.evaluate.opening import said_by, unknown_words
@@ -50,17 +54,30 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
-    found = capture(live, windows[0], mode=mode, check=check)
+    written = None if generate is None else _written(live, windows[0], generate)
+    found = written or capture(live, windows[0], mode=mode, check=check)
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
     notes = [*said_by(live), *unknown_words(live, windows[:1])]
     if as_json:
         shown = _as_json(found, chosen, weights, live.name, mode, len(windows))
-        print_json({**shown, "notes": notes})
+        made = {} if written is None else {"written": written.text, "made": list(written.made)}
+        print_json({**shown, **made, "notes": notes})
     else:
+        if written is not None:
+            results().print(f"written: {written.text!r}", markup=False)
         _show(found, chosen, weights, head, live.name, mode, len(windows))
         for note in notes:
             results().print(f"note: {note}", markup=False, style="yellow")
+
+
+def _written(live: Model, example: Example, tokens: int) -> Generated:
+    from regard.models.generating import capture_generation
+
+    text = example.inputs.get("text")
+    if not isinstance(text, str):
+        raise InputError("--generate", expected="a text to go on with", got="an input without text")
+    return capture_generation(live, text, new_tokens=tokens)
 
 
 def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:

@@ -1,0 +1,81 @@
+"""Attention while a model writes: a text in, the continuation and every attention of all its steps out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.errors import InputError, Unsupported
+from regard.models.adapter import TorchModel, own
+from regard.models.capturing import as_examples
+from regard.models.generation import capture_generation as stitched_call
+from regard.models.load import load
+from regard.models.text import TextReader
+from regard.protocols import Model, SiteAttention
+from regard.records import Answers, Units
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What was written, and a `Capture` of the writing.
+
+    made: the new tokens. units: what the attention is over: prompt and new tokens for a decoder, the source for an
+    encoder-decoder. Rows of a causal site are positions in the order they were computed; the last token made was
+    not read any more, so it has no row.
+    """
+
+    text: str
+    made: tuple[str, ...]
+    sites: Sequence[SiteAttention]
+    rejected: Sequence[tuple[str, str]]
+    checked: str
+    units: Sequence[Units]
+    answers: Answers
+
+
+def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -> Generated:
+    """Every attention of the greedy continuation of `text` by at most `new_tokens` tokens, stitched site by site."""
+    if new_tokens < 1:
+        raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
+    live = load(model)
+    module: Any = getattr(live, "module", None)
+    if not isinstance(live, TorchModel) or not isinstance(live.reader, TextReader) or live.reader.spell is None:
+        raise Unsupported(f"model {live.name}", expected="a Hugging Face text model", got=type(live).__name__)
+    if not getattr(module, "can_generate", lambda: False)():
+        raise Unsupported(f"model {live.name}", expected="a model that can generate", got=type(module).__name__)
+    (example,) = as_examples(live, text)
+    item = own(live.encode(live.windows(example)[0]))
+    tensors, _ = live.tensors([item], None)
+
+    def write() -> torch.Tensor:
+        made: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
+        return made
+
+    with torch.inference_mode():
+        row, taps = stitched_call(module, write)
+    two_parts = bool(module.config.is_encoder_decoder)
+    ids = row[0, 1 if two_parts else item.length :].tolist()
+    names = tuple(live.reader.spell(ids))
+    units = item.units if two_parts else _longer(item.units, names[:-1])
+    nothing = Answers(np.array([0, 0]), np.zeros(0), np.zeros(0))
+    return Generated(live.reader.join(ids), names, taps.sites, taps.rejected, taps.checked, (units,), nothing)
+
+
+def _longer(units: Units, names: Sequence[str]) -> Units:
+    """The units of the prompt, then the tokens that were made and read again; those have no place in the text."""
+    n, more = len(units), len(names)
+    return Units(
+        (*units.names, *names),
+        units.kind,
+        "span",
+        np.concatenate([units.places, np.zeros((more, 2))]),
+        np.concatenate([units.special, np.zeros(more, np.bool_)]),
+        np.concatenate([units.groups, np.full(more, -1)]),
+        np.concatenate([units.part, np.ones(more, np.int64)]),
+        np.arange(n + more),
+        (n + more,),
+    )
