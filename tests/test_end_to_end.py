@@ -100,12 +100,23 @@ def test_the_users_csv(tmp_path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(["Review text", "verdict", "author", "site"])
         for i, example in enumerate(examples):
-            writer.writerow([example.inputs["text"], "pos" if example.label else "neg", f"author {i % 7}", "web"])
+            writer.writerow(
+                [
+                    example.inputs["text"],
+                    "pos" if example.label else "neg",
+                    f"author {i % 7}",
+                    "web" if i % 2 else "print",
+                ]
+            )
     data = regard.read(
         str(path), text_column="Review text", label_column="verdict", group_column="author", slice_columns=("site",)
     )
     run = regard.audit("bilstm", data, out=tmp_path / "run", explainers=["attention", "random"], limit=30)
-    summary = next(s for s in run.summaries() if s.metric == "comprehensiveness" and "class" not in s.where)
+    summary = next(
+        s for s in run.summaries() if s.metric == "comprehensiveness" and not {"class", "slice"} & {*s.where}
+    )
     assert (summary.n, summary.clusters) == (30, 7)
-    assert {e["slices"]["site"] for e in run.examples()} == {"web"}
+    sites = {s.where["slice"]: s.n for s in run.summaries() if "slice" in s.where and s.metric == "comprehensiveness"}
+    assert sites == {"site=web": 15, "site=print": 15}
+    assert "By slice of the data" in regard.write_report(run, tmp_path / "report.html").read_text("utf-8")
     assert json.dumps(dict(Run(tmp_path / "run").manifest))

@@ -98,7 +98,9 @@ def audit(
             found = Run(path)
             classes = {e["id"]: str(e["predicted"]) for e in found.examples() if e["predicted"] is not None}
             clusters = {e.id: e.cluster for e in examples}
-            summaries = fold(found.scores(), clusters=clusters, classes=classes, seed=seed)
+            columns = sorted({column for e in examples for column in e.slices})
+            slices = [{e.id: f"{c}={e.slices[c]}" for e in examples if c in e.slices} for c in columns]
+            summaries = fold(found.scores(), clusters=clusters, classes=classes, slices=slices, seed=seed)
             writer.close("complete", summaries=summaries)
             run = Run(path)
             export(run)

@@ -12,8 +12,10 @@ from regard.measures.summarise import Role, role_of, summarise
 from regard.records import Json, Score, Spec, Summary
 from regard.registry import entry
 
-SMALLEST_CLASS = 2
-"""Classes with fewer examples have no summary of their own: there is nothing to resample."""
+SMALLEST_PART = 2
+"""Classes and slices with fewer examples have no summary of their own: there is nothing to resample."""
+MOST_PARTS = 100
+"""A column with more values than this is a name or a number, not a slice."""
 
 
 def fold(
@@ -21,26 +23,28 @@ def fold(
     *,
     clusters: Mapping[str, str],
     classes: Mapping[str, str],
+    slices: Sequence[Mapping[str, str]] = (),
     seed: int,
     level: float = 0.95,
     draws: int = 2000,
 ) -> list[Summary]:
-    """A summary of every score over all examples, then one per predicted class (`where={"class": name}`).
+    """A summary of every score over all examples, then one per predicted class (`where={"class": name}`) and slice.
 
     clusters: example id -> what counts as one independent draw. classes: example id -> its predicted class.
+    slices: for each column, example id -> "column=value"; a column with a single value makes no parts.
     """
-    whole = [_summary(score, clusters, seed=seed, level=level, draws=draws) for score in scores]
-    names = sorted({classes[name] for score in scores for name in score.ids if name in classes})
-    if len(names) < 2:
-        return whole
-    parts = []
-    for score in scores:
-        for name in names:
-            inside = np.array([classes.get(i) == name for i in score.ids], np.bool_)
-            if inside.sum() >= SMALLEST_CLASS:
-                part = _only(score, inside, {"class": name})
-                parts.append(_summary(part, clusters, seed=seed, level=level, draws=draws))
-    return whole + parts
+    found = [_summary(score, clusters, seed=seed, level=level, draws=draws) for score in scores]
+    for kind, belonging in [("class", classes), *(("slice", column) for column in slices)]:
+        names = sorted({belonging[name] for score in scores for name in score.ids if name in belonging})
+        if not 2 <= len(names) <= MOST_PARTS:
+            continue
+        for score in scores:
+            for name in names:
+                inside = np.array([belonging.get(i) == name for i in score.ids], np.bool_)
+                if inside.sum() >= SMALLEST_PART:
+                    part = _only(score, inside, {kind: name})
+                    found.append(_summary(part, clusters, seed=seed, level=level, draws=draws))
+    return found
 
 
 def _summary(score: Score, clusters: Mapping[str, str], *, seed: int, level: float, draws: int) -> Summary:

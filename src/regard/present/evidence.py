@@ -14,8 +14,8 @@ OTHER = ("other", "with", "against", "reference")
 """Names under which a metric says which other method it compares with."""
 USUAL = (("measure", "kendall"),)
 """Settings that go without saying."""
-CLASS = "class"
-"""Name under which a summary says that it is about one predicted class only."""
+PARTS = ("class", "slice")
+"""Names under which a summary says that it is about some of the examples only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,13 @@ def setting(where: Mapping[str, Json]) -> Setting:
     >>> setting({"operator": "mask", "fractions": [0.1, 0.5], "null_sd": 0.2})
     (('fractions', '[0.1, 0.5]'), ('operator', 'mask'))
     """
-    chosen = ((k, v) for k, v in sorted(where.items()) if k != CLASS and isinstance(v, str | int | list))
+    chosen = ((k, v) for k, v in sorted(where.items()) if k not in PARTS and isinstance(v, str | int | list))
     return tuple((k, str(v)) for k, v in chosen)
+
+
+def of_a_part(where: Mapping[str, Json]) -> bool:
+    """Whether a summary is about one predicted class or one slice, not about all examples."""
+    return any(name in where for name in PARTS)
 
 
 def other_method(where: Mapping[str, Json]) -> str | None:
@@ -108,7 +113,7 @@ def evidence(
     columns: dict[Column, None] = {}
     cells: dict[tuple[str, Column], Summary] = {}
     for summary in summaries:
-        if CLASS in summary.where:
+        if of_a_part(summary.where):
             continue
         column = Column(summary.metric, setting(summary.where), summary.better)
         columns[column] = None

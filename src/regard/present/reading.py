@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from regard.present.differences import Difference, differences
-from regard.present.evidence import CLASS, Column, evidence, main_settings, other_method
+from regard.present.evidence import Column, evidence, main_settings, of_a_part, other_method
 from regard.present.run_reader import Material
 from regard.present.wording import NOT_A_VERDICT, count
 from regard.records import Summary
@@ -74,7 +74,7 @@ def _against_random(column: Column, here: list[Difference], own: set[str]) -> st
 
 def _agreement(material: Material) -> list[str]:
     """Where attention stands between chance and the ceiling."""
-    whole = [s for s in material.summaries if other_method(s.where) and CLASS not in s.where]
+    whole = [s for s in material.summaries if other_method(s.where) and not of_a_part(s.where)]
     summary = next((s for s in whole if s.method == "attention" and math.isfinite(s.low)), None)
     if summary is None:
         return []

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.measures.agreement import kendall, null_sd, ragged
 from regard.measures.intervals import ClusterSums, Interval, bootstrap
-from regard.present.evidence import CLASS, other_method
+from regard.present.evidence import of_a_part, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import level, side
 from regard.present.run_reader import Material
@@ -69,7 +69,7 @@ def _frame(material: Material) -> Html:
     parts = [f"{chance} about {spread:.2f} around 0; short examples have more."]
     for s in material.summaries:
         other = other_method(s.where)
-        if s.role == "ceiling" and other and CLASS not in s.where and math.isfinite(s.estimate):
+        if s.role == "ceiling" and other and not of_a_part(s.where) and math.isfinite(s.estimate):
             parts.append(
                 f"Usual ceiling: {s.method} with {other}, two methods that both look at the model's own "
                 f"function, reach {s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]."

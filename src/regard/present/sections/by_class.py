@@ -1,46 +1,14 @@
-"""The main numbers apart for every predicted class: an average may hide that one class behaves differently."""
+"""The main numbers apart for every predicted class."""
 
 from __future__ import annotations
 
-from regard.present.evidence import CLASS, Setting, other_method, setting, shown
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html
+from regard.present.parts import parts_tables
 from regard.present.run_reader import Material
-from regard.records import Summary
 
 TITLE = "By predicted class"
-MOST_CLASSES = 12
 
 
 def by_class(material: Material) -> Html | None:
-    """One table per metric (preferred setting): methods down, classes across."""
-    first: dict[str, Setting] = {}
-    groups: dict[str, list[Summary]] = {}
-    for s in material.summaries:
-        place = setting(s.where)
-        alone = CLASS in s.where and other_method(s.where) is None
-        if alone and first.setdefault(s.metric, place) == place:
-            groups.setdefault(s.metric, []).append(s)
-    if not groups:
-        return None
-    return tag("div", {"class": "cards"}, [_table(m, first[m], found) for m, found in groups.items()])
-
-
-def _table(metric: str, place: Setting, found: list[Summary]) -> Html:
-    classes = sorted({str(s.where[CLASS]) for s in found})
-    left_out = len(classes) - MOST_CLASSES
-    cells = {(s.method, str(s.where[CLASS])): s for s in found}
-    sizes = {name: max(s.n for s in found if s.where[CLASS] == name) for name in classes}
-    kept = sorted(classes, key=lambda name: -sizes[name])[:MOST_CLASSES]
-    head = ["method", *(join(name, tag("small", None, f"n = {sizes[name]}")) for name in kept)]
-    methods = list(dict.fromkeys(s.method for s in found))
-    rows = [[m, *(_cell(cells.get((m, name))) for name in kept)] for m in methods]
-    where = f" ({', '.join(v for _, v in place)})" if place else ""
-    more = f" The {MOST_CLASSES} most frequent of {len(classes)} classes." if left_out > 0 else ""
-    title = metric.replace("_", " ").capitalize()
-    caption = f"{title}{where}, {found[0].level:.0%} interval, seed {found[0].seed}.{more}"
-    return table(head, rows, caption=caption, numeric=True)
-
-
-def _cell(summary: Summary | None) -> Html:
-    estimate, interval = shown(summary)
-    return tag("td", {"class": "n"}, estimate, tag("small", None, interval))
+    """Methods down, predicted classes across."""
+    return parts_tables(material, "class")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.present.evidence import CLASS, other_method
+from regard.present.evidence import of_a_part, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 from regard.present.wording import count
@@ -24,7 +24,7 @@ def troubles(material: Material) -> Html | None:
         parts.append(table(["example", "stage", "message"], rows, caption=f"{count(len(problems), 'problem')}{more}."))
     # a method compared with itself is no missing value, and a class's values are counted among all of them already
     undefined = sum(
-        s.undefined for s in material.summaries if CLASS not in s.where and other_method(s.where) != s.method
+        s.undefined for s in material.summaries if not of_a_part(s.where) and other_method(s.where) != s.method
     )
     if undefined:
         words = f"{count(undefined, 'value')} could not be defined (for instance a ranking of equal values): "

@@ -1,0 +1,44 @@
+"""The main numbers apart for classes or slices: an average may hide that one of them behaves differently."""
+
+from __future__ import annotations
+
+from regard.present.evidence import Setting, other_method, setting, shown
+from regard.present.markup import Html, join, table, tag
+from regard.present.run_reader import Material
+from regard.records import Summary
+
+MOST = 12
+
+
+def parts_tables(material: Material, kind: str) -> Html | None:
+    """One table per metric (preferred setting): methods down, parts of that kind ("class" or "slice") across."""
+    first: dict[str, Setting] = {}
+    groups: dict[str, list[Summary]] = {}
+    for s in material.summaries:
+        place = setting(s.where)
+        alone = kind in s.where and other_method(s.where) is None
+        if alone and first.setdefault(s.metric, place) == place:
+            groups.setdefault(s.metric, []).append(s)
+    if not groups:
+        return None
+    return tag("div", {"class": "cards"}, [_table(m, first[m], found, kind) for m, found in groups.items()])
+
+
+def _table(metric: str, place: Setting, found: list[Summary], kind: str) -> Html:
+    parts = sorted({str(s.where[kind]) for s in found})
+    cells = {(s.method, str(s.where[kind])): s for s in found}
+    sizes = {name: max(s.n for s in found if s.where[kind] == name) for name in parts}
+    kept = sorted(parts, key=lambda name: -sizes[name])[:MOST]
+    head = ["method", *(join(name, tag("small", None, f"n = {sizes[name]}")) for name in kept)]
+    methods = list(dict.fromkeys(s.method for s in found))
+    rows = [[m, *(_cell(cells.get((m, name))) for name in kept)] for m in methods]
+    where = f" ({', '.join(v for _, v in place)})" if place else ""
+    more = f" The {MOST} most frequent of {len(parts)}." if len(parts) > MOST else ""
+    title = metric.replace("_", " ").capitalize()
+    caption = f"{title}{where}, {found[0].level:.0%} interval, seed {found[0].seed}.{more}"
+    return table(head, rows, caption=caption, numeric=True)
+
+
+def _cell(summary: Summary | None) -> Html:
+    estimate, interval = shown(summary)
+    return tag("td", {"class": "n"}, estimate, tag("small", None, interval))
