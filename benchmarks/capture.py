@@ -9,7 +9,7 @@ from regard.models.capture_call import capture_call
 from regard.models.plan import forget
 
 TOKENS = 256
-REPEATS = 15
+REPEATS = 40
 
 
 def run() -> list[Line]:
