@@ -13,18 +13,26 @@ from torch import Tensor
 from regard.errors import InputError, UnknownName
 from regard.networks.checkpoint import NETWORKS, Network, load_checkpoint, save_checkpoint
 from regard.networks.classifier import AttentionClassifier
+from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
+from regard.networks.transformer_translator import TransformerTranslator
 from regard.networks.vision import VisionTransformer
 
-CASES: dict[str, tuple[Network, Tensor]] = {
+WRITTEN = (torch.tensor([[5, 6, 7]]), torch.tensor([[3, 5]]))
+CASES: dict[str, tuple[Network, tuple[Tensor, ...]]] = {
     "attention_classifier": (
         AttentionClassifier(words=9, classes=2, encoder="cnn", attention="bilinear", size=4, hidden=4, dropout=0.1),
-        torch.tensor([[3, 4]]),
+        (torch.tensor([[3, 4]]),),
     ),
-    "vision_transformer": (VisionTransformer(height=4, width=4, patch=2, classes=3, size=8), torch.rand(1, 1, 4, 4)),
-    "tabular_transformer": (TabularTransformer(columns=4, classes=2, size=8), torch.rand(1, 4)),
-    "series_transformer": (SeriesTransformer(channels=2, classes=2, size=8), torch.rand(1, 5, 2)),
+    "vision_transformer": (VisionTransformer(height=4, width=4, patch=2, classes=3, size=8), (torch.rand(1, 1, 4, 4),)),
+    "tabular_transformer": (TabularTransformer(columns=4, classes=2, size=8), (torch.rand(1, 4),)),
+    "series_transformer": (SeriesTransformer(channels=2, classes=2, size=8), (torch.rand(1, 5, 2),)),
+    "recurrent_translator": (
+        RecurrentTranslator(source_words=9, target_words=8, cell="lstm", size=8, hidden=4),
+        WRITTEN,
+    ),
+    "transformer_translator": (TransformerTranslator(source_words=9, target_words=8, size=8, heads=2), WRITTEN),
 }
 
 
@@ -42,7 +50,7 @@ def test_round_trip(name: str, tmp_path: Path) -> None:
     before, inputs = CASES[name]
     assert not network.training
     assert network.config == before.config
-    assert torch.equal(network(inputs), before(inputs))
+    assert torch.equal(network(*inputs), before(*inputs))
     assert (about["network"], about["labels"], about["task"]) == (name, ["no", "yes"], "classification")
     assert about["columns"] == ["a", "b", "c", "d"]
     assert {p.name for p in (tmp_path / "deep" / "down").iterdir()} == {"regard.json", "model.safetensors"}

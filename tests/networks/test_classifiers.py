@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from regard.errors import InputError, UnknownName
 from regard.networks.classifier import AttentionClassifier
-from regard.networks.encoders import ENCODERS, BiLSTM
+from regard.networks.encoders import ENCODERS, Bidirectional
 from regard.networks.scores import SCORES
 from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
@@ -20,7 +20,7 @@ from regard.networks.vision import VisionTransformer
 from regard.networks.vocabulary import pad
 
 TEXTS = [[3, 4, 5, 6, 7, 8], [9, 3, 4], [5], [8, 8, 2, 1]]
-GRID = [*itertools.product(ENCODERS, SCORES)]
+GRID = [*itertools.product(ENCODERS, (name for name in SCORES if name != "frozen"))]
 
 
 def _network(encoder: str = "bilstm", attention: str = "additive") -> AttentionClassifier:
@@ -76,7 +76,7 @@ def test_attention_does_not_read_what_the_mask_hides(encoder: str, attention: st
 def test_bilstm_is_the_packed_bidirectional_lstm() -> None:
     torch.manual_seed(0)
     theirs = nn.LSTM(6, 4, batch_first=True, bidirectional=True)
-    mine = BiLSTM(6, 4)
+    mine = Bidirectional(6, 4)
     names = [n for n, _ in mine.ahead.named_parameters()]
     mine.ahead.load_state_dict({n: getattr(theirs, n) for n in names})
     mine.back.load_state_dict({n: getattr(theirs, f"{n}_reverse") for n in names})

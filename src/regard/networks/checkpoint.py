@@ -16,17 +16,28 @@ from torch import nn
 
 from regard.errors import InputError, UnknownName
 from regard.networks.classifier import AttentionClassifier
+from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
+from regard.networks.transformer_translator import TransformerTranslator
 from regard.networks.vision import VisionTransformer
 from regard.records import Json
 
-Network = AttentionClassifier | VisionTransformer | TabularTransformer | SeriesTransformer
+Translator = RecurrentTranslator | TransformerTranslator
+Network = AttentionClassifier | VisionTransformer | TabularTransformer | SeriesTransformer | Translator
 
 FORMAT: Final = "regard-network"
 VERSION: Final = 1
 NETWORKS: Final[Mapping[str, Callable[..., Network]]] = {
-    kind.name: kind for kind in (AttentionClassifier, VisionTransformer, TabularTransformer, SeriesTransformer)
+    kind.name: kind
+    for kind in (
+        AttentionClassifier,
+        VisionTransformer,
+        TabularTransformer,
+        SeriesTransformer,
+        RecurrentTranslator,
+        TransformerTranslator,
+    )
 }
 _ABOUT, _WEIGHTS = "regard.json", "model.safetensors"
 

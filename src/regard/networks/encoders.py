@@ -7,6 +7,7 @@ lengths gives each text the states it would have alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,18 +15,19 @@ from torch import Tensor, nn
 from regard.networks.transformer import TransformerEncoder, sinusoids
 
 
-class BiLSTM(nn.Module):
-    """A forward and a backward LSTM, side by side (Schuster & Paliwal 1997): width 2 x hidden.
+class Bidirectional(nn.Module):
+    """A forward and a backward LSTM or GRU, side by side (Schuster & Paliwal 1997): width 2 x hidden.
 
     The backward one reads every text reversed *within its own length*, so padding comes after the words for both;
     this is exact, and faster in training than packed sequences.
     """
 
-    def __init__(self, size: int, hidden: int) -> None:
+    def __init__(self, size: int, hidden: int, *, cell: Literal["lstm", "gru"] = "lstm") -> None:
         super().__init__()
         self.width = 2 * hidden
-        self.ahead = nn.LSTM(size, hidden, batch_first=True)
-        self.back = nn.LSTM(size, hidden, batch_first=True)
+        kind = nn.LSTM if cell == "lstm" else nn.GRU
+        self.ahead = kind(size, hidden, batch_first=True)
+        self.back = kind(size, hidden, batch_first=True)
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor) -> Tensor:
         lengths = real.sum(1, keepdim=True)
@@ -76,8 +78,8 @@ class Transformer(nn.Module):
         return states
 
 
-ENCODERS: Mapping[str, Callable[[int, int], BiLSTM | Convolution | Average | Transformer]] = {
-    "bilstm": BiLSTM,
+ENCODERS: Mapping[str, Callable[[int, int], Bidirectional | Convolution | Average | Transformer]] = {
+    "bilstm": Bidirectional,
     "cnn": Convolution,
     "average": Average,
     "transformer": Transformer,

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.errors import UnknownName
+from regard.errors import InputError, UnknownName
 
 
 def dot(query: Tensor, key: Tensor) -> Tensor:
@@ -78,6 +78,26 @@ class Plain(nn.Module):
         return self.function(query, key)
 
 
+class Frozen(nn.Module):
+    """Scores whose softmax is exactly the weights that are given, (..., q, k): attention imposed from outside.
+
+    Wiegreffe & Pinter 2019 impose the weights of another model. Keys of weight 0 get the lowest score there is. Rows
+    need not sum to 1: the softmax sees to that, also where a key was masked or taken away.
+
+    >>> masked_softmax(Frozen()(torch.zeros(1, 2), torch.zeros(3, 2), torch.tensor([[0.25, 0.75, 0.0]])))
+    tensor([[0.2500, 0.7500, 0.0000]])
+    """
+
+    def forward(self, query: Tensor, key: Tensor, weights: Tensor) -> Tensor:
+        expected = (*key.shape[:-2], query.shape[-2], key.shape[-2])
+        if tuple(weights.shape) != expected:
+            raise InputError(
+                "imposed attention", expected=f"weights of shape {expected}", got=str(tuple(weights.shape))
+            )
+        scores = weights.to(key.dtype).clamp(min=torch.finfo(key.dtype).tiny).log()
+        return scores.masked_fill(weights <= 0, torch.finfo(key.dtype).min)
+
+
 SCORES: Mapping[str, Callable[[int, int, int], nn.Module]] = {
     "dot": lambda query_size, key_size, hidden: Plain(dot),
     "scaled_dot": lambda query_size, key_size, hidden: Plain(scaled_dot),
@@ -85,8 +105,9 @@ SCORES: Mapping[str, Callable[[int, int, int], nn.Module]] = {
     "additive": Additive,
     "bilinear": lambda query_size, key_size, hidden: Bilinear(query_size, key_size),
     "uniform": lambda query_size, key_size, hidden: Plain(uniform),
+    "frozen": lambda query_size, key_size, hidden: Frozen(),
 }
-"""Name -> (size of a query, size of a key, hidden size) -> module."""
+"""Name -> (size of a query, size of a key, hidden size) -> module. "frozen" is also called with the weights."""
 
 
 def make_score(name: str, query_size: int, key_size: int, hidden: int) -> nn.Module:

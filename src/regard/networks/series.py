@@ -1,4 +1,4 @@
-"""A small Transformer classifier for time series: one token per time step."""
+"""A small Transformer for time series, one token per time step: classification and forecasting."""
 
 from __future__ import annotations
 
@@ -11,24 +11,40 @@ from regard.records import Json
 
 
 class SeriesTransformer(nn.Module):
-    """Series (batch, steps, channels) -> logits (batch, classes); any number of steps.
+    """Series (batch, steps, channels) -> logits (batch, classes), or a forecast (batch, horizon); any number of steps.
 
-    The class token stands before the steps at position 0. `mask` (batch, steps) is False on padding.
+    Either classes or a horizon is given: a forecast is the next `horizon` values of the first channel, in its own
+    unit. The class token stands before the steps at position 0. `mask` (batch, steps) is False on padding.
 
     >>> network = SeriesTransformer(channels=1, classes=2).eval()
     >>> network(torch.zeros(3, 24, 1)).shape
     torch.Size([3, 2])
+    >>> SeriesTransformer(channels=1, horizon=4).eval()(torch.zeros(3, 24, 1)).shape
+    torch.Size([3, 4])
     """
 
     name = "series_transformer"
 
     def __init__(
-        self, *, channels: int, classes: int, size: int = 32, heads: int = 4, layers: int = 2, dropout: float = 0.1
+        self,
+        *,
+        channels: int,
+        classes: int = 0,
+        horizon: int = 0,
+        size: int = 32,
+        heads: int = 4,
+        layers: int = 2,
+        dropout: float = 0.1,
     ) -> None:
         super().__init__()
+        if (classes > 0) == (horizon > 0):
+            raise InputError(
+                "series transformer", expected="classes or a horizon", got=f"classes={classes}, horizon={horizon}"
+            )
         self.config: dict[str, Json] = {
             "channels": channels,
             "classes": classes,
+            "horizon": horizon,
             "size": size,
             "heads": heads,
             "layers": layers,
@@ -38,7 +54,7 @@ class SeriesTransformer(nn.Module):
         self.embedding = nn.Linear(channels, size)
         self.token = ClassToken(size)
         self.encoder = TransformerEncoder(size, heads, layers, dropout=dropout)
-        self.output = nn.Linear(size, classes)
+        self.output = nn.Linear(size, classes or horizon)
 
     def forward(self, series: Tensor, mask: Tensor | None = None) -> Tensor:
         if series.dim() != 3 or series.shape[2] != self.config["channels"]:
@@ -50,5 +66,5 @@ class SeriesTransformer(nn.Module):
         if mask is not None:
             # the class token itself can always be read
             mask = torch.cat([mask.new_ones(mask.shape[0], 1), mask], dim=1).bool()
-        logits: Tensor = self.output(self.encoder(x, mask)[:, 0])
-        return logits
+        out: Tensor = self.output(self.encoder(x, mask)[:, 0])
+        return out * self.standardise.scale[0] + self.standardise.mean[0] if self.config["horizon"] else out

@@ -1,49 +1,89 @@
-"""The Transformer encoder (Vaswani et al. 2017), written out so that it can be read and watched.
+"""The Transformer (Vaswani et al. 2017), written out so that it can be read and watched: attention, layers, encoder.
 
 Every attention is a plain softmax followed by a matrix product. With copied weights it agrees with
-`nn.MultiheadAttention` and `nn.TransformerEncoderLayer`.
+`nn.MultiheadAttention`, `nn.TransformerEncoderLayer` and `nn.TransformerEncoder`. The decoder is in `decoder`.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.errors import InputError
+from regard.errors import InputError, UnknownName
 from regard.networks.scores import masked_softmax, scaled_dot
 
 
-class MultiHeadAttention(nn.Module):
-    """Several attentions side by side, concatenated: (batch, q, size) -> (batch, q, size).
+@dataclass(slots=True)
+class Past:
+    """Keys and values (batch, head, n, width) that one attention has computed before; None before the first step."""
 
-    `memory` (batch, k, size) is what is read; without it the queries read themselves.
-    `mask` (batch, k) is True where a key may be read.
+    keys: Tensor | None = None
+    values: Tensor | None = None
+
+    def grown(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """All keys and values up to now, with those of the new positions."""
+        if self.keys is not None and self.values is not None:
+            keys, values = torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2)
+        self.keys, self.values = keys, values
+        return keys, values
+
+
+class MultiHeadAttention(nn.Module):
+    """Several attentions side by side: (batch, q, size) -> (batch, q, size).
+
+    heads_are: "concatenated", each of width size / heads (Vaswani et al. 2017), or "averaged", each of the full width
+    (Velickovic et al. 2018). `memory` (batch, k, size) is what is read; without it the queries read themselves.
+    `mask`: True where a key may be read, (batch, k) or (batch or 1, q, k). With `past`, self-attention reads what came
+    before too, and cross-attention computes the keys and values of its memory only once.
+
+    >>> MultiHeadAttention(8, 2, heads_are="averaged")(torch.zeros(1, 3, 8)).shape
+    torch.Size([1, 3, 8])
     """
 
-    def __init__(self, size: int, heads: int) -> None:
+    def __init__(
+        self, size: int, heads: int, *, heads_are: Literal["concatenated", "averaged"] = "concatenated"
+    ) -> None:
         super().__init__()
-        if size % heads:
+        if heads_are not in ("concatenated", "averaged"):
+            raise UnknownName("heads_are", heads_are, ("concatenated", "averaged"))
+        self.averaged = heads_are == "averaged"
+        if size % heads and not self.averaged:
             raise InputError("multi-head attention", expected=f"a size that {heads} heads divide", got=str(size))
         self.heads = heads
-        self.query = nn.Linear(size, size)
-        self.key = nn.Linear(size, size)
-        self.value = nn.Linear(size, size)
+        inside = heads * size if self.averaged else size
+        self.query = nn.Linear(size, inside)
+        self.key = nn.Linear(size, inside)
+        self.value = nn.Linear(size, inside)
         self.output = nn.Linear(size, size)
 
-    def forward(self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        memory = x if memory is None else memory
-        query, key, value = self._split(self.query(x)), self._split(self.key(memory)), self._split(self.value(memory))
-        readable = None if mask is None else mask[:, None, None, :]
-        weights = masked_softmax(scaled_dot(query, key), readable)
-        context = (weights @ value).transpose(1, 2).flatten(2)
-        out: Tensor = self.output(context)
+    def forward(
+        self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None, past: Past | None = None
+    ) -> Tensor:
+        query = self._split(self.query(x))
+        key, value = self._read(x, memory, past)
+        if mask is not None:
+            mask = mask[:, None, None, :] if mask.dim() == 2 else mask[:, None]
+        weights = masked_softmax(scaled_dot(query, key), mask)
+        context = weights @ value
+        together = context.mean(1) if self.averaged else context.transpose(1, 2).flatten(2)
+        out: Tensor = self.output(together)
         return out
 
+    def _read(self, x: Tensor, memory: Tensor | None, past: Past | None) -> tuple[Tensor, Tensor]:
+        """Keys and values, (batch, head, k, width)."""
+        if memory is not None and past is not None and past.keys is not None and past.values is not None:
+            return past.keys, past.values
+        read = x if memory is None else memory
+        key, value = self._split(self.key(read)), self._split(self.value(read))
+        return (key, value) if past is None else past.grown(key, value)
+
     def _split(self, x: Tensor) -> Tensor:
-        """(batch, n, size) -> (batch, head, n, size / heads)"""
+        """(batch, n, heads x width) -> (batch, head, n, width)"""
         return x.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
 
@@ -77,14 +117,24 @@ class TransformerLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """A stack of pre-norm layers and a last LayerNorm: (batch, n, size) -> (batch, n, size)."""
+    """A stack of layers, (batch, n, size) -> (batch, n, size); where LayerNorm comes first, a last one ends it."""
 
-    def __init__(self, size: int, heads: int, layers: int, *, hidden: int | None = None, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        size: int,
+        heads: int,
+        layers: int,
+        *,
+        hidden: int | None = None,
+        dropout: float = 0.1,
+        norm_first: bool = True,
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            TransformerLayer(size, heads, hidden=hidden or 2 * size, dropout=dropout) for _ in range(layers)
+            TransformerLayer(size, heads, hidden=hidden or 2 * size, dropout=dropout, norm_first=norm_first)
+            for _ in range(layers)
         )
-        self.norm = nn.LayerNorm(size)
+        self.norm = nn.LayerNorm(size) if norm_first else nn.Identity()
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         for layer in self.layers:

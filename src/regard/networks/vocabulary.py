@@ -1,4 +1,4 @@
-"""Words and their numbers: a word tokenizer that keeps character spans."""
+"""Words and their numbers: a tokenizer by words, figures or characters that keeps character spans."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import takewhile
+from typing import Any, Literal, get_args
 
-from regard.errors import InputError
+from regard.errors import InputError, UnknownName
 from regard.records import Json
 
 PAD, UNK, MASK = 0, 1, 2
 SPECIALS = ("<pad>", "<unk>", "<mask>")
+START, END = 3, 4
+WRITTEN = (*SPECIALS, "<start>", "<end>")
+"""The first words of a vocabulary that texts are written with."""
+Cut = Literal["word", "figure", "character"]
+"""What a text is cut into. "figure": words, but every figure of a number by itself. "character": spaces too."""
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f"
@@ -20,32 +26,44 @@ _MARKS = (
 )
 _CHINESE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _JOINED = "[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
-_WORD = re.compile(
+_SIGNS = (
     f"[{_CHINESE}][{_MARKS}]*"  # scripts without spaces: a character each
     f"|(?:(?![{_CHINESE}])[\\w{_MARKS}])+(?:['\u2019](?:(?![{_CHINESE}])[\\w{_MARKS}])+)*"  # words, don't
     f"|[\U0001f1e6-\U0001f1ff]{{2}}"  # flags
     f"|\\S{_JOINED}*(?:\u200d\\S{_JOINED}*)*"  # any other sign; emoji stay whole
 )
+_PATTERNS: Mapping[Cut, re.Pattern[str]] = {
+    "word": re.compile(_SIGNS),
+    "figure": re.compile(f"\\d|(?:(?![{_CHINESE}\\d])[\\w{_MARKS}])+|{_SIGNS}"),
+    "character": re.compile(f"[\\s\\S][{_MARKS}]*{_JOINED}*"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """Words in the order of their numbers; the first three are <pad>, <unk>, <mask>.
 
+    A vocabulary that texts are written with has <start> and <end> after them.
+
     >>> vocabulary = Vocabulary.build(["A good film.", "good film, good fun"], min_count=2)
     >>> vocabulary.words
     ('<pad>', '<unk>', '<mask>', 'good', 'film')
     >>> vocabulary.encode("Good fun!")
     ([3, 1, 1], [(0, 4), (5, 8), (8, 9)])
+    >>> Vocabulary.build([], cut="figure").split("3rd of May 1979")[0]
+    ['3', 'rd', 'of', 'may', '1', '9', '7', '9']
     """
 
     words: tuple[str, ...]
     lower: bool = True
+    cut: Cut = "word"
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.words[: len(SPECIALS)] != SPECIALS or len(set(self.words)) != len(self.words):
             raise InputError("vocabulary", expected=f"different words after {', '.join(SPECIALS)}", got="another list")
+        if self.cut not in get_args(Cut):
+            raise UnknownName("cut", str(self.cut), get_args(Cut))
         object.__setattr__(self, "_numbers", {word: i for i, word in enumerate(self.words)})
 
     def __len__(self) -> int:
@@ -53,7 +71,7 @@ class Vocabulary:
 
     def split(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
         """The words of a text and their character spans in it."""
-        found = list(_WORD.finditer(text))
+        found = list(_PATTERNS[self.cut].finditer(text))
         # lower-casing can change the length of a text (İ), so spans come first
         words = [m.group().lower() if self.lower else m.group() for m in found]
         return words, [m.span() for m in found]
@@ -64,20 +82,53 @@ class Vocabulary:
         # a text that happens to contain "<mask>" is split into signs, so no user text becomes a special word
         return [self._numbers.get(word, UNK) for word in words], spans
 
+    def sentence(self, text: str) -> list[int]:
+        """The numbers of the words of a text to be written, ended by <end>."""
+        return [*self.encode(text)[0], END]
+
+    def join(self, numbers: Iterable[int]) -> str:
+        """The text of numbers up to <end>: characters as they are, words with a space between them.
+
+        >>> Vocabulary((*WRITTEN, "0", "5"), cut="character").join([5, 6, END, PAD])
+        '05'
+        """
+        return ("" if self.cut == "character" else " ").join(self.words[i] for i in until_end(numbers))
+
     def to_json(self) -> dict[str, Json]:
-        return {"words": list(self.words), "lower": self.lower}
+        return {"words": list(self.words), "lower": self.lower, "cut": self.cut}
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Vocabulary:
-        return Vocabulary(tuple(map(str, value["words"])), bool(value["lower"]))
+        return Vocabulary(tuple(map(str, value["words"])), bool(value["lower"]), value.get("cut", "word"))
 
     @staticmethod
-    def build(texts: Iterable[str], *, min_count: int = 2, limit: int | None = None, lower: bool = True) -> Vocabulary:
-        """Every word seen `min_count` times or more, the most frequent first, ties by alphabet."""
-        empty = Vocabulary(SPECIALS, lower)
+    def build(
+        texts: Iterable[str],
+        *,
+        min_count: int = 2,
+        limit: int | None = None,
+        lower: bool = True,
+        cut: Cut = "word",
+        written: bool = False,
+    ) -> Vocabulary:
+        """Every word seen `min_count` times or more, the most frequent first, ties by alphabet.
+
+        written: with <start> and <end>.
+        """
+        empty = Vocabulary(WRITTEN if written else SPECIALS, lower, cut)
         counts = Counter(word for text in texts for word in empty.split(text)[0])
         kept = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
-        return Vocabulary((*SPECIALS, *kept[:limit]), lower)
+        return Vocabulary((*empty.words, *kept[:limit]), lower, cut)
+
+
+def until_end(numbers: Iterable[int]) -> list[int]:
+    """What stands before the first <end>, without <start> and <pad>.
+
+    >>> until_end([START, 7, 5, END, 9])
+    [7, 5]
+    """
+    kept = takewhile(lambda i: i != END, numbers)
+    return [i for i in kept if i not in (START, PAD)]
 
 
 def pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -1,0 +1,32 @@
+"""Greedy generation: the most likely token, again and again, for a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from regard.networks.vocabulary import END, PAD, START
+
+
+def greedy(step: Callable[[Tensor], Tensor], batch: int, limit: int, *, device: torch.device) -> Tensor:
+    """(batch, at most limit) the tokens after <start>, up to and with <end>, then <pad>.
+
+    step: the last tokens (batch, 1) -> logits of the next (batch, words). It may remember what it was given before.
+
+    >>> greedy(lambda last: torch.eye(8)[last[:, 0] + 1], batch=1, limit=5, device=torch.device("cpu"))
+    tensor([[4]])
+    """
+    last = torch.full((batch, 1), START, dtype=torch.long, device=device)
+    done = torch.zeros(batch, dtype=torch.bool, device=device)
+    made = []
+    for _ in range(limit):
+        logits = step(last).clone()
+        logits[:, [PAD, START]] = -torch.inf  # nothing that a text consists of
+        last = logits.argmax(-1, keepdim=True).masked_fill(done[:, None], PAD)
+        made.append(last)
+        done = done | (last[:, 0] == END)
+        if bool(done.all()):
+            break
+    return torch.cat(made, dim=1)
