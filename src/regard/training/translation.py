@@ -1,0 +1,184 @@
+"""What translators are trained and judged with: pairs of texts as batches, exact match, alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from regard.errors import InputError
+from regard.measures.alignment import Link, alignment_error_rate, strongest, token_links
+from regard.models.capture_call import capture_call
+from regard.networks.checkpoint import Translator
+from regard.networks.vocabulary import END, PAD, START, Cut, Vocabulary
+from regard.protocols import Dataset
+from regard.records import Example, Floats, Ints
+from regard.training.batches import Batch, bucketed
+
+NOTHING = -100
+"""The label of a position that nothing is to be learned from."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRows:
+    """Texts and their translations as numbers; a translation ends with <end>.
+
+    The network is called with the source (batch, n) and the target after <start> (batch, m); the labels (batch, m) are
+    the target up to and with <end>.
+    """
+
+    source: Sequence[Sequence[int]]
+    target: Sequence[Sequence[int]]
+
+    @property
+    def labels(self) -> Ints:
+        """Which of all different translations each row has."""
+        numbers = {text: i for i, text in enumerate(sorted({tuple(t) for t in self.target}))}
+        return np.array([numbers[tuple(t)] for t in self.target], np.int64)
+
+    @property
+    def lengths(self) -> Ints:
+        return np.array([len(s) + len(t) for s, t in zip(self.source, self.target, strict=True)], np.int64)
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        chosen = [self.target[int(i)] for i in rows]
+        source = _padded([self.source[int(i)] for i in rows], PAD)
+        before = _padded([[START, *t[:-1]] for t in chosen], PAD)
+        return Batch((source, before), _padded(chosen, NOTHING), torch.from_numpy(rows))
+
+
+def pair_rows(data: Iterable[Example], source: Vocabulary, target: Vocabulary) -> PairRows:
+    """The texts of a dataset and, as their translations, its labels."""
+    texts = [(str(e.inputs["text"]), _label(e.id, e.label)) for e in data]
+    return PairRows([source.encode(t)[0] for t, _ in texts], [target.sentence(label) for _, label in texts])
+
+
+def vocabularies(
+    train: Dataset, *, source: Cut | None = None, target: Cut | None = None, min_count: int = 1
+) -> tuple[Vocabulary, Vocabulary]:
+    """The words of the texts and of the labels.
+
+    Unless told, texts are cut into words and single figures, and labels into words if they have spaces, else into
+    characters (dates, numbers, Chinese).
+    """
+    labels = [_label(e.id, e.label) for e in train]
+    if target is None:
+        target = "figure" if any(" " in label for label in labels) else "character"
+    texts = (str(e.inputs["text"]) for e in train)
+    return (
+        Vocabulary.build(texts, min_count=min_count, cut=source or "figure"),
+        Vocabulary.build(labels, min_count=min_count, lower=False, cut=target, written=True),
+    )
+
+
+def translate(network: Translator, sources: Sequence[Sequence[int]], *, limit: int, batch_size: int = 64) -> list[Ints]:
+    """The greedy translation of every source, without <start>, up to and with <end> (if it comes to one)."""
+    before, written = network.training, [np.zeros(0, np.int64)] * len(sources)
+    network.eval()
+    with torch.inference_mode():
+        for rows in bucketed(np.array([len(s) for s in sources], np.int64), batch_size):
+            made = network.generate(_padded([sources[int(i)] for i in rows], PAD), limit=limit).numpy()
+            for i, row in zip(rows, made, strict=True):
+                ends = np.flatnonzero(row == END)
+                written[int(i)] = row[: int(ends[0]) + 1 if len(ends) else len(row)]
+    network.train(before)
+    return written
+
+
+def exact(network: Translator, rows: PairRows, *, batch_size: int = 64) -> list[bool]:
+    """Whether each translation, written greedily, is the expected one from the first token to the last."""
+    limit = max(map(len, rows.target), default=1) + 1
+    written = translate(network, rows.source, limit=limit, batch_size=batch_size)
+    return [list(a) == list(b) for a, b in zip(written, rows.target, strict=True)]
+
+
+def evaluate_translation(network: Translator, rows: PairRows, batch_size: int = 64) -> tuple[float, float]:
+    """Mean cross-entropy of a token, and the share of exact translations; in eval mode (the mode is put back)."""
+    before, loss, tokens = network.training, 0.0, 0
+    network.eval()
+    with torch.no_grad():
+        for chosen in bucketed(rows.lengths, batch_size):
+            batch = rows.batch(chosen, None)
+            logits = network(*batch.inputs)
+            loss += float(F.cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), reduction="sum"))
+            tokens += int((batch.labels != NOTHING).sum())
+    network.train(before)
+    return loss / max(1, tokens), float(np.mean(exact(network, rows, batch_size=batch_size)))
+
+
+class Aligned(NamedTuple):
+    """How well attention finds where a translation comes from.
+
+    error_rate: of every cross-attention (mean over its heads) by site, over all sentences at once; 0 is best.
+    diagonal: of the alignment that knows nothing (target token j comes from source token j n / m).
+    """
+
+    error_rate: Mapping[str, float]
+    diagonal: float
+    sentences: int
+
+    @property
+    def best(self) -> str:
+        """The site with the lowest error rate. To be chosen on other data than those it is judged on."""
+        return min(self.error_rate, key=lambda site: self.error_rate[site])
+
+
+def alignment(
+    network: Translator, data: Dataset, source: Vocabulary, target: Vocabulary, *, batch_size: int = 64
+) -> Aligned:
+    """The known alignment of `data` against the strongest cross-attention of every target token.
+
+    Attention is captured, as of any model, while the network reads the expected translation.
+    """
+    examples = [e for e in data if e.alignment is not None]
+    if not examples:
+        raise InputError(f"alignment of {data.name}", expected="examples with a known alignment", got="none")
+    rows = pair_rows(examples, source, target)
+    known = [
+        token_links(e.alignment or (), source.encode(str(e.inputs["text"]))[1], target.encode(str(e.label))[1])
+        for e in examples
+    ]
+    found: dict[str, set[Link]] = {}
+    diagonal: set[Link] = set()
+    network.eval()
+    for chosen in bucketed(rows.lengths, batch_size):
+        for site, weights in cross_attention(network, rows.batch(chosen, None)).items():
+            for row, i in enumerate(int(j) for j in chosen):
+                n, m = len(rows.source[i]), len(rows.target[i]) - 1
+                links = strongest(weights[row, :m, :n], known[i].targets)
+                found.setdefault(site, set()).update((i, *link) for link in links)
+    for i, truth in enumerate(known):
+        n, m = len(rows.source[i]), len(rows.target[i]) - 1
+        diagonal |= {(i, j * n // m, j) for j in truth.targets}
+    sure, possible = ({(i, *link) for i, truth in enumerate(known) for link in truth[k]} for k in (0, 1))
+    rates = {site: alignment_error_rate(links, sure, possible) for site, links in found.items()}
+    return Aligned(rates, alignment_error_rate(diagonal, sure, possible), len(examples))
+
+
+def cross_attention(network: Translator, batch: Batch) -> dict[str, Floats]:
+    """The weights of every cross-attention by site, mean over its heads: (batch, target, source)."""
+    with torch.inference_mode():
+        _, taps = capture_call(network, lambda: network(*batch.inputs), mode="weights")
+    return {
+        site.site.key: np.asarray(site.dense().weights, np.float64).mean(1)
+        for site in taps.sites
+        if site.site.kind == "cross"
+    }
+
+
+def _label(ident: str, label: object) -> str:
+    if not isinstance(label, str) or not label:
+        raise InputError(f"label of example {ident!r}", expected="a text, the translation", got=repr(label))
+    return label
+
+
+def _padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+    table = np.full((len(rows), max(1, *map(len, rows))), fill, np.int64)
+    for place, row in zip(table, rows, strict=True):
+        place[: len(row)] = row
+    return torch.from_numpy(table)
