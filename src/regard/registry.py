@@ -28,9 +28,11 @@ from regard.records import Json, Spec
 ROOMS: Mapping[str, str] = {
     "explainer": "regard.explainers",
     "metric": "regard.metrics",
+    "head": "regard.head_scores",
     "dataset": "regard.datasets.builtin",
     "source": "regard.sources",
     "engine": "regard.evaluate.engines",
+    "planted": "regard.planted",
 }
 """Kind of method -> the package that holds one file for each."""
 
@@ -126,6 +128,23 @@ def metric(
     )
 
 
+def head(
+    *,
+    formula: str,
+    role: str = "",
+    positional: bool = False,
+    probe: bool = False,
+    cite: str = "",
+    baseline: str = "the same rows with their weights shuffled among the allowed keys",
+) -> Callable[[F], F]:
+    """role: what a head is called that does this more than its baseline; "" for a plain description.
+
+    positional: it looks by position alone, so the best fixed offset is no baseline for it. probe: causal models are
+    asked on generated sequences of repeated tokens.
+    """
+    return method("head", formula=formula, role=role, positional=positional, probe=probe, cite=cite, baseline=baseline)
+
+
 def describe(function: Callable[..., Any]) -> Entry:
     """The entry of a decorated function; raises where the house rules are broken."""
     if not hasattr(function, _MARK):
@@ -178,6 +197,20 @@ def names(kind: str) -> list[str]:
     if kind not in ROOMS:
         raise UnknownName("kind", kind, ROOMS)
     return sorted({*_shipped()[kind], *_outsiders(kind)})
+
+
+def named_model(text: str) -> Spec | None:
+    """The Spec behind the name of a model; None for a path, an id, or anything else that is not in the book.
+
+    >>> named_model("bilstm:epochs=2"), named_model("./my-model")
+    (Spec(kind='source', name='bilstm', params=mappingproxy({'epochs': 2})), None)
+    >>> named_model("planted:one_key").name
+    'one_key'
+    """
+    name, _, rest = text.partition(":")
+    if name == "planted" and rest:
+        return Spec.parse("planted", rest)
+    return Spec.parse("source", text) if name in names("source") else None
 
 
 def owner(kind: str, name: str) -> str:

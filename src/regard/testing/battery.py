@@ -27,6 +27,7 @@ from regard.testing.toy import TEXTS
 POSITIONAL: Mapping[str, tuple[int, str]] = {
     "explainer": (1, "(case, *, own parameters)"),
     "metric": (2, "(case, relevance, *, own parameters)"),
+    "head": (1, "(view, *, own parameters)"),
 }
 MOST_PARAMETERS = 5
 

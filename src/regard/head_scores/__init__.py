@@ -1,0 +1,1 @@
+"""Methods that describe an attention head. One method = one small file."""

@@ -1,0 +1,69 @@
+"""What a head score sees, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.measures.maps import mass_on
+from regard.records import Bools, Floats, Ints, Site
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Some rows of one site's attention for one example, with what is known about its queries and keys.
+
+    weights (head, query, key). rows: where each query stands on the query axis. allowed (query, key): what the mask
+    lets through. same_axis: queries and keys are places of one sequence. Tokens are numbers, -1 where a place holds
+    none. special (key,): not written by the user. count (key,): how often the token occurs in the corpus.
+    """
+
+    site: Site
+    weights: Floats
+    rows: Ints
+    allowed: Bools
+    same_axis: bool
+    query_tokens: Ints
+    key_tokens: Ints
+    special: Bools
+    count: Ints
+
+    @property
+    def offset(self) -> Ints:
+        """(query, key) how far the key stands after the query."""
+        away: Ints = np.arange(self.weights.shape[2]) - self.rows[:, None]
+        return away
+
+    @property
+    def same(self) -> Bools:
+        """(query, key) both hold the same token, and it is not a special one."""
+        equal: Bools = (self.query_tokens[:, None] == self.key_tokens) & (self.key_tokens >= 0) & ~self.special
+        return equal
+
+    def none(self) -> Bools:
+        """(query, key) no key at all: the question makes no sense here."""
+        return np.zeros(self.allowed.shape, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A number for each head and row, what uniform or shuffled attention of the same length would have had, the
+    variance of that, and the rows in which the number is defined. chosen: the keys, where the number is a mass."""
+
+    value: Floats
+    null: Floats
+    variance: Floats
+    defined: Bools
+    chosen: Bools | None = None
+
+
+def on_keys(view: View, chosen: Bools) -> Tally:
+    """The mass on chosen keys (query, key), against rows shuffled among the allowed keys."""
+    mass = mass_on(view.weights, chosen, view.allowed)
+    return Tally(mass.value, mass.null, mass.variance, mass.defined, chosen & view.allowed)
+
+
+def plain(value: Floats, null: Floats, defined: Bools) -> Tally:
+    """A number that is no mass: its null is that of uniform attention, which does not vary."""
+    return Tally(value, np.broadcast_to(null, value.shape), np.zeros(value.shape), defined)

@@ -1,0 +1,19 @@
+"""`induction`: looks at what came after this token the last time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.head_scores._view import Tally, View, on_keys
+from regard.registry import head
+
+
+@head(
+    role="induction", probe=True, cite="Olsson et al. 2022",
+    formula="mean over queries of sum_k a_qk [token k-1 = token q, k-1 != q]",
+)  # fmt: skip
+def induction(view: View) -> Tally:
+    """Mass on keys whose predecessor holds the query's token; causal models are asked on repeated random tokens."""
+    before = np.roll(view.same, 1, axis=1)
+    before[:, 0] = False
+    return on_keys(view, before & ~view.special & (view.offset != 1) if view.same_axis else before & ~view.special)

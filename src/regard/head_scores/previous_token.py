@@ -1,0 +1,12 @@
+"""`previous_token`: looks one back."""
+
+from __future__ import annotations
+
+from regard.head_scores._view import Tally, View, on_keys
+from regard.registry import head
+
+
+@head(role="previous token", positional=True, cite="Voita et al. 2019", formula="mean over queries of a_q,q-1")
+def previous_token(view: View) -> Tally:
+    """Mass on the position just before the query."""
+    return on_keys(view, view.offset == -1 if view.same_axis else view.none())

@@ -1,0 +1,21 @@
+"""`rare_token`: looks at the rarest word."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.head_scores._view import Tally, View, on_keys
+from regard.registry import head
+
+
+@head(role="rare token", cite="Voita et al. 2019", formula="mean over queries of the mass on the rarest token")
+def rare_token(view: View) -> Tally:
+    """Mass on the token of the example that is rarest in this corpus, wherever it stands; ties share it.
+
+    Counts come from the corpus that is looked at, so a small corpus knows little about what is rare.
+    """
+    plain = ~view.special & (view.key_tokens >= 0)
+    if not plain.any():
+        return on_keys(view, view.none())
+    least = view.count[plain].min()
+    return on_keys(view, np.broadcast_to(plain & (view.count == least), view.allowed.shape))
