@@ -20,6 +20,7 @@ class Item:
     arrays: what the module is called with, without the batch axis (`input_ids` (n,), `pixel_values` (c, h, w) ...).
     owner: the unit that each entry of the main array belongs to, -1 for none; for text one entry per position.
     aside: arrays that the task needs but the main call does not (the second text of a similarity).
+    shift: (n, features) what is added to the embeddings of a text's positions, where there is noise in them.
     """
 
     units: Units
@@ -27,6 +28,7 @@ class Item:
     owner: Ints
     length: int
     aside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    shift: NDArray[np.float32] | None = None
 
 
 class Reader(Protocol):

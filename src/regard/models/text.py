@@ -192,18 +192,21 @@ class TextReader:
             else:
                 ids[gone] = self.alphabet.blank
             arrays["input_ids"] = ids
-        return replace(item, arrays=arrays)
+        shift = None if item.shift is None else np.where(gone[:, None], np.float32(0), item.shift)
+        return replace(item, arrays=arrays, shift=shift)
 
     def _deleted(self, item: Item, gone: Bools) -> Item:
         keep = np.flatnonzero(~gone)
         if not len(keep):  # a model cannot read nothing: it reads its start token, which belongs to no unit
             arrays = {k: v[:1].copy() for k, v in item.arrays.items()}
             arrays["input_ids"][:] = self.alphabet.start
-            return replace(item, units=_picked(item.units, keep), arrays=arrays, owner=np.array([-1]), length=1)
+            nobody = np.array([-1])
+            return replace(item, units=_picked(item.units, keep), arrays=arrays, owner=nobody, length=1, shift=None)
         arrays = {name: array[keep] for name, array in item.arrays.items()}
         return replace(
-            item, units=_picked(item.units, keep), arrays=arrays, owner=np.arange(len(keep)), length=len(keep)
-        )
+            item, units=_picked(item.units, keep), arrays=arrays, owner=np.arange(len(keep)), length=len(keep),
+            shift=None if item.shift is None else item.shift[keep],
+        )  # fmt: skip
 
     def collate(
         self, batch: Sequence[Item | Mapping[str, NDArray[Any]]], device: torch.device, dtype: torch.dtype

@@ -1,0 +1,65 @@
+"""A copy of a module whose upper blocks have lost what they learned: the weights are permuted, block by block.
+
+Permuted rather than drawn anew: every tensor keeps its values, so nothing dies or explodes, and only the structure goes.
+The copy shares the tensors that it does not change with the original; nothing ever writes into them.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import nn
+
+from regard.errors import InputError, Unsupported
+from regard.measures.keyed_random import keyed_rng
+
+
+def blocks(module: nn.Module) -> list[list[str]]:
+    """Names of the parameters in blocks, from the bottom to the top, in the order in which the module declares them.
+
+    A block is one numbered part (a layer of a stack), or one module outside of stacks.
+
+    >>> blocks(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 2)))
+    [['0.weight'], ['1.weight', '1.bias'], ['2.weight', '2.bias']]
+    """
+    found: dict[str, list[str]] = {}
+    for name, _ in module.named_parameters():
+        numbered = re.match(r"(?:.*?\.)??\d+(?=\.)", name)
+        key = numbered.group() if numbered else name.rpartition(".")[0]
+        found.setdefault(key, []).append(name)
+    return list(found.values())
+
+
+def randomised_copy(
+    module: nn.Module, share: float, draw: int, *, name: str, drawn: dict[str, nn.Parameter]
+) -> tuple[nn.Module, dict[int, object]]:
+    """The copy, and the memo that says what stands for what in it. drawn: permuted tensors by name, kept for the next.
+
+    Shared (tied) tensors are one tensor: if either use is in the upper share, both change.
+    """
+    if not 0 < share <= 1:
+        raise InputError("share", expected="more than 0, at most 1", got=str(share))
+    parts = blocks(module)
+    count = max(1, int(np.ceil(share * len(parts) - 1e-9)))
+    chosen = {n for part in parts[len(parts) - count :] for n in part}
+    tensors: Mapping[str, nn.Parameter] = dict(module.named_parameters())
+    memo: dict[int, object] = {id(p): p for p in tensors.values()}
+    for n in sorted(chosen):
+        p = tensors[n]
+        if not p.is_floating_point() or p.numel() < 2:
+            continue
+        if n not in drawn:
+            order = torch.from_numpy(keyed_rng(draw, "randomised", n).permutation(p.numel()))
+            drawn[n] = nn.Parameter(p.detach().flatten()[order.to(p.device)].reshape(p.shape), requires_grad=p.requires_grad)
+        memo[id(p)] = drawn[n]
+    try:
+        return copy.deepcopy(module, memo), memo
+    except Exception as error:  # somebody else's module may refuse in any way
+        raise Unsupported(
+            f"a randomised copy of {name}", expected="a module that can be copied",
+            got=f"{type(error).__name__}: {error}",
+        ) from error  # fmt: skip
