@@ -68,7 +68,7 @@ def test_gradients_at_the_embedding_do_not_depend_on_the_batch(encoder: str) -> 
 @pytest.mark.parametrize(("encoder", "attention"), GRID)
 def test_attention_does_not_read_what_the_mask_hides(encoder: str, attention: str) -> None:
     mask = torch.tensor([[True, False, True, True]])
-    reading = _network(encoder, attention).read(torch.tensor([[3, 4, 5, 6]]), mask)
+    reading = _network(encoder, attention).read(torch.tensor([[3, 4, 5, 6]]), mask=mask)
     assert reading.weights[0, 1] == 0
     torch.testing.assert_close(reading.weights.sum(), torch.ones(()))
 

@@ -58,7 +58,7 @@ def open_network(directory: Path, options: Options) -> TorchModel:
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
     if "input_ids" in tensors:
-        return module(tensors["input_ids"], tensors["attention_mask"].bool())
+        return module(tensors["input_ids"], mask=tensors["attention_mask"].bool())
     return module(*tensors.values())
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
 from regard.networks.encoders import ENCODERS
-from regard.networks.scores import SCORES, make_score, masked_softmax
+from regard.networks.scores import SCORES, Frozen, make_score, masked_softmax
 from regard.networks.vocabulary import PAD
 from regard.records import Json
 
@@ -34,12 +34,15 @@ class AttentionPooling(nn.Module):
         self.query = nn.Parameter(torch.randn(queries, width) / width**0.5)
         self.score = make_score(score, width, width, hidden)
 
-    def forward(
-        self, states: Tensor, mask: Tensor, aspect: Tensor | None = None, imposed: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        query = self.query.expand(len(states), 1, -1) if aspect is None else self.query[aspect].unsqueeze(1)
-        given = () if imposed is None else (imposed.unsqueeze(1),)
-        weights = masked_softmax(self.score(query, states, *given), mask.unsqueeze(1))
+    def forward(self, states: Tensor, mask: Tensor, beside: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`beside`: the weights (batch, n) of a frozen score, else which of several queries is asked (batch,)."""
+        if beside is None:
+            scores = self.score(self.query.expand(len(states), 1, -1), states)
+        elif isinstance(self.score, Frozen):
+            scores = self.score(self.query[:1], states, beside.unsqueeze(1))
+        else:
+            scores = self.score(self.query[beside].unsqueeze(1), states)
+        weights = masked_softmax(scores, mask.unsqueeze(1))
         return torch.bmm(weights, states).squeeze(1), weights.squeeze(1)
 
 
@@ -86,6 +89,10 @@ class AttentionClassifier(nn.Module):
             "dropout": dropout,
             "aspects": aspects,
         }
+        if aspects and attention == "frozen":
+            raise InputError(
+                "frozen attention", expected="no aspects: imposed weights need no query", got=f"aspects={aspects}"
+            )
         self.embedding = nn.Embedding(words, size, padding_idx=PAD)
         self.encoder = ENCODERS[encoder](size, hidden)
         width = self.encoder.width
@@ -93,41 +100,29 @@ class AttentionClassifier(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, classes)
 
-    def forward(
-        self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        aspect: Tensor | None = None,
-        imposed: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         """`mask` (batch, n) is False where attention must not read; padding (token 0) never is read.
 
-        `aspect` (batch,): which question is asked; needed if there are aspects. `imposed` (batch, n): the weights;
-        needed if attention is frozen.
+        `beside` is what is given with each text: which aspect is asked about (batch,), if there are aspects; the
+        weights of its attention (batch, n), if that is frozen.
         """
-        return self.read(tokens, mask, aspect, imposed).logits
+        return self.read(tokens, beside, mask).logits
 
-    def read(
-        self,
-        tokens: Tensor,
-        mask: Tensor | None = None,
-        aspect: Tensor | None = None,
-        imposed: Tensor | None = None,
-    ) -> Reading:
+    def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading:
         """The logits together with what led to them, in the graph: for losses that speak of attention."""
-        self._check(aspect, imposed)
+        if (beside is None) == self.asks:
+            raise InputError(
+                f"{self.config['attention']} attention classifier with {self.config['aspects']} aspects",
+                expected="weights or an aspect beside each text" if self.asks else "nothing beside a text",
+                got="none" if beside is None else str(tuple(beside.shape)),
+            )
         real = tokens != PAD
         mask = real if mask is None else real & mask.bool()
         states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)
-        context, weights = self.attention(states, mask, aspect, imposed)
+        context, weights = self.attention(states, mask, beside)
         return Reading(self.output(self.dropout(context)), weights, states)
 
-    def _check(self, aspect: Tensor | None, imposed: Tensor | None) -> None:
-        wanted = {"aspect": bool(self.config["aspects"]), "imposed": self.config["attention"] == "frozen"}
-        for name, given in (("aspect", aspect), ("imposed", imposed)):
-            if (given is not None) != wanted[name]:
-                raise InputError(
-                    f"{name} of an attention classifier",
-                    expected="a tensor with every call" if wanted[name] else "none",
-                    got="none" if given is None else str(tuple(given.shape)),
-                )
+    @property
+    def asks(self) -> bool:
+        """Whether something is given beside each text."""
+        return bool(self.config["aspects"]) or self.config["attention"] == "frozen"
