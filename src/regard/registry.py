@@ -31,6 +31,8 @@ ROOMS: Mapping[str, str] = {
     "head": "regard.head_scores",
     "dataset": "regard.datasets.builtin",
     "source": "regard.sources",
+    "learner": "regard.training.learners",
+    "term": "regard.training.terms",
     "engine": "regard.evaluate.engines",
     "planted": "regard.planted",
 }
@@ -113,10 +115,13 @@ def metric(
     ceiling: str = "",
     cost: str = "",
     misleads: str = "",
+    family: str = "faithfulness",
 ) -> Callable[[F], F]:
-    """better: "higher", "lower" or "none"."""
+    """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility", "robustness",
+    "randomisation" or "complexity". baseline, ceiling: names of explainers that mark the ends of the scale, or words."""
     return method(
         "metric",
+        family=family,
         better=better,
         needs=list(needs),
         cite=cite,

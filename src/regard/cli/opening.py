@@ -34,16 +34,17 @@ class ModelChoice:
     @property
     def named(self) -> bool:
         """Whether it is one of the models that regard makes itself."""
-        from regard.registry import names
+        from regard.registry import named_model
 
-        return not Path(self.source).exists() and self.source.partition(":")[0] in names("source")
+        return not Path(self.source).exists() and named_model(self.source) is not None
 
     @property
     def making(self) -> str:
         """What making the model costs, where its source says so; to be said when it is made, not when it is there."""
-        from regard.registry import entry
+        from regard.registry import entry, named_model
 
-        seconds = entry("source", self.source.partition(":")[0]).facts.get("seconds") if self.named else None
+        spec = named_model(self.source) if self.named else None
+        seconds = entry(spec.kind, spec.name).facts.get("seconds") if spec is not None else None
         if not isinstance(seconds, int | float):
             return ""
         return f"{self.source} is not in the cache: made here once, about {duration(float(seconds))}"
@@ -100,6 +101,15 @@ def listed(text: str | None) -> list[str] | None:
         return None
     # a comma between the brackets of a list separates its numbers, not methods
     return [part.strip() for part in re.split(r",(?![^\[]*\])(?=\s*\w+\s*(?:[:,]|$))", text) if part.strip()]
+
+
+def checked_model(text: str) -> None:
+    """Refuse an unknown parameter or value of a model by name now, before anything is made."""
+    from regard.registry import arguments, named_model
+
+    spec = named_model(text)
+    if spec is not None:
+        arguments(spec)
 
 
 def checked_names(kind: str, texts: Sequence[str] | None) -> None:

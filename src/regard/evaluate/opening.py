@@ -12,7 +12,7 @@ from regard.evaluate.shard import named
 from regard.evaluate.work import example_to_json
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json
-from regard.registry import entry, names
+from regard.registry import entry, named_model
 from regard.store.ledger import canonical
 
 
@@ -26,8 +26,9 @@ def open_model(model: str | Model, device: str) -> Model:
 
 def default_data(model: str | Model) -> str:
     """The data set that belongs to a model known by name."""
-    if isinstance(model, str) and model.partition(":")[0] in names("source"):
-        data = entry("source", model.partition(":")[0]).facts.get("data")
+    named = named_model(model) if isinstance(model, str) else None
+    if named is not None:
+        data = entry(named.kind, named.name).facts.get("data")
         if isinstance(data, str):
             return data
     raise InputError(

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.models.adapter import TorchModel
+from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.checkpoints import open_peft, open_pretrained
 from regard.models.huggingface import Options, from_transformers, task_row
 from regard.models.native import open_network
@@ -22,7 +22,7 @@ from regard.models.text import Overflow
 from regard.models.wrapped import wrap
 from regard.protocols import Model
 from regard.records import Json, Spec
-from regard.registry import build, names
+from regard.registry import build, named_model, names
 
 
 def load(
@@ -41,7 +41,7 @@ def load(
 ) -> Model:
     """A model from a name, a directory, a file, or a live object.
 
-    source: a name from `regard list source`; a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face
+    source: a name from `regard list source` (or `planted:NAME` from `regard list planted`); a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face
     id in the local cache (download=True fetches it); `file.py:factory`; a live transformers model (with
     processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
     task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
@@ -62,9 +62,12 @@ def load(
     }  # fmt: skip
     given = {key: value for key, value in params.items() if value not in (None, False)}
     options = replace(options, spec=Spec("model", text, given))
-    if not Path(text).exists() and text.partition(":")[0] in names("source"):
-        folder = build(Spec.parse("source", text))()
-        return _directory(str(folder), replace(options, name=name or text), trust_remote_code, download)
+    named = None if Path(text).exists() else named_model(text)
+    if named is not None:
+        made, options = build(named)(), replace(options, name=name or text)
+        if isinstance(made, str):
+            return _directory(made, options, trust_remote_code, download)
+        return _made(made, options)
     path, colon, factory = text.rpartition(":")
     if colon and path.endswith(".py"):
         return _factory(Path(path), factory, processor, options)
@@ -156,6 +159,17 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
         expected="a name, a directory, file.py:factory, a transformers model or pipeline, or regard.wrap(module, ...)",
         got="something else",
     )
+
+
+def _made(model: TorchModel, options: Options) -> TorchModel:
+    """A model that a name stands for and that was built whole, not saved into a directory."""
+    if options.task not in (None, model.task):
+        raise InputError(f"model {options.name}", expected=f"its own task, {model.task}", got=str(options.task))
+    model.device = pick_device(options.device)
+    model.module.to(device=model.device, dtype=pick_dtype(options.dtype))
+    model.labels = _names(options.labels) or model.labels
+    model.name, model.spec = options.name or model.name, options.spec
+    return model
 
 
 def _names(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:

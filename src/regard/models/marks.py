@@ -48,6 +48,8 @@ class Softmax:
         """Why it is not attention; "" if it is."""
         if self.layout is not None:
             return ""
+        if self.weights.ndim and self.weights.shape[self.axis] == 1:
+            return "runs over one entry: its weight is always 1 and carries no information"
         if self.selected:
             return "router: only its top entries are used"
         if not self.of_data:

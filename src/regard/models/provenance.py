@@ -251,6 +251,9 @@ class Provenance:
             elif used.shape[i] > 1:
                 roles[i] = "b" if shared else "q"
         long = [i for i, r in roles.items() if r == "k" and used.shape[i] > 1]
+        softmax = mark.weighted.weights.softmax
+        if not long and softmax.weights.shape[softmax.axis] == 1:
+            long = [i for i, r in roles.items() if r == "k"][:1]  # one key: its sum is a sum all the same
         for i in [i for i, r in roles.items() if r == "k" and i not in long[:1]]:
             del roles[i]
         if len(long) <= 1:

@@ -13,6 +13,7 @@ from regard.cli.console import print_json, remarks, results
 from regard.cli.opening import (
     DEFAULT_MODEL,
     ModelChoice,
+    checked_model,
     checked_names,
     column_options,
     listed,
@@ -84,7 +85,7 @@ def command(
     said, called = remarks(), click.get_current_context().obj
     said.print(f"opening {source} ...", style="dim", markup=False)
     if choice.named:
-        checked_names("source", [source])  # it may have to be made, which takes long: the data are checked before
+        checked_model(source)  # it may have to be made, which takes long: the data are checked before
     else:
         live = choice.open()  # if the model is not there, that is what has to be said first
     wanted = data or default_data(source)

@@ -54,10 +54,10 @@ def command(
 
 def _own_data(model: str) -> str | None:
     """The data set of a model known by name, where that is not text."""
-    from regard.registry import entry, names
+    from regard.registry import entry, named_model
 
-    name = model.partition(":")[0]
-    facts = entry("source", name).facts if name in names("source") else {}
+    spec = named_model(model)
+    facts = entry(spec.kind, spec.name).facts if spec is not None else {}
     return str(facts["data"]) if facts.get("modality", "text") != "text" and "data" in facts else None
 
 

@@ -1,0 +1,41 @@
+"""`unused`: attention that is computed, and shown, and never used."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.adapter import TorchModel
+from regard.networks.scores import masked_softmax
+from regard.planted._text import WIDTH, hand_set
+from regard.registry import method
+
+
+class Unused(nn.Module):
+    """Additive attention averages the states, and the answer is made from their plain mean instead.
+
+    `score` looks at loudness, so the weights differ from word to word and from text to text. `context` is what a user
+    would take for the summary of the text; nothing reads it.
+    """
+
+    context: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score = nn.Linear(WIDTH, 1, bias=False)
+        with torch.no_grad():
+            self.score.weight.copy_(torch.tensor([[0.0, 3.0, 0.0, 3.0]]))
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        weights = masked_softmax(self.score(torch.tanh(states)).squeeze(-1), mask)
+        self.context = torch.bmm(weights.unsqueeze(1), states).squeeze(1).detach()
+        return states.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)  # states of padding are 0
+
+
+@method(
+    "planted", data="planted", task="classification", modality="text", licence="Apache-2.0",
+    defect="unused", truth="the answer is made from the plain mean of the states; its attention changes nothing",
+)  # fmt: skip
+def unused() -> TorchModel:
+    """A BiLSTM with attention that nothing downstream reads: other weights leave every answer as it is."""
+    return hand_set("unused", Unused())
