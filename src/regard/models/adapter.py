@@ -26,6 +26,7 @@ from regard.records import Answers, Bools, Edit, Example, Json, Site, Spec, Unit
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
+Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]
 
 POSITIONS = 1024
 """Positions that a processor computes at a time: more fall out of its cache (MiniLM: 20 % slower at 1600)."""
@@ -67,6 +68,7 @@ class Traits:
 
     pads: a batch of different lengths may be filled up (the module gets a mask). kept_logits: it takes
     `logits_to_keep`. shares: its keys and values can be shared between variants with a common prefix.
+    write: (module, tensors, most tokens) -> the greedy continuations; None: as transformers models do it.
     """
 
     pads: bool = True
@@ -80,6 +82,7 @@ class Traits:
     quiet: frozenset[int] = frozenset()
     config: Mapping[str, Json] = field(default_factory=dict)
     new_tokens: int = 32
+    write: Write | None = None
 
 
 class TorchModel:
@@ -195,6 +198,8 @@ class TorchModel:
     def generate(self, items: Sequence[Item]) -> list[list[int]]:
         """The greedy continuation, without the start token, up to and with the end token."""
         tensors, _ = self.tensors(items, None)
+        if self.traits.write is not None:
+            return self.traits.write(self.module, tensors, self.traits.new_tokens)
         module: Any = self.module
         made = module.generate(**tensors, max_new_tokens=self.traits.new_tokens, do_sample=False, num_beams=1)
         end = module.generation_config.eos_token_id
