@@ -9,6 +9,7 @@ next_token            target: token id                value: log-odds of the tok
 masked_token          target: [position, token id]    value: log-odds of the token at the mask
 sequence_to_sequence  target: list of token ids       value: teacher-forced log-probability
 similarity            target: list of numbers         value: cosine with that embedding (of the second text)
+forecasting           target: step of the forecast    value: the forecast of that step
 """
 
 from __future__ import annotations
@@ -309,6 +310,7 @@ TASKS: Mapping[str, TaskRow] = {
             ("ForImageClassification", "ForImageClassificationWithTeacher"), "AutoModelForImageClassification",
         ),
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
+        TaskRow("forecasting", "series", _decide_number, _read_number, labelled=False),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),
     )
 }  # fmt: skip

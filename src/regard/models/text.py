@@ -56,6 +56,7 @@ class TextReader:
     """Text -> Item. `limit` is the number of positions the model reads (None: no limit).
 
     spell, join: ids of a model that writes -> the names of its tokens, and its text.
+    imposed: the attention weights of an example (id, positions), for a model that must be given them.
     """
 
     tokenize: Tokenize
@@ -72,6 +73,7 @@ class TextReader:
     said: list[str] = field(default_factory=list)
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
+    imposed: Callable[[str, int], NDArray[np.float32]] | None = None
 
     @property
     def modality(self) -> str:
@@ -120,6 +122,8 @@ class TextReader:
             aside = _arrays(self._fitted(example.id, self.tokenize(side, None)))
         units = _units(tokens, (text, pair or ""), self.kind)
         arrays = _arrays(tokens)
+        if self.imposed is not None:
+            arrays["imposed"] = self.imposed(example.id, len(tokens.ids))
         return Item(units, arrays, np.arange(len(tokens.ids)), len(tokens.ids), aside)
 
     def texts(self, example: Example) -> tuple[str, str | None]:
@@ -217,10 +221,11 @@ class TextReader:
         fill = {"input_ids": self.alphabet.pad}
         out = {}
         for name in rows[0]:
-            table = np.full((len(rows), width), fill.get(name, 0), dtype=np.int64)
+            numbers = rows[0][name].dtype.kind == "f"
+            table = np.full((len(rows), width), fill.get(name, 0), dtype=np.float32 if numbers else np.int64)
             for i, row in enumerate(rows):
                 table[i, : len(row[name])] = row[name]
-            out[name] = torch.from_numpy(table).to(device)
+            out[name] = torch.from_numpy(table).to(device, dtype if numbers else torch.int64)
         return out
 
 
