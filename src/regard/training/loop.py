@@ -12,16 +12,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.training.batches import Rows, bucketed
-from regard.training.progress import Report, tell
+from regard.training.loss import Term, forward, total
+from regard.training.progress import Report, listening, tell
+from regard.training.scoring import ACCURACY, Measure
 from regard.training.state import load_state, save_state
-from regard.training.terms import Term, forward, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +44,17 @@ class Settings:
     clip: float = 1.0
     patience: int = 3
     seed: int = 0
-    save_seconds: float = 60.0
+    save_seconds: float = 20.0
     threads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """The losses of one epoch, and how the dev split was answered after it."""
+    """The loss of one epoch, and the loss and the measure of the dev split after it."""
 
     loss: float
     dev_loss: float
-    dev_accuracy: float
+    dev_metric: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class Fitted:
     best: int
 
     @property
-    def dev_accuracy(self) -> float:
-        return self.epochs[self.best].dev_accuracy
+    def dev_metric(self) -> float:
+        return self.epochs[self.best].dev_metric
 
 
 @dataclass
@@ -78,12 +79,6 @@ class _Course:
     history: list[Epoch] = field(default_factory=list)
     best: int = -1
 
-    def better(self, now: Epoch) -> bool:
-        if self.best < 0:
-            return True
-        before = self.history[self.best]
-        return (now.dev_accuracy, -now.dev_loss) > (before.dev_accuracy, -before.dev_loss)
-
 
 def fit(
     network: nn.Module,
@@ -92,19 +87,29 @@ def fit(
     terms: Sequence[Term],
     settings: Settings,
     *,
+    measure: Measure = ACCURACY,
+    by_loss: bool = False,
     what: str = "network",
     state: Path | None = None,
 ) -> Fitted:
     """Train `network` in place and leave it, in eval mode, with the weights of its best epoch on the dev split.
 
-    The best epoch has the highest dev accuracy, and the lowest dev loss among equals. The same seed, data and
-    number of threads give the same weights, bit by bit, also when the training was killed on the way and went
-    on from `state` (a directory). Progress goes to the listener of `regard.training.progress`.
+    The best epoch has the best `measure` on dev, and the lowest dev loss among equals; with `by_loss` the lowest dev
+    loss, for a loss that is not about labels. The same seed, data and number of threads give the same weights, bit by
+    bit, also when the training was killed on the way and went on from `state` (a directory).
+    Progress goes to the listener of `regard.training.progress`.
     """
-    check_usable(train, dev, what)
+    for name, part in (("train", train), ("dev", dev)):
+        if not len(part.labels):
+            raise InputError(f"{name} split of {what}", expected="at least one example", got="none")
+
+    def worth(epoch: Epoch) -> tuple[float, float]:
+        metric = epoch.dev_metric if measure.higher_is_better else -epoch.dev_metric
+        return (0.0 if by_loss else metric, -epoch.dev_loss)
+
     learned = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=settings.rate, weight_decay=settings.weight_decay, fused=True)
-    recipe = _recipe(network, train, dev, terms, settings)
+    recipe = _recipe(network, train, dev, terms, settings, [measure.name, by_loss])
     course, best = _Course(), dict[str, Tensor]()
     if state is not None and (found := load_state(state, network, optimizer, recipe)):
         course, best = _course(found[0]), found[1]
@@ -132,34 +137,41 @@ def fit(
                     group["lr"] = settings.rate * _slope(course, len(batches), settings)
                 optimizer.step()
                 course.step += 1
-                tell(_report(what, course, settings, len(batches), {k: v.item() for k, v in parts.items()}))
+                if listening():
+                    tell(_report(what, course, settings, len(batches), measure, parts))
                 if time.monotonic() - saved > settings.save_seconds:
                     save()
                     saved = time.monotonic()
-            epoch = Epoch(course.loss / len(batches), *evaluate(network, dev, settings.batch_size))
-            if course.better(epoch):
+            judged = evaluate(network, dev, terms, measure, settings.batch_size)
+            epoch = Epoch(course.loss / len(batches), *judged)
+            if not math.isfinite(epoch.dev_loss):
+                raise _not_finite(epoch.dev_loss, "on the dev split", what, course)
+            if course.best < 0 or worth(epoch) > worth(course.history[course.best]):
                 course.best = len(course.history)
                 best = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
             course.history.append(epoch)
             course.epoch, course.step, course.loss = course.epoch + 1, 0, 0.0
             save()
+            tell(_finished(what, course, settings, len(batches), measure))
     network.load_state_dict(best, strict=True)
     network.eval()
     return Fitted(tuple(course.history), course.best)
 
 
-def evaluate(network: nn.Module, rows: Rows, batch_size: int = 64) -> tuple[float, float]:
-    """Mean cross-entropy and accuracy, in eval mode (the mode is put back)."""
-    before, loss, right = network.training, 0.0, 0
+def evaluate(
+    network: nn.Module, rows: Rows, terms: Sequence[Term], measure: Measure = ACCURACY, batch_size: int = 64
+) -> tuple[float, float]:
+    """The loss and the measure of a split, means over its examples, in eval mode (the mode is put back)."""
+    before, loss, score = network.training, 0.0, 0.0
     network.eval()
     with torch.no_grad():
         for chosen in bucketed(rows.lengths, batch_size):
             batch = rows.batch(chosen, None)
-            logits = forward(network, batch).logits.cpu()
-            loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
-            right += int((logits.argmax(-1) == batch.labels).sum())
+            outcome = forward(network, batch)
+            loss += total(terms, outcome, batch)[0].item() * len(chosen)
+            score += measure.function(outcome, batch).sum().item()
     network.train(before)
-    return loss / len(rows.labels), right / len(rows.labels)
+    return loss / len(rows.labels), score / len(rows.labels)
 
 
 @contextmanager
@@ -193,30 +205,19 @@ def threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def check_usable(train: Rows, dev: Rows, what: str) -> None:
-    """Refuse data that nothing can be learned from."""
-    for name, rows in (("train", train), ("dev", dev)):
-        if not len(rows.labels):
-            raise InputError(f"{name} split of {what}", expected="at least one example", got="none")
-    classes = set(train.labels.tolist())
-    if len(classes) < 2:
-        raise InputError(
-            f"train split of {what}",
-            expected="at least two classes",
-            got=f"only class {classes.pop()}",
-            remedy="data with examples of every class",
-        )
-
-
 def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) -> float:
     value = loss.item()
     if math.isfinite(value):
         return value
     broken = ", ".join(name for name, part in parts.items() if not math.isfinite(part.item())) or "their sum"
-    raise InputError(
+    raise _not_finite(value, f"({broken})", what, course)
+
+
+def _not_finite(value: float, where: str, what: str, course: _Course) -> InputError:
+    return InputError(
         f"training of {what}",
         expected="a finite loss",
-        got=f"{value} at step {course.step + 1} of epoch {course.epoch + 1} ({broken})",
+        got=f"{value} at step {course.step + 1} of epoch {course.epoch + 1} {where}",
         remedy="look for NaN or huge values in the data, or use a smaller rate",
     )
 
@@ -227,27 +228,37 @@ def _slope(course: _Course, steps: int, settings: Settings) -> float:
     return min(1.0, (done + 1e-3) / settings.warmup) if done < settings.warmup else (1 - done) / (1 - settings.warmup)
 
 
-def _report(what: str, course: _Course, settings: Settings, steps: int, terms: dict[str, float]) -> Report:
+def _report(
+    what: str, course: _Course, settings: Settings, steps: int, measure: Measure, parts: dict[str, Tensor]
+) -> Report:
     last = course.history[-1] if course.history else None
     return Report(
-        what,
-        course.epoch + 1,
-        settings.epochs,
-        course.step,
-        steps,
-        course.loss / max(1, course.step),
-        terms,
-        last.dev_loss if last else None,
-        last.dev_accuracy if last else None,
-    )
+        what, course.epoch + 1, settings.epochs, course.step, steps, course.loss / max(1, course.step),
+        {name: part.item() for name, part in parts.items()}, last.dev_loss if last else None,
+        last.dev_metric if last else None, measure.shown,
+    )  # fmt: skip
 
 
-def _recipe(network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings) -> str:
+def _finished(what: str, course: _Course, settings: Settings, steps: int, measure: Measure) -> Report:
+    last = course.history[-1]
+    return Report(
+        what, course.epoch, settings.epochs, steps, steps, last.loss, {}, last.dev_loss, last.dev_metric, measure.shown,
+        epoch_is_over=True, best=course.best == len(course.history) - 1,
+    )  # fmt: skip
+
+
+def _recipe(
+    network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings, rest: list[Any]
+) -> str:
     """What a saved state must share with this training to be its own."""
-    rows = [hashlib.blake2b(x.tobytes()).hexdigest() for r in (train, dev) for x in (r.labels, r.lengths)]
+    rows = [hashlib.blake2b(np.ascontiguousarray(x).tobytes()).hexdigest() for r in (train, dev) for x in _columns(r)]
     shapes = [(name, list(tensor.shape)) for name, tensor in network.state_dict().items()]
-    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings)])
+    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings), rest])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _columns(rows: Rows) -> tuple[Any, Any]:
+    return rows.labels, rows.lengths
 
 
 def _facts(course: _Course) -> dict[str, Any]:

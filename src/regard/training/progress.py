@@ -14,7 +14,8 @@ class Report:
     """Where a training stands.
 
     epoch, step: counted from 1; step 0 is before the first. loss: mean over the epoch so far, `terms` its parts.
-    dev_loss, dev_accuracy: of the last finished epoch, None before there is one.
+    dev_loss, dev_metric: of the last finished epoch, None before there is one; `metric` names it.
+    epoch_is_over: the dev split was just judged, and `best` says whether this is the epoch to keep so far.
     """
 
     what: str
@@ -25,7 +26,10 @@ class Report:
     loss: float
     terms: Mapping[str, float] = field(default_factory=dict)
     dev_loss: float | None = None
-    dev_accuracy: float | None = None
+    dev_metric: float | None = None
+    metric: str = "accuracy"
+    epoch_is_over: bool = False
+    best: bool = False
 
     @property
     def fraction(self) -> float:
@@ -58,6 +62,11 @@ def reporting(listener: Progress | None) -> Iterator[None]:
         yield
     finally:
         progress.reset(token)
+
+
+def listening() -> bool:
+    """Whether anybody would hear a report; making one costs a little."""
+    return progress.get() is not None
 
 
 def tell(report: Report) -> None:

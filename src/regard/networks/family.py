@@ -1,0 +1,83 @@
+"""A family on disk: one network trained with several seeds, a directory each, and `family.json` above them.
+
+runs/reviews/family.json     who belongs to it, and how well each did
+runs/reviews/seed-0/         a checkpoint, as if it had been trained alone
+runs/reviews/seed-1/
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from regard.errors import InputError
+from regard.records import Json
+
+FORMAT: Final = "regard-family"
+VERSION: Final = 1
+FILE: Final = "family.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Siblings that differ in their seed only. Members that are not trained yet are not listed."""
+
+    directory: Path
+    about: Mapping[str, Any]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(str(m["name"]) for m in self.about["members"])
+
+    @property
+    def best(self) -> str:
+        """The member with the best dev metric, the first of equals."""
+        return str(self.about["best"])
+
+    @property
+    def size(self) -> int:
+        """How many it has when it is complete."""
+        return len(self.about["seeds"])
+
+    def membership(self, member: str) -> dict[str, Json]:
+        """What a run says about a model that has siblings."""
+        number = self.members.index(member)
+        return {
+            "directory": str(self.directory), "member": member, "number": number + 1, "of": self.size,
+            "seed": self.about["members"][number]["seed"], "siblings": [m for m in self.members if m != member],
+        }  # fmt: skip
+
+
+def is_family(directory: Path) -> bool:
+    return (directory / FILE).is_file()
+
+
+def read_family(directory: Path) -> Family:
+    """The family in a directory; an error where nobody is trained yet."""
+    path = directory / FILE
+    try:
+        about = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), expected="the description of a family", got=str(error)) from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("version") != VERSION:
+        raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
+    if not about.get("members"):
+        raise InputError(
+            f"family {directory}", expected="at least one trained member", got="none yet",
+            remedy="finish its `regard train`",
+        )  # fmt: skip
+    return Family(directory, about)
+
+
+def membership(directory: Path) -> dict[str, Json] | None:
+    """What `directory` is in a family: its chosen member, or a member itself; None where it is neither."""
+    if is_family(directory):
+        family = read_family(directory)
+        return family.membership(family.best)
+    if is_family(directory.parent):
+        family = read_family(directory.parent)
+        return family.membership(directory.name) if directory.name in family.members else None
+    return None

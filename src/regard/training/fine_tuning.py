@@ -1,0 +1,185 @@
+"""Fine-tuning a Hugging Face classifier: all of it, or the upper layers of a BERT on remembered states of the lower.
+
+Layers that stay as they are compute the same every epoch, so each text goes through them once. The result is a plain
+Hugging Face model either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.protocols import Dataset
+from regard.records import Ints
+from regard.training.batches import Rows, SequenceRows, bucketed
+from regard.training.hugging_face import quiet
+from regard.training.inputs import text_of
+from regard.training.progress import Report, tell
+
+
+class Given(nn.Module):
+    """Stands where the embeddings of a BERT stand, and passes on states that were computed before."""
+
+    def forward(
+        self,
+        input_ids: Any = None,
+        token_type_ids: Any = None,
+        position_ids: Any = None,
+        inputs_embeds: Tensor | None = None,
+        past_key_values_length: int = 0,
+    ) -> Tensor:
+        assert inputs_embeds is not None
+        return inputs_embeds
+
+
+class Upper(nn.Module):
+    """The layers from `first` on, the pooler and the head of `model`, as a network: states, mask -> logits.
+
+    The parts are shared with `model`: training this trains that.
+    """
+
+    def __init__(self, model: Any, first: int) -> None:
+        super().__init__()
+        self.model = _small(model, type(model))
+        self.model.bert.embeddings = Given()
+        self.model.bert.encoder.layer = nn.ModuleList(list(model.bert.encoder.layer)[first:])
+        self.model.bert.pooler = model.bert.pooler
+        self.model.classifier = model.classifier
+        self.whole = [model]  # in a list: its lower layers are no part of this network's weights
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        logits: Tensor = self.model(inputs_embeds=states, attention_mask=mask.long()).logits
+        return logits
+
+
+class Whole(nn.Module):
+    """A Hugging Face classifier as a network: token numbers (batch, n, 1), mask -> logits."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.whole = [model]
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        ids = tokens[..., 0].masked_fill(~mask, self.model.config.pad_token_id or 0)
+        logits: Tensor = self.model(input_ids=ids, attention_mask=mask.long()).logits
+        return logits
+
+
+class Prepared:
+    """A directory, made ready: its tokenizer, and what its frozen layers say about each text, computed once.
+
+    layers: how many of the upper ones are trained; 0 means the whole model.
+    """
+
+    def __init__(self, folder: Path, names: tuple[str, ...], layers: int, longest: int) -> None:
+        import transformers
+
+        self.folder, self.names, self.longest = folder, names, longest
+        with quiet():
+            kind: Any = transformers.AutoTokenizer
+            self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True)
+            lower = self._model()
+        self.layers = layers
+        if layers:
+            if not isinstance(lower, transformers.BertForSequenceClassification):
+                raise InputError(
+                    f"layers={layers}", expected="a BERT, whose lower layers can be left as they are",
+                    got=type(lower).__name__, remedy="layers=0 trains the whole model",
+                )  # fmt: skip
+            if not 0 < layers <= lower.config.num_hidden_layers:
+                raise InputError("layers", expected=f"0 to {lower.config.num_hidden_layers}", got=str(layers))
+            self.first = lower.config.num_hidden_layers - layers
+            self.lower = _lower(lower, self.first)
+        self._states: dict[str, list[Tensor]] = {}
+
+    @property
+    def part(self) -> str:
+        return f"upper {self.layers} layers" if self.layers else "all layers"
+
+    def network(self) -> nn.Module:
+        """A new one: pretrained weights, a random head."""
+        model = self._model()
+        return Upper(model, self.first) if self.layers else Whole(model)
+
+    def rows(self, data: Dataset, labels: Ints) -> Rows:
+        if data.fingerprint not in self._states:
+            numbers = [
+                torch.tensor(self.tokenizer(text_of(e), truncation=True, max_length=self.longest)["input_ids"])
+                for e in data
+            ]
+            self._states[data.fingerprint] = (
+                self._below(numbers, f"{self.folder.name} on {data.name}: lower layers")
+                if self.layers
+                else [n[:, None] for n in numbers]
+            )
+        return SequenceRows(self._states[data.fingerprint], labels)
+
+    def save(self, out: Path, trained: Upper | Whole) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        with quiet():
+            trained.whole[0].save_pretrained(out)
+            self.tokenizer.save_pretrained(out)
+
+    def _model(self) -> Any:
+        import transformers
+
+        kind: Any = transformers.AutoModelForSequenceClassification
+        with quiet(), _readable(self.folder):
+            model, loaded = kind.from_pretrained(
+                self.folder, local_files_only=True, output_loading_info=True, dtype=torch.float32,
+                ignore_mismatched_sizes=True, num_labels=len(self.names), id2label=dict(enumerate(self.names)),
+                label2id={name: i for i, name in enumerate(self.names)},
+            )  # fmt: skip
+        # a renamed module would otherwise run on random weights without complaint; a new head is what we want
+        missing = [name for name in loaded["missing_keys"] if not name.startswith(("classifier", "score", "pre_class"))]
+        if missing:
+            raise InputError(
+                str(self.folder),
+                expected=f"all weights of a {type(model).__name__}",
+                got=f"no {', '.join(missing[:3])}",
+            )
+        return model.eval()
+
+    def _below(self, numbers: list[Tensor], what: str) -> list[Tensor]:
+        """What the first trained layer reads, (n, size) per text."""
+        ids = SequenceRows([n[:, None] for n in numbers], torch.zeros(len(numbers)).long().numpy())
+        states: list[Tensor] = [torch.empty(0)] * len(numbers)
+        batches = bucketed(ids.lengths, 32)
+        with torch.inference_mode():
+            for step, chosen in enumerate(batches, 1):
+                padded, mask = ids.batch(chosen, None).inputs
+                out = self.lower(input_ids=padded[..., 0], attention_mask=mask.long()).last_hidden_state
+                for i, row in zip(chosen, out, strict=True):
+                    states[int(i)] = row[: len(numbers[int(i)])].clone()
+                tell(Report(what, 1, 1, step, len(batches), 0.0))
+        return states
+
+
+def _lower(model: Any, first: int) -> Any:
+    lower = _small(model, type(model.bert)).eval()
+    lower.embeddings = model.bert.embeddings
+    lower.encoder.layer = nn.ModuleList(list(model.bert.encoder.layer)[:first])
+    return lower
+
+
+def _small(model: Any, kind: Any) -> Any:
+    """A BERT of one layer, to be filled with parts of `model`."""
+    return kind(type(model.config).from_dict({**model.config.to_dict(), "num_hidden_layers": 1}))
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"directory {folder}", expected="a Hugging Face text classifier", got=said[:160]) from error

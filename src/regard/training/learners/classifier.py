@@ -1,0 +1,65 @@
+"""`classifier`: texts to classes, through attention over words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from regard.networks.checkpoint import save_checkpoint
+from regard.networks.classifier import AttentionClassifier
+from regard.networks.vocabulary import Vocabulary
+from regard.protocols import Dataset
+from regard.records import Example, Json
+from regard.registry import method
+from regard.training.batches import TextRows
+from regard.training.inputs import text_of
+from regard.training.labels import check_classes, label_names, numbered
+from regard.training.learner import Learner
+from regard.training.loop import Settings
+
+MIN_COUNT = 2
+"""A word seen less often is <unk>: of a word seen once nothing can be learned."""
+
+
+@method("learner", modality="text", task="classification", network="AttentionClassifier")
+def classifier(
+    train: Dataset,
+    *,
+    encoder: Literal["bilstm", "cnn", "average", "transformer"] = "bilstm",
+    attention: Literal["additive", "dot", "scaled_dot", "cosine", "bilinear", "uniform", "frozen"] = "additive",
+    size: int = 100,
+    hidden: int = 64,
+    dropout: float = 0.5,
+    noise: float = 0.1,
+) -> Learner:
+    """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
+
+    size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
+    weights of another model are imposed by example id (--from).
+    """
+    names = label_names(train)
+    check_classes(train, numbered(train, names), names)
+    vocabulary = Vocabulary.build(map(text_of, train), min_count=MIN_COUNT)
+
+    def network() -> AttentionClassifier:
+        return AttentionClassifier(
+            words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
+            dropout=dropout,
+        )  # fmt: skip
+
+    def rows(data: Dataset, learning: bool) -> TextRows:
+        tokens = [vocabulary.encode(text_of(e))[0] for e in data]
+        return TextRows(tokens, numbered(data, names), noise if learning else 0.0)
+
+    def save(out: Path, trained: AttentionClassifier, facts: Mapping[str, Json]) -> None:
+        about = {"vocabulary": vocabulary.to_json(), **facts}
+        save_checkpoint(out, trained, labels=names, task="classification", modality="text", facts=about)
+
+    def spans(example: Example) -> Sequence[tuple[int, int]]:
+        return vocabulary.encode(text_of(example))[1]
+
+    return Learner(
+        f"{encoder} with {attention} attention", network, rows, save,
+        Settings(epochs=6, batch_size=128, rate=1e-2, patience=3), names, spans=spans, imposes=attention == "frozen",
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""`vision`: images to classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from regard.networks.checkpoint import save_checkpoint
+from regard.networks.vision import VisionTransformer
+from regard.protocols import Dataset
+from regard.records import Json
+from regard.registry import method
+from regard.training.batches import ArrayRows
+from regard.training.inputs import stacked
+from regard.training.labels import check_classes, label_names, numbered
+from regard.training.learner import Learner
+from regard.training.loop import Settings
+
+
+@method("learner", modality="image", task="classification", network="VisionTransformer")
+def vision(
+    train: Dataset, *, patch: int = 2, size: int = 64, layers: int = 2, dropout: float = 0.1, noise: float = 0.3
+) -> Learner:
+    """A small Vision Transformer on images of one shape, (height, width) or (channels, height, width).
+
+    patch: side of a patch in pixels. noise: added to images in training, in spreads of each pixel.
+    """
+    names = label_names(train)
+    check_classes(train, numbered(train, names), names)
+
+    def rows(data: Dataset, learning: bool) -> ArrayRows:
+        images = stacked(data, "image")
+        images = images.unsqueeze(1) if images.dim() == 3 else images
+        return ArrayRows(images, numbered(data, names), noise if learning else 0.0)
+
+    pictures = rows(train, False).array
+    channels, height, width = pictures.shape[1:]
+
+    def network() -> VisionTransformer:
+        made = VisionTransformer(
+            height=height, width=width, patch=patch, classes=len(names), channels=channels, size=size, layers=layers,
+            dropout=dropout,
+        )  # fmt: skip
+        made.standardise.learn(pictures)
+        return made
+
+    def save(out: Path, trained: VisionTransformer, facts: Mapping[str, Json]) -> None:
+        save_checkpoint(out, trained, labels=names, task="classification", modality="image", facts=facts)
+
+    settings = Settings(epochs=15, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
+    return Learner("vision transformer", network, rows, save, settings, names)

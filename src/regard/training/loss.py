@@ -1,0 +1,109 @@
+"""The loss: a sum of named, weighted terms. A new idea is a new file in `terms/`, never a second loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.networks.classifier import AttentionClassifier
+from regard.networks.vocabulary import PAD
+from regard.records import Spec
+from regard.registry import build, entry
+from regard.training.batches import Batch
+
+
+class Outcome(NamedTuple):
+    """What one forward pass gave: logits (batch, ..., classes), or the numbers that a forecast says.
+
+    From networks with one attention over the input: its weights (batch, n), the states that it reads
+    (batch, n, width), and which of them are words, not padding (batch, n).
+    """
+
+    logits: Tensor
+    weights: Tensor | None = None
+    states: Tensor | None = None
+    real: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One part of the loss: weight x function(outcome, batch), a scalar in the graph."""
+
+    name: str
+    function: Callable[[Outcome, Batch], Tensor]
+    weight: float = 1.0
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What it speaks of beside logits and labels: parts of an Outcome, or columns of `Batch.beside`."""
+        needs: Any = entry("term", self.name.partition(":")[0]).facts.get("needs", ())
+        return tuple(map(str, needs))
+
+
+def forward(network: nn.Module, batch: Batch) -> Outcome:
+    """Run the network once, keeping what any term may speak about."""
+    if isinstance(network, AttentionClassifier):
+        reading = network.read(*batch.inputs)
+        return Outcome(reading.logits, reading.weights, reading.states, batch.inputs[0] != PAD)
+    return Outcome(network(*batch.inputs))
+
+
+def total(terms: Sequence[Term], outcome: Outcome, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss, and each term before its weight."""
+    parts = {term.name: term.function(outcome, batch) for term in terms}
+    weighted = [term.weight * parts[term.name] for term in terms]
+    return torch.stack(weighted).sum(), parts
+
+
+def weighted_terms(weights: Mapping[str, float]) -> list[Term]:
+    """The terms of a loss by name; parameters as in any Spec.
+
+    >>> found = weighted_terms({"cross_entropy": 1, "attention_distance:measure=jsd": -2})
+    >>> [(term.name, term.weight, term.needs) for term in found]
+    [('cross_entropy', 1.0, ()), ('attention_distance:measure=jsd', -2.0, ('weights', 'attention'))]
+    """
+    if not weights:
+        raise InputError("loss", expected="at least one term", got="none", remedy="cross_entropy=1")
+    return [Term(name, build(Spec.parse("term", name)), float(weight)) for name, weight in weights.items()]
+
+
+def parse_terms(texts: Sequence[str]) -> dict[str, float]:
+    """`name=weight` or `name:key=value=weight`, as on the command line.
+
+    >>> parse_terms(["prediction_distance=1", "attention_distance:measure=jsd=-0.5"])
+    {'prediction_distance': 1.0, 'attention_distance:measure=jsd': -0.5}
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, weight = text.rpartition("=")
+        try:
+            value = float(weight)
+        except ValueError:
+            value = float("nan")
+        if not name or value != value or abs(value) == float("inf"):
+            raise InputError(
+                f"term {text!r}", expected="name=weight, with a finite number", got=repr(weight),
+                remedy=f"--term {name or text}=1",
+            )  # fmt: skip
+        if name in found:
+            raise InputError(f"term {name!r}", expected="each term once", got="a second weight")
+        found[name] = value
+    return found
+
+
+def in_words(weights: Mapping[str, float]) -> str:
+    """
+    >>> in_words({"prediction_distance": 1.0, "attention_distance": -0.5})
+    'prediction_distance - 0.5 attention_distance'
+    """
+    shown = ""
+    for name, weight in weights.items():
+        sign = "-" if weight < 0 else "+"
+        size = "" if abs(weight) == 1 else f"{abs(weight):g} "
+        shown += f" {sign} {size}{name}"
+    return shown.removeprefix(" + ").removeprefix(" ")

@@ -1,0 +1,174 @@
+"""What another model answered, and where it looked, by example: for terms that speak of it, and to impose it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import InputError
+from regard.networks.checkpoint import load_checkpoint
+from regard.networks.classifier import AttentionClassifier
+from regard.networks.family import is_family, read_family
+from regard.networks.vocabulary import Vocabulary
+from regard.protocols import Dataset
+from regard.records import Example, Floats
+from regard.store.run import Run
+from regard.training.batches import Rows, TextRows, bucketed
+from regard.training.inputs import text_of
+from regard.training.learner import Learner
+from regard.training.loss import Outcome, forward
+
+
+class Reference(Protocol):
+    """One tensor per example: its predictions (classes,), its attention over the learner's words (n,)."""
+
+    @property
+    def identity(self) -> str: ...
+    def predictions(self, data: Dataset, learner: Learner) -> list[Tensor]: ...
+    def attention(self, data: Dataset, learner: Learner) -> list[Tensor]: ...
+
+
+def open_reference(source: str | Path) -> Reference:
+    """From a trained network, a family (its best member on dev), or the run of an audit."""
+    folder = Path(source).expanduser()
+    if is_family(folder):
+        family = read_family(folder)
+        folder = folder / family.best
+    if (folder / "regard.json").is_file():
+        return TrainedReference(folder)
+    if (folder / "ledger.sqlite").is_file():
+        return RunReference(folder)
+    raise InputError(
+        f"--from {source}", expected="a directory that `regard train` or `regard audit` wrote",
+        got="another directory" if folder.is_dir() else "no such directory",
+    )  # fmt: skip
+
+
+class TrainedReference:
+    """Asks a trained network of regard's own about any example."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.network, self.about = load_checkpoint(folder)
+
+    @property
+    def identity(self) -> str:
+        return str(self.about["sha256"])
+
+    def predictions(self, data: Dataset, learner: Learner) -> list[Tensor]:
+        order = _class_order([str(name) for name in self.about["labels"]], learner, str(self.folder))
+        return [row.softmax(-1)[order] for row in self._asked(data, learner, "logits")]
+
+    def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
+        if not isinstance(self.network, AttentionClassifier):
+            raise InputError(
+                f"--from {self.folder}", expected="a network with one attention over words", got=self.network.name
+            )
+        return self._asked(data, learner, "weights")
+
+    def _asked(self, data: Dataset, learner: Learner, part: str) -> list[Tensor]:
+        rows, found = self._rows(data, learner), [torch.empty(0)] * len(data)
+        with torch.no_grad():
+            for chosen in bucketed(rows.lengths, 64):
+                answer = _part(forward(self.network, rows.batch(chosen, None)), part)
+                for i, row in zip(chosen, answer, strict=True):
+                    found[int(i)] = row[: int(rows.lengths[i])].clone() if part == "weights" else row.clone()
+        return found
+
+    def _rows(self, data: Dataset, learner: Learner) -> Rows:
+        if isinstance(self.network, AttentionClassifier):
+            vocabulary = Vocabulary.from_json(self.about["vocabulary"])  # its own words have its own numbers
+            tokens = [vocabulary.encode(text_of(e))[0] for e in data]
+            return TextRows(tokens, np.zeros(len(data), np.int64))
+        return learner.rows(data, False)
+
+
+class RunReference:
+    """What an audit kept about the examples it saw."""
+
+    def __init__(self, folder: Path) -> None:
+        self.run = Run(folder)
+        self.examples = {str(e["id"]): e for e in self.run.examples() if e["units"] is not None}
+
+    @property
+    def identity(self) -> str:
+        return str(self.run.manifest["model"]["fingerprint"])
+
+    def predictions(self, data: Dataset, learner: Learner) -> list[Tensor]:
+        order = _class_order(self.run.manifest["model"]["labels"], learner, str(self.run.path))
+        found = []
+        for example in data:
+            said = self._kept(example, "predictions")["distribution"]
+            if said is None:
+                raise InputError(f"run {self.run.path}", expected="a probability for every class", got="none")
+            found.append(torch.tensor(said, dtype=torch.float32)[order])
+        return found
+
+    def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
+        assert learner.spans is not None
+        name = next((m for m in self.run.methods() if m.partition(":")[0] == "attention"), None)
+        if name is None:
+            raise InputError(
+                f"run {self.run.path}", expected="the relevance of attention", got=", ".join(self.run.methods()),
+                remedy="regard audit ... --explainers attention",
+            )  # fmt: skip
+        relevance = self.run.relevance(name)
+        rows = dict(zip(relevance.ids, relevance, strict=True))
+        return [
+            on_words(rows[e.id], self._kept(e, "attention")["units"], learner.spans(e), e)
+            for e in data
+            if self._kept(e, "attention", e.id in rows)
+        ]
+
+    def _kept(self, example: Example, what: str, there: bool = True) -> Mapping[str, Any]:
+        if example.id not in self.examples or not there:
+            raise InputError(
+                f"run {self.run.path}", expected=f"{what} of every example", got=f"none of example {example.id!r}",
+                remedy="--from the trained model itself, which can be asked about any example",
+            )  # fmt: skip
+        found: Mapping[str, Any] = self.examples[example.id]
+        return found
+
+
+def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int, int]], example: Example) -> Tensor:
+    """Relevance of units (sub-words, words) as a distribution over words (n,): each unit counts for the word it is in.
+
+    >>> units = {"places": [[0, 0], [0, 3], [3, 6], [7, 9]], "place_kind": "span", "special": [True] + [False] * 3}
+    >>> on_words(np.array([0.0, 0.2, 0.1, 0.1]), units, [(0, 6), (7, 9)], Example("a", {}))
+    tensor([0.7500, 0.2500])
+    """
+    words = np.zeros(len(spans))
+    for value, place, special in zip(values, units["places"], units["special"], strict=True):
+        if special:
+            continue
+        at = [i for i, (a, b) in enumerate(spans) if a <= place[0] < b] if units["place_kind"] == "span" else []
+        if not at:
+            raise InputError(
+                f"attention of example {example.id!r}", expected="units inside the words of this text",
+                got=f"one at {place}",
+            )  # fmt: skip
+        words[at[0]] += value
+    mass = words.sum()
+    if len(words) and (mass <= 0 or (words < 0).any()):
+        raise InputError(f"attention of example {example.id!r}", expected="weights that add up", got="none above 0")
+    return torch.tensor(words / mass if len(words) else words, dtype=torch.float32)
+
+
+def _part(outcome: Outcome, part: str) -> Tensor:
+    found = outcome.logits if part == "logits" else outcome.weights
+    assert found is not None
+    return found
+
+
+def _class_order(theirs: Sequence[str], learner: Learner, subject: str) -> list[int]:
+    """Where each class of the learner is in the answers of the other model."""
+    if sorted(theirs) != sorted(learner.names):
+        raise InputError(
+            f"--from {subject}", expected=f"a model with the classes {', '.join(learner.names)}", got=", ".join(theirs)
+        )
+    return [list(theirs).index(name) for name in learner.names]

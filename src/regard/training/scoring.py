@@ -1,0 +1,44 @@
+"""How a split is judged while a network learns: one number per example, and which direction is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.training.batches import Batch
+from regard.training.loss import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Its mean over a split is what decides which epoch is kept."""
+
+    name: str
+    function: Callable[[Outcome, Batch], Tensor]
+    higher_is_better: bool = True
+
+    @property
+    def shown(self) -> str:
+        return self.name.replace("_", " ")
+
+
+def _right(outcome: Outcome, batch: Batch) -> Tensor:
+    return (outcome.logits.argmax(-1).cpu() == batch.labels).double()
+
+
+def _all_right(outcome: Outcome, batch: Batch) -> Tensor:
+    # given the right words so far, the likeliest next one is right at every place: just then does writing one word
+    # after the other give exactly the label
+    same = (outcome.logits.argmax(-1).cpu() == batch.labels) | (batch.labels == -100)
+    return same.flatten(1).all(-1).double()
+
+
+def _off(outcome: Outcome, batch: Batch) -> Tensor:
+    return (outcome.logits.cpu().double() - batch.labels.double()).abs().flatten(1).mean(-1)
+
+
+ACCURACY = Measure("accuracy", _right)
+EXACT_MATCH = Measure("exact_match", _all_right)
+ABSOLUTE_ERROR = Measure("absolute_error", _off, higher_is_better=False)

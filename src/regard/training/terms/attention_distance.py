@@ -1,0 +1,36 @@
+"""`attention_distance`: look where another model looks, or, with a negative weight, elsewhere."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard.measures.divergence import jsd, kl
+from regard.registry import method
+from regard.training.batches import Batch
+from regard.training.loss import Outcome
+
+SMALLEST = 1e-12
+"""Weights of the other model are at least this: KL is infinite where they have become 0 in single precision."""
+
+
+@method(
+    "term",
+    needs=["weights", "attention"],
+    cite="Wiegreffe & Pinter 2019",
+    formula="mean of KL(attention || attention of the other model)",
+)
+def attention_distance(outcome: Outcome, batch: Batch, *, measure: Literal["kl", "jsd"] = "kl") -> Tensor:
+    """How far attention is from that of another model (--from): KL(this || other) or JSD in nats, mean over examples.
+
+    With a weight below 0 the network is paid for looking elsewhere: the adversary of Wiegreffe & Pinter is
+    prediction_distance=1, attention_distance=-lambda. KL has no upper bound, so lambda must be small (about 1e-3).
+    """
+    mine = outcome.weights
+    assert mine is not None
+    other = batch.beside["attention"].to(mine)
+    other = torch.where(mine > 0, other.clamp_min(SMALLEST), other)
+    distance: Tensor = (kl if measure == "kl" else jsd)(mine, other).mean()
+    return distance

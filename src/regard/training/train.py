@@ -1,0 +1,203 @@
+"""`regard.train`: data -> a trained network, or a family of them, in a directory that `regard.load` opens."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.datasets.read import read
+from regard.errors import InputError, UnknownName
+from regard.networks import family as families
+from regard.records import Json, Spec
+from regard.registry import arguments, build
+from regard.training.directory import claimed, finish, write_json
+from regard.training.learner import Learner
+from regard.training.loop import Settings
+from regard.training.loss import in_words, weighted_terms
+from regard.training.one import Loss, Splits, train_one
+from regard.training.reference import Reference, open_reference
+
+Say = Callable[[str], None]
+RESERVED = ("seed", "threads", "save_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of a training. members: the facts of each, one for a single network.
+
+    `directory` is what `regard.load` and `regard audit` open; `again`: it was there already, nothing was trained.
+    """
+
+    directory: Path
+    metric: str
+    members: tuple[Mapping[str, Any], ...]
+    again: bool = False
+
+    def spread(self, split: str = "test") -> dict[str, float]:
+        """Mean, standard deviation (over seeds), smallest and largest metric of "dev" or "test", and how many seeds."""
+        return spread([float(member[f"{split}_{self.metric}"]) for member in self.members])
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """
+    >>> spread([0.7, 0.8])["mean"], round(spread([0.7, 0.8])["sd"], 3)
+    (0.75, 0.071)
+    """
+    found = np.asarray(values, np.float64)
+    sd = float(found.std(ddof=1)) if len(found) > 1 else 0.0
+    return {
+        "mean": float(found.mean()),
+        "sd": sd,
+        "low": float(found.min()),
+        "high": float(found.max()),
+        "n": len(found),
+    }
+
+
+def train(
+    learner: str | Spec,
+    data: str | Splits,
+    *,
+    out: str | Path,
+    seeds: int = 1,
+    seed: int = 0,
+    settings: Mapping[str, Json] | None = None,
+    terms: Mapping[str, float] | None = None,
+    class_weights: str | Sequence[float] = "balanced",
+    reference: str | Path | None = None,
+    hide: Sequence[str] = (),
+    announce: Say | None = None,
+) -> Trained:
+    """Train a network, or with `seeds` > 1 a family of them that differ in their seed only, into the directory `out`.
+
+    learner: `classifier`, `classifier:encoder=average,attention=dot`, `vision`, ... (`regard list learner`).
+    data: a name or a file with the splits train, dev and test, or three data sets. settings: {"epochs": 3, "rate": ...}
+    over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
+    reference: a trained directory or an audit run, whose predictions and attention terms and attention=frozen take.
+    The epoch is chosen on dev; test is looked at once, at the end. The same call goes on after any kind of death, to
+    the same weights; when it was finished before, it only reads what came of it.
+    """
+    spec = learner if isinstance(learner, Spec) else Spec.parse("learner", learner)
+    arguments(spec)
+    if seeds < 1:
+        raise InputError("seeds", expected="at least 1", got=str(seeds))
+    splits = data if isinstance(data, Splits) else read_splits(data)
+    other = None if reference is None else open_reference(reference)
+    made: Learner = build(spec)(splits.train)
+    chosen = settings_of(made.settings, settings or {})
+    weights = dict(terms if terms is not None else made.terms)
+    weighted_terms(weights)  # an unknown term is said before anything is written
+    numbers = [seed + k for k in range(seeds)]
+    path, say = Path(out), announce or _silent
+    recipe = _recipe(spec, splits, chosen, weights, class_weights, other, reference, hide, numbers)
+    loss = Loss(weights, class_weights, other, tuple(hide))
+    with claimed(path, recipe) as before:
+        if before is not None and before["status"] == "complete":
+            return Trained(path, made.measure.name, tuple(before["facts"]["members"]), again=True)
+        say(f"{made.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
+            f"{len(splits.test)} test; loss = {in_words(weights)}")  # fmt: skip
+        members: list[dict[str, Json]] = []
+        for number in numbers:
+            if seeds > 1:
+                say(f"seed {number} ({number - seed + 1} of {seeds})")
+            members.append(_member(made, splits, path, replace(chosen, seed=number), loss, alone=seeds == 1))
+            if seeds > 1:
+                _describe_family(path, made, members, numbers)
+        finish(path, recipe, {"members": [*members]})
+    return Trained(path, made.measure.name, tuple(members))
+
+
+def read_splits(data: str | Path, **columns: Any) -> Splits:
+    """Train, dev and test of a built-in name or a file; `columns` as in `regard.read`."""
+    parts = {}
+    for name in ("train", "dev", "test"):
+        try:
+            parts[name] = read(data, split=name, limit=None, **columns)
+        except InputError as error:
+            if "at least one" in error.expected:
+                error = InputError(
+                    f"{name} split of {data}", expected="at least one example", got="none",
+                    remedy="more data, or a column 'split' with train, dev and test",
+                )  # fmt: skip
+            raise error from None
+    return Splits(**parts)
+
+
+def _member(
+    learner: Learner, splits: Splits, out: Path, settings: Settings, loss: Loss, *, alone: bool
+) -> dict[str, Json]:
+    """One network: found again if it is finished, else trained, or gone on with."""
+    name = f"seed-{settings.seed}"
+    home, new = (out if alone else out / name), out / "state" / f"{name}.new"
+    facts_file = "facts.json"
+    if not alone and (home / facts_file).is_file():
+        return _facts(home / facts_file)
+    shutil.rmtree(new, ignore_errors=True)
+    facts = train_one(learner, splits, new, settings, loss=loss, state=out / "state" / name)
+    write_json(new / facts_file, facts)
+    if alone:
+        for file in sorted(new.iterdir()):
+            file.replace(home / file.name)
+    else:
+        new.replace(home)
+    return facts
+
+
+def _facts(path: Path) -> dict[str, Json]:
+    import json
+
+    found: dict[str, Json] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> None:
+    metric = learner.measure.name
+    rows = [
+        {"name": f"seed-{s}", "seed": s, "dev": m[f"dev_{metric}"], "test": m[f"test_{metric}"]}
+        for s, m in zip(seeds, members, strict=False)
+    ]
+    sign = 1 if learner.measure.higher_is_better else -1
+    best = max(rows, key=lambda row: (sign * row["dev"], -row["seed"]))
+    about = {
+        "format": families.FORMAT, "version": families.VERSION, "what": learner.what, "data": members[0]["data"],
+        "seeds": list(seeds), "complete": len(rows) == len(seeds), "metric": metric, "best": best["name"],
+        "members": rows, "test_examples": members[0]["test_examples"],
+        "dev": spread([row["dev"] for row in rows]), "test": spread([row["test"] for row in rows]),
+    }  # fmt: skip
+    write_json(out / families.FILE, about)
+
+
+def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
+    known = {f.name: f.type for f in fields(Settings) if f.name not in RESERVED}
+    for name, value in asked.items():
+        if name not in known:
+            raise UnknownName("setting", name, known)
+        whole = known[name] == "int"
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            raise InputError(f"setting {name}", expected="a whole number" if whole else "a number", got=repr(value))
+        if (value <= 0 and name not in ("weight_decay", "warmup")) or value < 0 or (name == "warmup" and value >= 1):
+            raise InputError(f"setting {name}", expected="a number above 0", got=repr(value))
+    return replace(own, **dict(asked))  # type: ignore[arg-type]
+
+
+def _recipe(
+    spec: Spec, splits: Splits, settings: Settings, terms: Mapping[str, float], class_weights: str | Sequence[float],
+    other: Reference | None, reference: str | Path | None, hide: Sequence[str], seeds: Sequence[int],
+) -> dict[str, Json]:  # fmt: skip
+    kept = {k: v for k, v in asdict(settings).items() if k not in ("seed", "save_seconds")}
+    data = {name: getattr(splits, name).fingerprint for name in ("train", "dev", "test")}
+    return {
+        "learner": spec.to_json(), "data": {"name": splits.train.name, **data}, "settings": kept, "terms": dict(terms),
+        "class_weights": class_weights if isinstance(class_weights, str) else [*class_weights], "hide": [*hide],
+        "reference": None if other is None else {"source": str(reference), "identity": other.identity},
+        "seeds": [*seeds],
+    }  # fmt: skip
+
+
+def _silent(sentence: str) -> None:
+    """Nobody listens."""
