@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from regard.errors import CaptureError
+from regard.models.attention_interface import may_be_direct
 from regard.models.capture_call import capture_call
 from regard.models.generation import capture_generation
+from regard.models.plan import plan_of
 from regard.models.site_attention import LazyAttention
 from regard.testing.architectures import find
 
@@ -44,7 +46,7 @@ def test_minilm_equals_its_eager_attention(minilm: tuple[Any, Any], mode: Any) -
     with torch.inference_mode():
         plain = model(input_ids=ids, attention_mask=mask).last_hidden_state
         truth = eager(input_ids=ids, attention_mask=mask, output_attentions=True).attentions
-        for _ in range(2):
+        for _ in range(3):  # full, light, direct
             out, taps = capture_call(
                 model, lambda: model(input_ids=ids, attention_mask=mask), mode=mode, key_padding=mask
             )
@@ -55,6 +57,38 @@ def test_minilm_equals_its_eager_attention(minilm: tuple[Any, Any], mode: Any) -
                 real = mask[:, None, :, None].numpy()
                 np.testing.assert_allclose(site.dense().weights, expected.numpy() * real, atol=2e-6)
     assert isinstance(taps.sites[0], LazyAttention) == (mode == "qk")
+    plan = plan_of(model, switched=False)
+    assert plan is not None
+    assert plan.direct[mode]
+
+
+@pytest.mark.parametrize(("name", "direct"), [("Llama", True), ("SigLIP", False), ("Falcon", False)])
+def test_only_models_whose_every_attention_is_in_the_registry_do_without_a_tap(name: str, direct: bool) -> None:
+    row = find(name)
+    model = row.build()
+    inputs = row.inputs()
+    with torch.no_grad():
+        keys = [
+            [s.site.key for s in capture_call(model, lambda: model(**inputs), mode="weights")[1].sites]
+            for _ in range(4)
+        ]
+    plan = plan_of(model, switched=False)
+    assert plan is not None
+    assert plan.direct["weights"] is direct
+    assert all(k == keys[0] for k in keys)
+
+
+@pytest.mark.real
+def test_a_foreign_module_inside_keeps_the_tap_on(minilm: tuple[Any, Any]) -> None:
+    model, _ = minilm
+    odd = torch.nn.Sequential()  # any module that is not of transformers or torch will do
+    odd.__class__ = type("Odd", (torch.nn.Sequential,), {"__module__": "somewhere"})
+    assert may_be_direct(model)
+    model.odd = odd
+    try:
+        assert not may_be_direct(model)
+    finally:
+        del model.odd
 
 
 @pytest.mark.real

@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from regard.errors import CaptureError, Unsupported
-from regard.models.attention_interface import interface, look_again, switches
+from regard.models.attention_interface import interface, look_again, may_be_direct, switches
 from regard.models.auditor import Auditor, no_site, siteless
 from regard.models.editing import EditRewriting, Edits
 from regard.models.finished import Resume
@@ -105,11 +106,15 @@ def capture_call(
     plan = plan_of(module, switched=switched)
     if plan is not None and check != "always" and not keep_full:
         recorder = Recorder(mode, lean=mode == "weights" and (check == "never" or plan.knows(mode)))
-        out, run = tapped(module, call, recorder, recorder, plan=plan)
+        direct = not switched and plan.direct.get(mode, False)
+        out, run = tapped(module, call, recorder, recorder, plan=plan, direct=direct)
         if plan.explains(run.tap.events):
             taps = _finish(module, run, plan, mode, check, key_padding, full=False)
             if taps is not None:
+                if mode not in plan.direct and check != "never" and not switched:
+                    plan.direct[mode] = may_be_direct(module) and _same_without_tap(module, call, plan, mode, out)
                 return out, taps
+        plan.direct[mode] = False
     look_again(module)
     recorder = Recorder(mode)
     out, run = tapped(module, call, recorder, recorder, audit=check != "never")
@@ -125,6 +130,22 @@ def capture_call(
             run.tap.provenance.close()
     assert taps is not None
     return out, taps
+
+
+def _same_without_tap(module: nn.Module, call: Callable[[], T], plan: Plan, mode: Mode, expected: T) -> bool:
+    """Whether a direct pass meets the same attentions and gives the same output. Costs one pass, once."""
+    with torch.no_grad():
+        recorder = Recorder(mode)
+        out, run = tapped(module, call, recorder, recorder, plan=plan, direct=True)
+    got, wanted = ([t for t in tree_leaves(o) if isinstance(t, Tensor)] for o in (out, expected))
+    return (
+        plan.explains(run.tap.events)
+        and len(got) == len(wanted)
+        and all(
+            a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+            for a, b in zip(got, wanted, strict=True)
+        )
+    )
 
 
 def rewritten_call(
@@ -203,8 +224,9 @@ def tapped(
     audit: bool = False,
     switch: bool = True,
     skipped: Resume | None = None,
+    direct: bool = False,
 ) -> tuple[T, Pass]:
-    """Runs `call` under a light tap (with a plan) or a full one (without)."""  # fmt: skip
+    """Runs `call` under a light tap (with a plan) or a full one (without). `direct`: see `attention_interface`."""
     registered = RegisteredSites(module)
     provenance = None if plan is not None else Provenance()
     watch = _watch(module, plan, provenance)
@@ -213,12 +235,12 @@ def tapped(
         tap.skip(skipped.events)
     auditor = Auditor(tap) if audit else None
     with (
-        interface(module, recorder.mode) if switch else nullcontext(),
+        interface(module, recorder.mode, direct=direct) if switch else nullcontext(),
         _as_written(module, plan),
         watch,
         registered.watched(tap),
         auditor or nullcontext(),
-        tap,
+        tap.for_registry() if direct else tap,
     ):
         out = call()
     return out, Pass(tap, recorder, auditor, registered)

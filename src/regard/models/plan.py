@@ -45,6 +45,8 @@ class Plan:
     owned: dict[str, weakref.ref[nn.Module]]
     rejected: list[tuple[str, str]]
     compiled: bool = False
+    direct: dict[str, bool] = field(default_factory=dict)
+    """By mode: whether a pass with the tap on only inside attention was seen to give the same."""
     _proved: dict[str, set[ShapeClass]] = field(default_factory=dict)
     _how: dict[str, str] = field(default_factory=dict)
 

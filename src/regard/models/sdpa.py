@@ -63,11 +63,12 @@ class SdpaCall:
     def emptied(self) -> SdpaCall:
         """The same shapes, types and mask without the tensors: for what must not hold on to memory."""
 
-        def empty(tensor: Tensor) -> Tensor:
-            return tensor.new_empty(()).expand(tensor.shape)
-
-        query, key, value = empty(self.query), empty(self.key), empty(self.value)
-        return replace(self, args=(), keywords={}, query=query, key=key, value=value)
+        nothing = self.query.new_empty(())
+        query, key, value = (nothing.expand(t.shape) for t in (self.query, self.key, self.value))
+        return SdpaCall(
+            self.function, (), {}, query, key, value, self.mask, self.causal, self.scale, self.dropout, self.softcap,
+            self.sinks, self.score_mod, self.mask_mod, self.finish, self.kernel, self.flexible,
+        )  # fmt: skip
 
     def folded(self, heads: int) -> SdpaCall:
         """The same call with everything in four axes; `heads` are folded into the batch axis of a three-axis call."""

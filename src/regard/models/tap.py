@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -177,6 +177,18 @@ class Tap(TorchFunctionMode):
         self._ordinals: Counter[tuple[int, str]] = Counter()
         self._heads: list[int] = []
         self._outer: list[Tap | None] = []
+        self.waiting = False
+
+    @contextmanager
+    def for_registry(self) -> Iterator[None]:
+        """Not on, but known to the transformers registry, which switches it on around each attention."""
+        outer, _ACTIVE.tap = active_tap(), self
+        self.waiting = True
+        try:
+            yield
+        finally:
+            self.waiting = False
+            _ACTIVE.tap = outer
 
     def __enter__(self) -> Tap:
         self._outer.append(active_tap())
