@@ -26,6 +26,12 @@ from regard.records import (
 
 Mode = Literal["qk", "weights"]
 Check = Literal["first", "always", "never"]
+Change = Literal["weights", "labels", "head"]
+"""How a model is spoilt for a sanity check: weights permuted from the top, trained on shuffled labels, classes swapped."""
+Edits: TypeAlias = Sequence[Edit] | Sequence[Sequence[Edit]]
+"""Changes for the whole batch, or a list of them for each of its rows."""
+WeightGradientKind = Literal["in_graph", "frozen"]
+"""in_graph: a change of one layer's weights changes what later layers attend to. frozen: other attention is fixed."""
 Target: TypeAlias = Json
 """What the objective is about: a class index, a token id, [start, end], a list of token ids, None for a scalar."""
 
@@ -101,6 +107,81 @@ class Slopes:
     end_values: tuple[float, float]
 
 
+class Continuous(Protocol):
+    """The objective of one example as a differentiable function of its continuous inputs, in torch tensors.
+
+    x: (1, ...) the inputs (embeddings for text, else the array). owner: of the shape of x, the unit that each entry
+    belongs to, -1 for none. module: the native module that is run.
+    """
+
+    @property
+    def x(self) -> Any: ...
+    @property
+    def owner(self) -> Any: ...
+    @property
+    def module(self) -> Any: ...
+    def baseline(self, name: str) -> Any:
+        """(1, ...) the inputs with every free unit away."""
+        ...
+
+    def __call__(self, x: Any) -> Any:
+        """(rows, ...) -> (rows,) the objective."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightSlopes:
+    """Weights of one site for one example, and the gradient of the objective there: both (head, query, key)."""
+
+    site: Site
+    weights: NDArray[np.float32]
+    gradient: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Norm:
+    """A normalisation as the linear map that it is once its spread is known: scale (v - mean v) / spread[query].
+
+    scale: (feature,). spread: (query,). centred: whether the mean is taken off (LayerNorm) or not (RMSNorm).
+    """
+
+    scale: Floats
+    spread: Floats
+    centred: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """What the attention of one site added to each position of one example, taken apart.
+
+    whole[q] = sum over h, k of weights[h, q, k] values[h, k] + own[q] + bias, up to `error` (relative, measured).
+    weights: (head, query, key). values: (head, key, feature), behind the output projection. own: (query, feature), the
+    residual stream (zero where there is none). bias: (feature,). whole: (query, feature), where attention and residual
+    meet. norms: the normalisations that `whole` then goes through, in order; none where they come before attention.
+    """
+
+    site: Site
+    weights: NDArray[np.float32]
+    values: NDArray[np.float32]
+    own: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    whole: NDArray[np.float32]
+    norms: tuple[Norm, ...]
+    error: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zeroed:
+    """How far the output of the layer around one site moves when the value of one key is zero, for one example.
+
+    distance: (query, key), 1 - cosine. error: how well the layer's output was reproduced with nothing changed.
+    """
+
+    site: Site
+    distance: Floats
+    error: float
+
+
 class Model(Protocol):
     """An adapter over a native model. Never assumes a modality above itself."""
 
@@ -113,6 +194,11 @@ class Model(Protocol):
     @property
     def operators(self) -> tuple[str, ...]:
         """How units are removed, the preferred one first; at least two."""
+        ...
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """What `Point.baseline` may be, the preferred one first."""
         ...
 
     @property
@@ -138,8 +224,11 @@ class Model(Protocol):
         """Run, and choose what the objective is about: the predicted class, token, span, sequence."""
         ...
 
-    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
-        """The objective for given targets, one row each; optionally with edited attention."""
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
+        """The objective for given targets, one row each; optionally with edited attention.
+
+        Edits hold for the whole batch, or there is a list of them for each row.
+        """
         ...
 
     def capture(
@@ -148,8 +237,37 @@ class Model(Protocol):
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]: ...
 
+    def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> Sequence[WeightSlopes]:
+        """Gradients with respect to the attention weights of every site."""
+        ...
+
+    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Parts]:
+        """What the attention of these sites is made of; one that cannot be taken apart is refused with the reason."""
+        ...
+
+    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Zeroed]:
+        """What the layers around these sites give out when the value of one key is zero, for every key."""
+        ...
+
+    def continuous(self, encoded: Encoded, target: Target) -> Continuous: ...
+
+    def nearly(
+        self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
+    ) -> Answers:
+        """`forward` of variants of one example, recomputing in each layer only a share of the positions."""
+        ...
+
     def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
         """The query rows of `site` that the objective reads (class token, last token, all of a pooling)."""
+        ...
+
+    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Encoded, float]:
+        """Gaussian noise in the continuous inputs of the free units (deviation: `noise` times their range), and how
+        far that moved them: norm of the change over norm of the inputs."""
+        ...
+
+    def randomised(self, share: float, draw: int) -> Model:
+        """A copy in which the top `share` of the blocks have their weights permuted; this model stays as it is."""
         ...
 
 
@@ -170,6 +288,8 @@ class Case(Protocol):
     @property
     def operators(self) -> tuple[str, ...]: ...
     @property
+    def baselines(self) -> tuple[str, ...]: ...
+    @property
     def seed(self) -> int: ...
     def base(self) -> Answers:
         """One row per example: the model undisturbed."""
@@ -179,7 +299,15 @@ class Case(Protocol):
         """drops[i] is (variants, n_i); one row per variant, example after example."""
         ...
 
+    def nearly_removed(self, drops: Sequence[Bools], schedule: Sequence[float], operator: str | None = None) -> Answers:
+        """`removed`, nearly: only the share `schedule` of the positions is recomputed, from the first layer on."""
+        ...
+
     def slopes(self, points: Sequence[Point]) -> list[Slopes]: ...
+    def continuous(self, i: int) -> Continuous:
+        """The objective of example i as a function of its continuous inputs; every call is counted."""
+        ...
+
     def attention(self, i: int) -> Sequence[SiteAttention]:
         """The sites of example i alone: each of shape (1, head, query, key)."""
         ...
@@ -189,12 +317,34 @@ class Case(Protocol):
         """edits[i] is applied to example i; one row per example."""
         ...
 
+    def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
+        """edits[i] holds variants of example i, each a list of edits; one row per variant, example after example."""
+        ...
+
     def relevance(self, method: str | Spec) -> Relevance:
         """What another explainer says about this case, computed once."""
         ...
 
     def rng(self, i: int, *keys: object) -> np.random.Generator:
         """Random numbers keyed by (seed, example id, keys): independent of order, batch and worker."""
+        ...
+
+    def subset(self, positions: Sequence[int]) -> Case:
+        """The same case with some of its examples, in that order."""
+        ...
+
+    @property
+    def moved(self) -> Floats:
+        """(examples,) how far the continuous inputs were moved, as a share of their norm; 0 in the case itself."""
+        ...
+
+    def noisy(self, noise: float, draw: int = 0) -> Case:
+        """The same examples with noise in their continuous inputs (see `Model.noisy`), asked about the same targets."""
+        ...
+
+    def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> Case:
+        """The same examples and targets in front of a spoilt copy of the model; with "head" the same model asked about
+        another class. Unsupported where the model cannot be spoilt like that."""
         ...
 
 

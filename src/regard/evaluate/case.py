@@ -9,7 +9,18 @@ import numpy as np
 from regard.errors import InputError
 from regard.evaluate.desk import Desk, Said
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Point, SiteAttention, Slopes, Target
+from regard.protocols import (
+    Change,
+    Continuous,
+    Parts,
+    Point,
+    SiteAttention,
+    Slopes,
+    Target,
+    WeightGradientKind,
+    WeightSlopes,
+    Zeroed,
+)
 from regard.records import Answers, Bools, Edit, Example, Floats, Relevance, Site, Spec, Units
 from regard.registry import build
 
@@ -23,6 +34,7 @@ class DeskCase:
         self._ids = tuple(example.id for example in examples)
         self._specs = dict(specs or {})
         self._known: dict[Spec, Relevance] = {}
+        self._variants: dict[Desk, DeskCase] = {}
         for example in examples:
             desk.welcome(example)
 
@@ -47,6 +59,10 @@ class DeskCase:
         return self._desk.model.operators
 
     @property
+    def baselines(self) -> tuple[str, ...]:
+        return self._desk.model.baselines
+
+    @property
     def seed(self) -> int:
         return self._desk.seed
 
@@ -54,6 +70,14 @@ class DeskCase:
         return _answers([1] * len(self._ids), self._desk.base(self._ids))
 
     def removed(self, drops: Sequence[Bools], operator: str | None = None) -> Answers:
+        chosen, asked = self._drops(drops, operator)
+        return _answers([len(rows) for rows in drops], self._desk.removed(asked, chosen))
+
+    def nearly_removed(self, drops: Sequence[Bools], schedule: Sequence[float], operator: str | None = None) -> Answers:
+        chosen, asked = self._drops(drops, operator)
+        return _answers([len(rows) for rows in drops], self._desk.nearly_removed(asked, chosen, schedule))
+
+    def _drops(self, drops: Sequence[Bools], operator: str | None) -> tuple[str, list[tuple[str, Bools]]]:
         chosen = operator or self.operators[0]
         if chosen not in self.operators:
             raise InputError(f"operator {chosen!r}", expected=f"one of {', '.join(self.operators)}", got=chosen)
@@ -65,10 +89,22 @@ class DeskCase:
                 )
             # special units are never removed, whatever a method asks
             asked += [(name, np.logical_and(row, units.free)) for row in np.asarray(rows, np.bool_)]
-        return _answers([len(rows) for rows in drops], self._desk.removed(asked, chosen))
+        return chosen, asked
 
     def slopes(self, points: Sequence[Point]) -> list[Slopes]:
         return self._desk.slopes(self._ids, points)
+
+    def continuous(self, i: int) -> Continuous:
+        return self._desk.continuous(self._ids[i])
+
+    def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
+        return self._desk.weight_slopes(self._ids[i], kind)
+
+    def parts(self, i: int, keys: Sequence[str]) -> Sequence[Parts]:
+        return self._desk.parts(self._ids[i], keys)
+
+    def zeroed(self, i: int, keys: Sequence[str]) -> Sequence[Zeroed]:
+        return self._desk.zeroed(self._ids[i], keys)
 
     def attention(self, i: int) -> Sequence[SiteAttention]:
         return self._desk.attention(self._ids[i])
@@ -80,11 +116,15 @@ class DeskCase:
         asked = list(zip(self._ids, edits, strict=True))
         return _answers([1] * len(self._ids), self._desk.edited(asked))
 
+    def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
+        asked = [(name, one) for name, some in zip(self._ids, edits, strict=True) for one in some]
+        return _answers([len(some) for some in edits], self._desk.edited(asked))
+
     def relevance(self, method: str | Spec) -> Relevance:
         spec = self.spec(method)
         if spec not in self._known:
             name = label(spec, self._specs)
-            with self._desk.paid_by("explainer", name):
+            with self._desk.paid_by(*self._desk.payer_of("explainer", name)):
                 found = build(spec)(self)
             self._known[spec] = checked(found, self, name)
         return self._known[spec]
@@ -103,6 +143,21 @@ class DeskCase:
         part = DeskCase(self._desk, [self._examples[i] for i in positions], self._specs)
         part._known = {spec: selected(relevance, positions) for spec, relevance in self._known.items()}
         return part
+
+    @property
+    def moved(self) -> Floats:
+        return np.array([self._desk.moved(name) for name in self._ids], np.float64)
+
+    def noisy(self, noise: float, draw: int = 0) -> DeskCase:
+        return self._variant(self._desk.noisy(noise, draw))
+
+    def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> DeskCase:
+        return self._variant(self._desk.spoilt(change, share, draw))
+
+    def _variant(self, desk: Desk) -> DeskCase:
+        if desk not in self._variants:
+            self._variants[desk] = DeskCase(desk, self._examples, self._specs)
+        return self._variants[desk]
 
     def learn(self, spec: Spec, relevance: Relevance) -> None:
         """Take over what was found out about exactly these examples."""

@@ -10,14 +10,31 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import Unsupported
 from regard.evaluate.shard import Settings, compute
-from regard.protocols import Capture, Check, Encoded, Mode, Model, Point, SiteAttention, Slopes, Target
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Json, Site, Spec, Units
+from regard.protocols import (
+    Capture,
+    Check,
+    Continuous,
+    Edits,
+    Encoded,
+    Mode,
+    Model,
+    Parts,
+    Point,
+    SiteAttention,
+    Slopes,
+    Target,
+    WeightGradientKind,
+    WeightSlopes,
+    Zeroed,
+)
+from regard.records import Answers, Attention, Bools, Example, Floats, Json, Site, Spec, Units
 from regard.store.pages import Cost
 
 _ROWS = 8
@@ -111,6 +128,39 @@ class _GhostSite:
 
 
 @dataclass(frozen=True, slots=True)
+class _GhostFunction:
+    """A function of one number per unit, made up; who asks for it works with torch anyway."""
+
+    ghost: _Ghost
+    spend: Callable[[int], None]
+
+    @property
+    def x(self) -> Any:
+        import torch
+
+        return torch.from_numpy(self.ghost.random().normal(size=(1, len(self.ghost.units)))).float()
+
+    @property
+    def owner(self) -> Any:
+        import torch
+
+        return torch.arange(len(self.ghost.units))[None]
+
+    @property
+    def module(self) -> Any:
+        import torch
+
+        return torch.nn.Identity()
+
+    def baseline(self, name: str) -> Any:
+        return self.x * 0
+
+    def __call__(self, x: Any) -> Any:
+        self.spend(len(x))
+        return x.sum(-1)
+
+
+@dataclass(frozen=True, slots=True)
 class _GhostCapture:
     sites: Sequence[SiteAttention]
     units: Sequence[Units]
@@ -143,6 +193,10 @@ class CountingModel:
         return self._model.operators
 
     @property
+    def baselines(self) -> tuple[str, ...]:
+        return self._model.baselines
+
+    @property
     def fingerprint(self) -> str:
         return self._model.fingerprint
 
@@ -163,7 +217,7 @@ class CountingModel:
     def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
         return self.forward(batch, []), [self._probe.target] * len(batch)
 
-    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         self._spend(batch, self._probe.forward_seconds)
         share = np.array([_ghost(e).key / 2**32 for e in batch])
         many = self._probe.classes
@@ -198,8 +252,62 @@ class CountingModel:
             found.append(Slopes(dot, np.abs(dot), np.zeros(len(points)), (1.0, 0.0)))
         return found
 
+    def continuous(self, encoded: Encoded, target: Target) -> Continuous:
+        if self._probe.no_slopes is not None:
+            raise self._probe.no_slopes
+        ghost = _ghost(encoded)
+        return _GhostFunction(ghost, lambda rows: self._spend([ghost] * rows, self._probe.slope_seconds))
+
+    def nearly(
+        self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
+    ) -> Answers:
+        before = self.seconds
+        answers = self.forward(variants, [])
+        self.seconds = before + (self.seconds - before) * float(np.mean(schedule))
+        return answers
+
     def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
         return (0,)
+
+    def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> Sequence[WeightSlopes]:
+        if self._probe.no_slopes is not None:
+            raise self._probe.no_slopes
+        self._spend([encoded], self._probe.slope_seconds)
+        found = []
+        for site in self.capture([encoded], [target]).sites:
+            weights = site.dense().weights[0]
+            found.append(WeightSlopes(site.site, weights, weights))
+        return found
+
+    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Parts]:
+        found = []
+        for site in self._these(encoded, target, keys):
+            weights = site.dense().weights[0]
+            self._spend([encoded] * (1 + site.site.heads), self._probe.forward_seconds)
+            values = np.ones((len(weights), weights.shape[2], 1), np.float32)
+            own = np.ones((weights.shape[1], 1), np.float32)
+            found.append(Parts(site.site, weights, values, own, own[0] * 0, own + len(weights), (), 0.0))
+        return found
+
+    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Zeroed]:
+        found = []
+        for site in self._these(encoded, target, keys):
+            weights = site.dense().weights[0]
+            self._spend([encoded] * weights.shape[2], self._probe.forward_seconds / max(1, len(self._probe.sites)))
+            found.append(Zeroed(site.site, weights.mean(0, dtype=np.float64), 0.0))
+        return found
+
+    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Encoded, float]:
+        if self._probe.no_slopes is not None:  # continuous inputs are what gradients are taken of
+            raise self._probe.no_slopes
+        return _Ghost(encoded.units, encoded.length, int(rng.integers(2**32))), noise
+
+    def randomised(self, share: float, draw: int) -> CountingModel:
+        return self  # it answers at random as it is
+
+    def _these(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[SiteAttention]:
+        by_key = {site.site.key: site for site in self.capture([encoded], [target]).sites}
+        return [by_key[key] for key in keys]
 
     def _spend(self, batch: Sequence[Encoded], seconds: float) -> None:
         self.seconds += seconds * sum(e.length for e in batch) / max(1, self._probe.length)

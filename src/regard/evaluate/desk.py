@@ -6,17 +6,33 @@ example are computed once, however many methods need them. When memory runs out 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.errors import InputError, Unsupported
+from regard.evaluate.looks import Looks
+from regard.evaluate.till import Till
+from regard.evaluate.twins import shuffled_twin
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Encoded, Model, Point, SiteAttention, Slopes, Target
+from regard.protocols import (
+    Change,
+    Continuous,
+    Edits,
+    Encoded,
+    Model,
+    Parts,
+    Point,
+    SiteAttention,
+    Slopes,
+    Target,
+    WeightGradientKind,
+    WeightSlopes,
+    Zeroed,
+)
 from regard.records import Answers, Bools, Edit, Example, Floats, Site, Units
 from regard.store.pages import Cost
 
@@ -45,6 +61,34 @@ class _Slope:
     ends: tuple[float, float]
 
 
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """A function whose rows are counted; a backward is taken to follow where the inputs ask for one."""
+
+    function: Continuous
+    pay: Callable[..., None]
+
+    @property
+    def x(self) -> Any:
+        return self.function.x
+
+    @property
+    def owner(self) -> Any:
+        return self.function.owner
+
+    @property
+    def module(self) -> Any:
+        return self.function.module
+
+    def baseline(self, name: str) -> Any:
+        return self.function.baseline(name)
+
+    def __call__(self, x: Any) -> Any:
+        said = self.function(x)
+        self.pay(requests=len(x), forwards=len(x), backwards=len(x) if said.requires_grad else 0)
+        return said
+
+
 def out_of_memory(error: BaseException) -> bool:
     """Whether a smaller batch may help.
 
@@ -61,9 +105,25 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 class Desk:
-    """One model and what it has said so far. `batch` rows, or `tokens` positions, go through it at a time."""
+    """One model and what it has said so far. `batch` rows, or `tokens` positions, go through it at a time.
 
-    def __init__(self, model: Model, *, seed: int = 0, batch: int = BATCH, tokens: int = TOKENS) -> None:
+    A variant (`noisy`, `spoilt`) has an `origin`, whose targets it is asked about and whose till it pays into.
+    noise: (size, draw) of what is added to the continuous inputs. other_class: ask about the class that many further on.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        seed: int = 0,
+        batch: int = BATCH,
+        tokens: int = TOKENS,
+        origin: Desk | None = None,
+        noise: tuple[float, int] | None = None,
+        other_class: int | None = None,
+    ) -> None:
+        self._till = Till() if origin is None else origin._till
+        self._pay = self._till.pay
         self.model, self.seed = model, seed
         self._batch, self._tokens = batch, tokens
         self._encoded: dict[str, Encoded] = {}
@@ -72,20 +132,70 @@ class Desk:
         self._slopes: dict[tuple[str, Point], _Slope] = {}
         self._sites: dict[str, Sequence[SiteAttention]] = {}
         self._edited: dict[tuple[str, str], Said] = {}
-        self._costs: dict[tuple[str, str], Cost] = {}
-        self._payers: list[tuple[str, str]] = [("model", "base")]
-        self._since = time.perf_counter()
+        self._looks = Looks(model, self._pay)
+        self._origin, self._noise, self._other_class = origin, noise, other_class
+        self._moved: dict[str, float] = {}
+        self._variants: dict[tuple[object, ...], Desk] = {}
 
     # ------------------------------------------------------------------ examples
 
     def welcome(self, example: Example) -> Units:
         """Read an example in; its units."""
         if example.id not in self._encoded:
-            self._encoded[example.id] = self.model.encode(example)
+            encoded = self.model.encode(example)
+            if self._noise is not None:
+                rng = keyed_rng(self.seed, example.id, "noisy", *self._noise)
+                encoded, self._moved[example.id] = self.model.noisy(encoded, self._noise[0], rng)
+            self._encoded[example.id] = encoded
         return self._encoded[example.id].units
 
     def units(self, name: str) -> Units:
         return self._encoded[name].units
+
+    def moved(self, name: str) -> float:
+        """How far the noise moved an example, as a share of its norm."""
+        return self._moved.get(name, 0.0)
+
+    # ------------------------------------------------------------------ variants
+
+    def noisy(self, noise: float, draw: int) -> Desk:
+        """The desk of the same model for inputs with noise."""
+        return self._variant(("noise", noise, draw), lambda: self.model, noise=(float(noise), int(draw)))
+
+    def spoilt(self, change: Change, share: float, draw: int) -> Desk:
+        """The desk of a spoilt model, or with "head" of the same model asked about another class."""
+        if change == "head":
+            return self._variant((change, draw), lambda: self.model, other_class=draw)
+        if change == "labels":
+            return self._variant((change,), lambda: shuffled_twin(self.model))
+        return self._variant((change, share, draw), lambda: self.model.randomised(share, draw))
+
+    def _variant(
+        self, key: tuple[object, ...], model: Callable[[], Model], *, noise: tuple[float, int] | None = None,
+        other_class: int | None = None,
+    ) -> Desk:  # fmt: skip
+        if key not in self._variants:
+            self._variants[key] = Desk(
+                model(), seed=self.seed, batch=self._batch, tokens=self._tokens, origin=self, noise=noise,
+                other_class=other_class,
+            )  # fmt: skip
+        return self._variants[key]
+
+    def _given_targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
+        """What a variant is asked about: what its origin decided, or another class than that."""
+        targets = origin.targets(names)
+        if self._other_class is None:
+            return targets
+        moved: list[Target] = []
+        for target, said in zip(targets, origin.base(names), strict=True):
+            classes = 0 if said.distribution is None else len(said.distribution)
+            if classes < 2 or not isinstance(target, int):
+                raise Unsupported(
+                    f"another class for {self.model.name}", expected="a model that chooses among classes",
+                    got=f"the task {self.model.task}",
+                )  # fmt: skip
+            moved.append((target + 1 + self._other_class % (classes - 1)) % classes)
+        return moved
 
     # ------------------------------------------------------------------ questions
 
@@ -95,10 +205,16 @@ class Desk:
         new = [name for name in dict.fromkeys(names) if name not in self._base]
 
         def ask(part: Sequence[str]) -> list[tuple[Said, Target]]:
-            answers, targets = self.model.decide([self._encoded[name] for name in part])
+            encoded = [self._encoded[name] for name in part]
+            if self._origin is None:
+                answers, targets = self.model.decide(encoded)
+            else:
+                targets = self._given_targets(part, self._origin)
+                answers = self.model.forward(encoded, targets)
             return list(zip(_said(answers), targets, strict=True))
 
-        with self.paid_by("model", "base"):
+        # the undisturbed forwards belong to everyone; those of a variant to whoever asked for it
+        with self.paid_by(*self.payer_of("model", "base")):
             for name, answer in zip(new, self._in_batches(new, self._lengths(new), ask), strict=True):
                 self._base[name] = answer
             self._pay(forwards=len(new))
@@ -161,6 +277,35 @@ class Desk:
             self._pay(forwards=len(group) * len(missing), backwards=len(group) * len(missing))
         return [_together([self._slopes[name, point] for point in points]) for name in names]
 
+    def nearly_removed(
+        self, asked: Sequence[tuple[str, Bools]], operator: str, schedule: Sequence[float]
+    ) -> list[Said]:
+        """`removed` of variants of one example at a time, with only a share of the positions recomputed."""
+        self._pay(requests=len(asked))
+        self.targets([name for name, _ in asked])
+        groups: dict[str, list[int]] = {}
+        for i, (name, _) in enumerate(asked):
+            groups.setdefault(name, []).append(i)
+        found: dict[int, Said] = {}
+        for name, mine in groups.items():
+            changed = []
+            for i in mine:
+                drop = np.asarray(asked[i][1], np.bool_)
+                rng = keyed_rng(self.seed, name, "remove", operator, drop.tobytes())
+                changed.append(self.model.remove(self._encoded[name], drop, operator, rng))
+
+            def ask(part: Sequence[Encoded], name: str = name) -> list[Said]:
+                return _said(self.model.nearly(self._encoded[name], self._base[name][1], part, schedule))
+
+            found.update(zip(mine, self._in_batches(changed, [e.length for e in changed], ask), strict=True))
+        self._pay(forwards=len(asked))
+        return [found[i] for i in range(len(asked))]
+
+    def continuous(self, name: str) -> Continuous:
+        """The objective as a function; its caller pays for every row."""
+        (target,) = self.targets([name])
+        return _Paid(self.model.continuous(self._encoded[name], target), self._pay)
+
     def attention(self, name: str) -> Sequence[SiteAttention]:
         """The sites of one example alone: no padding, whatever the model's layout."""
         self._pay(requests=1)
@@ -175,23 +320,37 @@ class Desk:
         (target,) = self.targets([name])
         return self.model.reading(self._encoded[name], target, site)
 
+    def weight_slopes(self, name: str, kind: WeightGradientKind) -> Sequence[WeightSlopes]:
+        """Gradients with respect to the attention weights of one example."""
+        (target,) = self.targets([name])
+        return self._looks.weight_slopes(name, self._encoded[name], target, kind)
+
+    def parts(self, name: str, keys: Sequence[str]) -> Sequence[Parts]:
+        """What the attention of one example is made of."""
+        return self._looks.parts(name, keys, self._encoded[name], *self.targets([name]))
+
+    def zeroed(self, name: str, keys: Sequence[str]) -> Sequence[Zeroed]:
+        """What every layer gives out for one example when the value of one key is zero."""
+        return self._looks.zeroed(name, keys, self._encoded[name], *self.targets([name]))
+
     def edited(self, asked: Sequence[tuple[str, Sequence[Edit]]]) -> list[Said]:
-        """What it says with edited attention. Examples with the same edits share a batch."""
+        """What it says with edited attention. Examples of like length share a batch, each row with its own edits."""
         self._pay(requests=len(asked))
         keys = [(name, _edit_key(edits)) for name, edits in asked]
-        groups: dict[tuple[str, int], list[tuple[str, str]]] = {}
+        groups: dict[int, list[tuple[str, str]]] = {}
         by_key = {key: edits for key, (_, edits) in zip(keys, asked, strict=True)}
         for number, key in enumerate(by_key):
             if key not in self._edited:
                 # values and permutations belong to one example's shape and row: they go alone
                 alone = any(e.values is not None or e.what == "permute" for e in by_key[key])
-                groups.setdefault((key[1], number if alone else -1), []).append(key)
+                groups.setdefault(number if alone else -1, []).append(key)
         self.targets([name for name, _ in asked])
         for group in groups.values():
-            edits = list(by_key[group[0]])
 
-            def ask(part: Sequence[tuple[str, str]], edits: list[Edit] = edits) -> list[Said]:
+            def ask(part: Sequence[tuple[str, str]]) -> list[Said]:
                 targets = [self._base[name][1] for name, _ in part]
+                alike = len({text for _, text in part}) == 1
+                edits: Edits = list(by_key[part[0]]) if alike else [list(by_key[key]) for key in part]
                 return _said(self.model.forward([self._encoded[name] for name, _ in part], targets, edits))
 
             answers = self._in_batches(group, self._lengths([name for name, _ in group]), ask)
@@ -201,31 +360,17 @@ class Desk:
 
     # ------------------------------------------------------------------ who pays
 
-    @contextmanager
-    def paid_by(self, kind: str, method: str) -> Iterator[None]:
+    def paid_by(self, kind: str, method: str) -> AbstractContextManager[None]:
         """Seconds, forwards and requests inside are charged to this method, and to no other."""
-        self._clock()
-        self._payers.append((kind, method))
-        try:
-            yield
-        finally:
-            self._clock()
-            self._payers.pop()
+        return self._till.paid_by(kind, method)
+
+    def payer_of(self, kind: str, method: str) -> tuple[str, str]:
+        """Who is charged for a method's work: the method itself; at the desk of a variant, whoever asked for it."""
+        return (kind, method) if self._origin is None else self._till.payer
 
     def costs(self) -> tuple[Cost, ...]:
-        """What everyone spent so far."""
-        return tuple(self._costs.values())
-
-    def _clock(self) -> None:
-        now = time.perf_counter()
-        self._pay(seconds=now - self._since)
-        self._since = now
-
-    def _pay(self, *, seconds: float = 0.0, forwards: int = 0, backwards: int = 0, requests: int = 0) -> None:
-        kind, method = self._payers[-1]
-        cost = Cost(kind, method, seconds, forwards, backwards, requests)
-        before = self._costs.get((kind, method))
-        self._costs[kind, method] = before.plus(cost) if before else cost
+        """What everyone spent so far, here and at the desks of the variants."""
+        return self._till.costs()
 
     # ------------------------------------------------------------------ batches
 
@@ -283,7 +428,7 @@ def _said(answers: Answers) -> list[Said]:
 def _together(slopes: Sequence[_Slope]) -> Slopes:
     return Slopes(
         np.stack([s.dot for s in slopes]), np.stack([s.norm for s in slopes]),
-        np.array([s.value for s in slopes]), slopes[0].ends,
+        np.array([s.value for s in slopes]), next((s.ends for s in slopes if not np.isnan(s.ends).any()), slopes[0].ends),
     )  # fmt: skip
 
 

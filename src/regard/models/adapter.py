@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,14 +15,35 @@ from torch import Tensor, nn
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.models import fingerprint as identity
 from regard.models import gradients
+from regard.models.continuous import ContinuousItem
+from regard.models.contributions import parts
+from regard.models.delta_sparse import SparseRuns
+from regard.models.editing import per_row
 from regard.models.encoded import Item, Reader
+from regard.models.noise import noisy, shifted
 from regard.models.objective import Said
 from regard.models.prefix_sharing import PrefixCache
+from regard.models.randomised import randomised_copy
 from regard.models.reading import Pooling, reading_rows
 from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
-from regard.protocols import Check, Encoded, Mode, Point, SiteAttention, Slopes, Target
-from regard.records import Answers, Bools, Edit, Example, Json, Site, Spec, Units
+from regard.models.value_zeroing import zeroed
+from regard.models.weight_slopes import weight_slopes
+from regard.protocols import (
+    Check,
+    Edits,
+    Encoded,
+    Mode,
+    Parts,
+    Point,
+    SiteAttention,
+    Slopes,
+    Target,
+    WeightGradientKind,
+    WeightSlopes,
+    Zeroed,
+)
+from regard.records import Answers, Bools, Example, Json, Site, Spec, Units
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
@@ -112,6 +133,9 @@ class TorchModel:
         self._call, self._notes = call, list(notes)
         self._prefix = PrefixCache() if traits.shares else None
         self._edits = EditedRuns()
+        self._randomised: dict[tuple[float, int], TorchModel] = {}
+        self._permuted: dict[int, dict[str, nn.Parameter]] = {}
+        self._sparse = SparseRuns()
 
     # ------------------------------------------------------------------ what it is
 
@@ -129,7 +153,7 @@ class TorchModel:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """What `Point.baseline` may be."""
+        """What `Point.baseline` may be, the preferred one first."""
         return self.reader.baselines
 
     @property
@@ -185,11 +209,13 @@ class TorchModel:
         if self.module.training:
             self.module.eval()
         extra = {} if asked.kept is None else {"logits_to_keep": torch.tensor(asked.kept, device=self.device)}
-        return _named(self._call(self.module, {**tensors, **extra}))
+        with shifted(tensors, asked.items, main=self.reader.main, embedding=self.embedding):
+            return _named(self._call(self.module, {**tensors, **extra}))
 
     def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]:
         tensors, asked = self.tensors(items, targets)
-        if self._prefix is not None and torch.is_inference_mode_enabled():
+        plain = all(item.shift is None for item in items)
+        if self._prefix is not None and plain and torch.is_inference_mode_enabled():
             shared = self._prefix.logits(self.module, tensors, [item.length for item in items])
             if shared is not None:
                 return {"logits": shared[:, None]}, Asked(_ends(items), tensors, None)
@@ -228,13 +254,15 @@ class TorchModel:
                 parts.append((group, said))
         return _answers(len(items), parts), targets
 
-    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Edit] = ()) -> Answers:
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         items = [own(encoded) for encoded in batch]
         parts: list[tuple[list[int], Said]] = []
         if edits:
+            each = per_row(edits)
             for group in self.groups(items):
                 some = [items[i] for i in group]
-                parts.append((group, self._edits.said(self, some, [targets[i] for i in group], edits)))
+                mine: Edits = edits if each is None else [each[i] for i in group]
+                parts.append((group, self._edits.said(self, some, [targets[i] for i in group], mine)))
             return _answers(len(items), parts)
         with torch.inference_mode():
             for group in self.pieces(items):
@@ -252,11 +280,50 @@ class TorchModel:
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         return gradients.slopes(self, [own(encoded) for encoded in batch], targets, points)
 
+    def continuous(self, encoded: Encoded, target: Target) -> ContinuousItem:
+        return ContinuousItem(self, own(encoded), target)
+
+    def nearly(
+        self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
+    ) -> Answers:
+        items = [own(variant) for variant in variants]
+        parts = [
+            (group, self._sparse.said(self, own(encoded), target, [items[i] for i in group], schedule))
+            for group in self.pieces(items)
+        ]
+        return _answers(len(items), parts)
+
+    def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> list[WeightSlopes]:
+        return weight_slopes(self, own(encoded), target, kind)
+
+    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
+        return parts(self, own(encoded), target, keys)
+
+    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
+        return zeroed(self, own(encoded), target, keys)
+
     def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
         return reading_rows(
             own(encoded), target, site, task=self.task, pooling=self.traits.pooling,
             two_towers=self.traits.two_towers, class_id=self.traits.class_id,
         )  # fmt: skip
+
+    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Item, float]:
+        return noisy(own(encoded), noise, rng, reader=self.reader, embedding=self.embedding, name=self.name)
+
+    def randomised(self, share: float, draw: int) -> TorchModel:
+        """Copies are kept, and share their tensors: all steps of a cascade take the memory of one more model."""
+        key = (share, draw)
+        if key not in self._randomised:
+            drawn = self._permuted.setdefault(draw, {})
+            copied, memo = randomised_copy(self.module, share, draw, name=self.name, drawn=drawn)
+            there = None if self.embedding is None else memo.get(id(self.embedding))
+            self._randomised[key] = TorchModel(
+                copied, self.reader, self.row, name=f"{self.name}, top {share:.0%} randomised", labels=self.labels,
+                device=str(self.device), traits=replace(self.traits, shares=False),
+                embedding=there if isinstance(there, nn.Module) else None, call=self._call,
+            )  # fmt: skip
+        return self._randomised[key]
 
     def groups(self, items: Sequence[Item]) -> list[list[int]]:
         """Indices that may share a batch: all of them, or those of one shape where nothing may be filled up."""

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Edits
 from regard.records import Edit, Site
 
-Edits = Sequence[Edit] | Sequence[Sequence[Edit]]
 Block = tuple[Tensor, Tensor, Tensor]
 """Chosen heads, queries and keys as index tensors."""
 
@@ -34,13 +34,13 @@ class EditRewriting:
     @staticmethod
     def of(edits: Edits, sites: Sequence[Site], real: Tensor | None) -> EditRewriting:
         """Flat edits hold for the whole batch; a list of lists gives each row of the batch its own."""
-        per_row = any(not isinstance(e, Edit) for e in edits)
-        rows: list[list[Edit]] = [list(row) for row in edits] if per_row else [list(edits)]  # type: ignore[arg-type]
+        each = per_row(edits)
+        rows: list[list[Edit]] = [[e for e in edits if isinstance(e, Edit)]] if each is None else each
         known = [s.key for s in sites]
         for edit in (e for row in rows for e in row):
             if not any(fnmatchcase(key, edit.site) for key in known):
                 raise UnknownName("site", edit.site, known)
-        return EditRewriting(rows, per_row, real)
+        return EditRewriting(rows, each is not None, real)
 
     def _of_row(self, row: int, site: Site) -> list[Edit]:
         return [e for e in self.rows[row] if fnmatchcase(site.key, e.site)]
@@ -91,6 +91,13 @@ class EditRewriting:
         if self.real is not None and tuple(self.real.shape) == (scores.shape[0], scores.shape[3]):
             open_ = open_ & self.real.to(open_.device, torch.bool)[:, None, None]
         return open_
+
+
+def per_row(edits: Edits) -> list[list[Edit]] | None:
+    """The list of each row; None where edits hold for the whole batch."""
+    if all(isinstance(e, Edit) for e in edits):
+        return None
+    return [[row] if isinstance(row, Edit) else list(row) for row in edits]
 
 
 def _index(chosen: tuple[int, ...] | None, size: int, what: str, site: Site, device: torch.device) -> Tensor:

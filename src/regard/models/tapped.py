@@ -16,8 +16,7 @@ from regard.models.finished import Resume
 from regard.models.objective import Said
 from regard.models.resume import patterns_of, record_below
 from regard.models.tasks import Asked, Outputs, TaskRow
-from regard.protocols import Check, Mode, SiteAttention, Target
-from regard.records import Edit
+from regard.protocols import Check, Edits, Mode, SiteAttention, Target
 
 
 class Runs(Protocol):
@@ -83,7 +82,7 @@ class EditedRuns:
     _about: tuple[object, ...] = ()
     _resume: Resume | None = field(default=None)
 
-    def said(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Sequence[Edit]) -> Said:
+    def said(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
         _one_batch(model, items)
         about = (patterns_of(edits), repr(targets), tuple(p._version for p in model.module.parameters()))
         again = about == self._about and len(items) == len(self._items) and all(map(_is, items, self._items))

@@ -12,14 +12,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Point, SiteAttention, Slopes, Target
+from regard.protocols import (
+    Change,
+    Continuous,
+    Parts,
+    Point,
+    SiteAttention,
+    Slopes,
+    Target,
+    WeightGradientKind,
+    WeightSlopes,
+    Zeroed,
+)
 from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Relevance, Site, Spec, Units, frozen
 from regard.registry import build
 
@@ -38,6 +49,8 @@ SPECIAL_WEIGHT = 0.25
 Flavour = Literal["pooling", "layers", "windowed", "none"]
 OPERATORS = ("delete", "mask")
 _MASK_WEIGHT = 0.03
+DECISIVE = 0.5
+"""A listed word that adds at least this much to the prediction belongs to the rationale."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +73,48 @@ class ToySite:
 
 
 @dataclass(frozen=True)
+class _ToyFunction:
+    """Implements `protocols.Continuous`: x is what each unit adds. Who asks for it works with torch anyway."""
+
+    weights: Floats
+    sign: int
+    link: str
+
+    @property
+    def x(self) -> Any:
+        import torch
+
+        return torch.from_numpy(self.weights[None].copy())
+
+    @property
+    def owner(self) -> Any:
+        import torch
+
+        return torch.arange(len(self.weights))[None]
+
+    @property
+    def module(self) -> Any:
+        import torch
+
+        return torch.nn.Identity()
+
+    def baseline(self, name: str) -> Any:
+        away = self.x * 0
+        away[:, 0] = self.x[:, 0]
+        return away
+
+    def __call__(self, x: Any) -> Any:
+        total = x.sum(-1)
+        return self.sign * (total if self.link == "linear" else total.tanh())
+
+
+@dataclass(frozen=True)
 class ToyCase:
     """Implements `protocols.Case`. link "tanh" bends the sum, so that gradients at one point are no longer exact.
 
     flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
-    read at [CLS]), "windowed" (keys that are not the units), "none".
+    read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, and so the prediction for an
+    empty text. noise, spoilt: what a variant of the case differs in (see `noisy` and `randomised`).
 
     >>> case = ToyCase(("wonderful film",))
     >>> case.units[0].names, case.exact(0).tolist()
@@ -79,6 +129,9 @@ class ToyCase:
     link: Literal["linear", "tanh"] = "linear"
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
     calls: Counter[str] = field(default_factory=Counter)
+    lean: float = SPECIAL_WEIGHT
+    noise: tuple[float, int] | None = None
+    spoilt: tuple[Change, int] | None = None
 
     def subset(self, positions: Sequence[int]) -> ToyCase:
         """Some of the examples, in that order."""
@@ -86,15 +139,31 @@ class ToyCase:
 
     def word_weights(self, i: int) -> Floats:
         """(n,) what each unit adds to the sum, [CLS] first; unlisted words add a little, by their length."""
+        w = self._trained_weights(i)
+        if self.spoilt is not None and self.spoilt[0] != "head":
+            words = ("[CLS]", *self.texts[i].split())  # a word has one weight wherever it stands
+            w = np.array([keyed_rng(self.seed, *self.spoilt, word).standard_normal() for word in words])
+        return w + self._shift(i)
+
+    def _trained_weights(self, i: int) -> Floats:
         words = self.texts[i].split()
-        return np.array([SPECIAL_WEIGHT, *(self.weights.get(w, 0.03 * len(w) - 0.01) for w in words)])
+        return np.array([self.lean, *(self.weights.get(w, 0.03 * len(w) - 0.01) for w in words)])
+
+    def _shift(self, i: int) -> Floats:
+        """The noise in what each unit adds; none on [CLS]."""
+        w = self._trained_weights(i)
+        if self.noise is None or len(w) < 2:
+            return np.zeros(len(w))
+        drawn = keyed_rng(self.seed, self.ids[i], "noisy", *self.noise).standard_normal(len(w))
+        return np.where(np.arange(len(w)) > 0, self.noise[0] * np.ptp(w[1:]) * drawn, 0.0)
 
     def exact(self, i: int) -> Floats:
         """(n,) the true relevance of each unit for the predicted class (linear link); special units 0."""
         return np.where(self.units[i].free, self._sign(i) * self.word_weights(i), 0.0)
 
     def _sign(self, i: int) -> int:
-        return 1 if self.word_weights(i).sum() >= 0 else -1
+        predicted = 1 if self._trained_weights(i).sum() >= 0 else -1  # the targets of a variant are those of the case
+        return -predicted if self.spoilt is not None and self.spoilt[0] == "head" else predicted
 
     def _bend(self, z: Floats) -> Floats:
         return z if self.link == "linear" else np.tanh(z)
@@ -106,7 +175,16 @@ class ToyCase:
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        return tuple(Example(name, {"text": text}) for name, text in zip(self.ids, self.texts, strict=True))
+        return tuple(
+            Example(name, {"text": text}, rationale=self._rationale(i))
+            for i, (name, text) in enumerate(zip(self.ids, self.texts, strict=True))
+        )
+
+    def _rationale(self, i: int) -> tuple[tuple[float, ...], ...]:
+        """The places of the listed words that speak for the prediction, whatever the variant."""
+        trained, units = replace(self, noise=None, spoilt=None), self.units[i]
+        decisive = (trained.exact(i) >= DECISIVE) & [name in self.weights for name in units.names]
+        return tuple(tuple(map(float, units.places[j])) for j in np.flatnonzero(decisive))
 
     @property
     def units(self) -> tuple[Units, ...]:
@@ -119,6 +197,10 @@ class ToyCase:
     @property
     def operators(self) -> tuple[str, ...]:
         return OPERATORS
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        return ("zero",)
 
     def base(self) -> Answers:
         self.calls["base"] += len(self.texts)
@@ -136,6 +218,9 @@ class ToyCase:
             left.append(np.where(np.logical_and(rows, units.free), instead, self.word_weights(i)))
             self.calls["removed"] += len(rows)
         return self._answers(left)
+
+    def nearly_removed(self, drops: Sequence[Bools], schedule: Sequence[float], operator: str | None = None) -> Answers:
+        return self.removed(drops, operator)  # there are no layers to save work in
 
     def _answers(self, rows: Sequence[Floats]) -> Answers:
         signs = np.repeat([self._sign(i) for i in range(len(rows))], [len(r) for r in rows])
@@ -163,6 +248,10 @@ class ToyCase:
             out.append(Slopes(frozen(sign * steep[:, None] * w), norm, frozen(sign * self._bend(at)), ends))
         return out
 
+    def continuous(self, i: int) -> Continuous:
+        self.calls["slopes"] += 1
+        return _ToyFunction(self.word_weights(i), self._sign(i), self.link)
+
     def attention(self, i: int) -> Sequence[SiteAttention]:
         self.calls["attention"] += 1
         w = np.abs(self.word_weights(i))
@@ -178,15 +267,64 @@ class ToyCase:
         maps = frozen(rng.dirichlet(np.ones(n), size=(2, 1, 2, n)), np.float32)
         return [ToySite(Site(f"toy.layers.{k}", 0, "self", k, 2), maps[k]) for k in range(2)]
 
+    def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
+        """Nothing here depends on attention, and its gradient says so."""
+        self.calls["slopes"] += 1
+        shown = [(s.site, s.dense().weights[0]) for s in self.attention(i)]
+        return [WeightSlopes(site, weights, np.zeros_like(weights)) for site, weights in shown]
+
+    def parts(self, i: int, keys: Sequence[str]) -> Sequence[Parts]:
+        """The value of a unit, in every head, is what it adds to the sum; self-attention keeps its unit."""
+        made = []
+        for shown in (s for s in self.attention(i) if s.site.key in keys):
+            weights = shown.dense().weights[0]
+            adds = self.word_weights(i).astype(np.float32)[: weights.shape[2], None]
+            own = np.zeros((weights.shape[1], 1), np.float32) if shown.site.kind == "pooling" else adds
+            values = np.stack([adds] * len(weights))
+            whole = np.einsum("hqk,hkd->qd", weights, values) + own
+            made.append(Parts(shown.site, weights, values, own, np.zeros(1, np.float32), whole, (), 0.0))
+        return made
+
+    def zeroed(self, i: int, keys: Sequence[str]) -> Sequence[Zeroed]:
+        """How much of what a position is made of goes with each unit: its attention, with as much for itself."""
+        made = []
+        for shown in (s for s in self.attention(i) if s.site.key in keys):
+            mean = shown.dense().weights[0].mean(0, dtype=np.float64)
+            kept = np.eye(len(mean)) if mean.shape[0] == mean.shape[1] else 0.0
+            made.append(Zeroed(shown.site, np.asarray(mean + kept) / 2, 0.0))
+        return made
+
     def reading(self, i: int, site: Site) -> tuple[int, ...]:
         return (0,)
+
+    def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
+        self.calls["edited"] += sum(map(len, edits))
+        rows = [np.repeat(self.word_weights(i)[None], len(some), 0) for i, some in enumerate(edits)]
+        return self._answers(rows)
 
     def edited(self, edits: Sequence[Sequence[Edit]]) -> Answers:
         return self.base()
 
     def relevance(self, method: str | Spec) -> Relevance:
         spec = method if isinstance(method, Spec) else Spec.parse("explainer", method)
+        if spec.name == "planted":  # the truth itself, so that metrics can ask for it again in a variant
+            rows = [self.exact(i) for i in range(len(self.texts))]
+            return Relevance.of("planted", self.ids, rows, signed=True)
         return cast("Relevance", build(spec)(self))
+
+    @property
+    def moved(self) -> Floats:
+        sizes = [
+            (np.linalg.norm(self._shift(i)), np.linalg.norm(self._trained_weights(i)[1:]))
+            for i in range(len(self.texts))
+        ]
+        return np.array([change / whole if whole else 0.0 for change, whole in sizes])
+
+    def noisy(self, noise: float, draw: int = 0) -> ToyCase:
+        return replace(self, noise=(float(noise), int(draw)))
+
+    def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> ToyCase:
+        return replace(self, spoilt=(change, int(draw)))  # there is but one layer, so any share of it is all of it
 
     def rng(self, i: int, *keys: object) -> np.random.Generator:
         self.calls["rng"] += 1

@@ -1,0 +1,65 @@
+"""What was seen inside the model: kept for whoever asks again, within a limit of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from regard.protocols import Encoded, Model, Parts, Target, WeightGradientKind, WeightSlopes, Zeroed
+
+LIMIT = 1 << 28
+"""Bytes of arrays; the oldest go first."""
+Key = tuple[str, ...]
+
+
+class Looks:
+    """Questions about one example that are answered with large arrays. `pay` is told what a new answer cost."""
+
+    def __init__(self, model: Model, pay: Callable[..., None]) -> None:
+        self._model, self._pay = model, pay
+        self._held: dict[Key, Any] = {}
+        self._bytes: dict[Key, int] = {}
+
+    def weight_slopes(
+        self, name: str, encoded: Encoded, target: Target, kind: WeightGradientKind
+    ) -> Sequence[WeightSlopes]:
+        known: Sequence[WeightSlopes] | None = self._held.get((name, kind))
+        if known is None:
+            known = self._model.weight_slopes(encoded, target, kind)
+            self._keep((name, kind), known, known)
+            self._pay(forwards=1, backwards=1)
+        self._pay(requests=1)
+        return known
+
+    def parts(self, name: str, keys: Sequence[str], encoded: Encoded, target: Target) -> Sequence[Parts]:
+        known = {key: self._held[name, "parts", key] for key in keys if (name, "parts", key) in self._held}
+        new = [key for key in keys if key not in known]
+        for part in self._model.parts(encoded, target, new) if new else ():
+            known[part.site.key] = part
+            self._keep((name, "parts", part.site.key), part, [part])
+        # each site is reached once, and the layers together are then asked for each head
+        self._pay(requests=1, forwards=1 + len(new) + max(known[k].site.heads for k in new) if new else 0)
+        return [known[key] for key in keys]
+
+    def zeroed(self, name: str, keys: Sequence[str], encoded: Encoded, target: Target) -> Sequence[Zeroed]:
+        known = {key: self._held[name, "zeroed", key] for key in keys if (name, "zeroed", key) in self._held}
+        new = [key for key in keys if key not in known]
+        for one in self._model.zeroed(encoded, target, new) if new else ():
+            known[one.site.key] = one
+            self._keep((name, "zeroed", one.site.key), one, [one])
+        self._pay(requests=1, forwards=1 + len(new) + max(known[k].distance.shape[1] for k in new) if new else 0)
+        return [known[key] for key in keys]
+
+    def _keep(self, key: Key, seen: Any, records: Sequence[Any]) -> None:
+        self._held[key] = seen
+        self._bytes[key] = sum(array.nbytes for record in records for array in _arrays(record))
+        while len(self._held) > 1 and sum(self._bytes.values()) > LIMIT:
+            oldest = next(iter(self._held))
+            del self._held[oldest], self._bytes[oldest]
+
+
+def _arrays(record: Any) -> list[np.ndarray[Any, Any]]:
+    return [value for f in fields(record) if isinstance(value := getattr(record, f.name), np.ndarray)]
