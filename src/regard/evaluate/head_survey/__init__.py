@@ -1,0 +1,1 @@
+"""What every head of a model does on a corpus: streamed, against baselines, with intervals."""

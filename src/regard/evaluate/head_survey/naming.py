@@ -1,0 +1,64 @@
+"""Names for heads: `layer.head` where a model has one stack of attention, `kind.layer.head` where it has several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from regard.errors import InputError, UnknownName
+from regard.records import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One head of one site; `name` is what people call it."""
+
+    name: str
+    site: Site
+    number: int
+
+
+def named_heads(sites: Sequence[Site]) -> list[Head]:
+    """Every head of these sites, named.
+
+    >>> made = [Site("encoder.0.attn", 0, "self", 0, 2), Site("decoder.0.attn", 0, "causal", 0, 2)]
+    >>> [head.name for head in named_heads(made)], [head.name for head in named_heads(made[:1])]
+    (['self.0.0', 'self.0.1', 'causal.0.0', 'causal.0.1'], ['0.0', '0.1'])
+    """
+    stacks: dict[str, list[Site]] = {}
+    for site in sites:
+        stacks.setdefault(re.sub(r"\d+", "*", site.name), []).append(site)
+    kinds = [group[0].kind for group in stacks.values()]
+    heads = []
+    for number, (group, kind) in enumerate(zip(stacks.values(), kinds, strict=True)):
+        lead = "" if len(stacks) == 1 else f"{kind}." if kinds.count(kind) == 1 else f"stack{number}."
+        heads += [Head(f"{lead}{site.layer}.{h}", site, h) for site in group for h in range(site.heads)]
+    if len({head.name for head in heads}) < len(heads):  # several calls of one layer: say the whole key
+        heads = [Head(f"{head.site.key}.{head.number}", head.site, head.number) for head in heads]
+    return heads
+
+
+def chosen_heads(text: str, heads: Sequence[Head]) -> list[Head]:
+    """The heads of a list like `0.1,3.7`; a name that no head has is refused.
+
+    >>> made = named_heads([Site("layer.0", 0, "self", 0, 2)])
+    >>> [head.name for head in chosen_heads("0.1", made)]
+    ['0.1']
+    """
+    known = {head.name: head for head in heads}
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    if not wanted:
+        raise InputError("heads", expected="names like 0.1,3.7", got="none")
+    for name in wanted:
+        if name not in known:
+            raise UnknownName("head", name, known)
+    return [known[name] for name in dict.fromkeys(wanted)]
+
+
+def by_site(heads: Sequence[Head]) -> Mapping[str, tuple[int, ...]]:
+    """Site key -> the numbers of these heads in it."""
+    found: dict[str, list[int]] = {}
+    for head in heads:
+        found.setdefault(head.site.key, []).append(head.number)
+    return {key: tuple(numbers) for key, numbers in found.items()}
