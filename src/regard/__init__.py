@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.datasets.read import read as read
     from regard.evaluate.audit import audit as audit
     from regard.evaluate.explain import explain as explain
+    from regard.evaluate.preconditions import preconditions as preconditions
     from regard.models.arrays import from_arrays as from_arrays
     from regard.models.capturing import capture as capture
     from regard.models.generating import capture_generation as capture_generation
@@ -40,6 +41,7 @@ _HOMES = {
     "from_arrays": "regard.models.arrays",
     "load": "regard.models.load",
     "names": "regard.registry",
+    "preconditions": "regard.evaluate.preconditions",
     "read": "regard.datasets.read",
     "register_site": "regard.models.registered",
     "wrap": "regard.models.wrapped",
@@ -63,6 +65,7 @@ __all__ = [
     "from_arrays",
     "load",
     "names",
+    "preconditions",
     "read",
     "register_site",
     "wrap",

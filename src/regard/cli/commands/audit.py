@@ -141,6 +141,8 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         from regard.present.wording import CAVEAT
 
         out, material = results(), Material(run)
+        for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
+            out.print(f"before you look: {defect['sentence']}", markup=False, style="bold yellow")
         out.print(evidence_table(material, width=out.width))
         out.print()
         sentences = [*reading(material), CAVEAT]

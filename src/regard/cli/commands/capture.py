@@ -48,6 +48,7 @@ def command(
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
     from regard.evaluate.opening import said_by, unknown_words
+    from regard.evaluate.preconditions import examine
     from regard.models.capturing import capture
 
     choice = ModelChoice(model, device, task, overflow)
@@ -59,13 +60,16 @@ def command(
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
     notes = [*said_by(live), *unknown_words(live, windows[:1])]
+    tested = examine(live, windows[:1])
     if as_json:
         shown = _as_json(found, chosen, weights, live.name, mode, len(windows))
         made = {} if written is None else {"written": written.text, "made": list(written.made)}
-        print_json({**shown, **made, "notes": notes})
+        print_json({**shown, **made, "preconditions": tested.to_json(), "notes": notes})
     else:
         if written is not None:
             results().print(f"written: {written.text!r}", markup=False)
+        for sentence in tested.sentences():
+            results().print(f"before you look: {sentence}", markup=False, style="bold yellow")
         _show(found, chosen, weights, head, live.name, mode, len(windows))
         for note in notes:
             results().print(f"note: {note}", markup=False, style="yellow")
