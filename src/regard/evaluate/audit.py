@@ -15,6 +15,7 @@ from regard.evaluate.desk import BATCH
 from regard.evaluate.engines.processes import Processes
 from regard.evaluate.engines.serial import Serial
 from regard.evaluate.fold import fold
+from regard.evaluate.preconditions import of_data
 from regard.evaluate.running import Job, Progress, run_shards
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Dataset, Executor, Model
@@ -80,7 +81,8 @@ def audit(
     with RunWriter(path, who) as writer:
         seen = _probed(job)
         cost = estimate(live, examples, settings, seen) if seen else None
-        for sentence in _sentences(about_data, cost, workers):
+        tested = of_data(live, examples, seed=seed)
+        for sentence in [*_sentences(about_data, cost, workers), *tested.sentences()]:
             say(sentence)
         manifest: dict[str, Json] = {
             "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
@@ -88,7 +90,7 @@ def audit(
             "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
             "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
             "label_table": label_table, "checked": seen.checked if seen else "never",
-            "rejected": [[*pair] for pair in seen.rejected] if seen else [],
+            "rejected": [[*pair] for pair in seen.rejected] if seen else [], "preconditions": tested.to_json(),
         }  # fmt: skip
         writer.open(manifest, examples)
         try:
