@@ -262,8 +262,8 @@ class Model(Protocol):
         ...
 
     def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Encoded, float]:
-        """Gaussian noise in the continuous inputs of the free units (deviation: `noise` times their range), and how
-        far that moved them: norm of the change over norm of the inputs."""
+        """Gaussian noise in the continuous inputs of the free units (deviation: `noise` times their root mean square),
+        and how far that moved them: norm of the change over norm of the inputs, about `noise`."""
         ...
 
     def randomised(self, share: float, draw: int) -> Model:

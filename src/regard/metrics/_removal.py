@@ -1,8 +1,12 @@
-"""Removing or keeping the most relevant units: what comprehensiveness and sufficiency share."""
+"""Removing or keeping the most relevant units, step by step: what the metrics of removal share.
+
+Metrics that walk the same steps ask the same questions, so the desk computes them once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,32 +18,81 @@ from regard.records import Bools, Floats, Relevance, Units
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 """The bins of ERASER (DeYoung et al. 2020)."""
+BINS = 10
+"""Equal steps from nothing to everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What the model said at each step, (examples, steps); NaN throughout for an example without removable units.
+
+    count: how many units the step stands for. same: 1 where the decision is still that of the whole example, 0 where
+    not, NaN where the model does not decide among classes.
+    """
+
+    probability: Floats
+    value: Floats
+    same: Floats
+    count: Floats
+
+
+def steps(bins: int) -> tuple[float, ...]:
+    """0, 1/bins, ..., 1."""
+    if bins < 2:
+        raise InputError("bins", expected="at least 2", got=str(bins))
+    return tuple(k / bins for k in range(bins + 1))
+
+
+def walk(case: Case, relevance: Relevance, fractions: Sequence[float], operator: str, *, keep: bool) -> Walk:
+    """Without the top units, or with `keep` the top units alone.
+
+    Units are ranked by signed value, those that speak for the prediction first; ties by position. Fractions are
+    rounded up to at least one unit (0 stays 0); those that stand for the same number are asked for once.
+    """
+    if not fractions or min(fractions) < 0 or max(fractions) > 1:
+        raise InputError("fractions", expected="numbers in 0..1", got=str(tuple(fractions)))
+    if operator not in case.operators:
+        raise InputError(f"operator {operator!r}", expected=f"one of {', '.join(case.operators)}", got=operator)
+    sizes, back = [], []
+    for units in case.units:
+        n = int(units.free.sum())
+        counts = np.where(np.asarray(fractions) > 0, bin_sizes(n, fractions), 0)
+        unique, inverse = np.unique(counts, return_inverse=True)
+        sizes.append(unique if n else unique[:0])
+        back.append(inverse)
+    drops = [_drops(relevance[i], units, sizes[i], keep=keep) for i, units in enumerate(case.units)]
+    base, answers = case.base(), case.removed(drops, operator)
+    shape = (len(case.ids), len(fractions))
+    out = Walk(*(np.full(shape, np.nan) for _ in range(4)))
+    decided = _decisions(base.distribution), _decisions(answers.distribution)
+    for i, inverse in enumerate(back):
+        if len(sizes[i]):
+            rows = answers.rows(i)
+            out.probability[i] = answers.probability[rows][inverse]
+            out.value[i] = answers.value[rows][inverse]
+            out.count[i] = sizes[i][inverse]
+            if decided[0] is not None and decided[1] is not None:
+                out.same[i] = (decided[1][rows] == decided[0][i])[inverse]
+    return out
 
 
 def probability_drops(
     case: Case, relevance: Relevance, fractions: Sequence[float], operator: str, *, keep: bool
 ) -> Floats:
-    """(examples, fractions) p(x) - p(x without the top units), or with `keep` p(x) - p(the top units alone).
-
-    Units are ranked by signed value, those that speak for the prediction first; ties by position. An example
-    without removable units is NaN. Bins that stand for the same number of units are asked for once.
-    """
-    if not fractions or min(fractions) <= 0 or max(fractions) > 1:
+    """(examples, fractions) p(x) - p(x without the top units), or with `keep` p(x) - p(the top units alone)."""
+    if not fractions or min(fractions) <= 0:
         raise InputError("fractions", expected="numbers in 0..1, 0 excluded", got=str(tuple(fractions)))
-    if operator not in case.operators:
-        raise InputError(f"operator {operator!r}", expected=f"one of {', '.join(case.operators)}", got=operator)
-    sizes, back = [], []
-    for units in case.units:
-        unique, inverse = np.unique(bin_sizes(int(units.free.sum()), fractions), return_inverse=True)
-        sizes.append(unique[unique > 0])
-        back.append(inverse)
-    drops = [_drops(relevance[i], units, sizes[i], keep=keep) for i, units in enumerate(case.units)]
-    base, answers = case.base(), case.removed(drops, operator)
-    out = np.full((len(case.ids), len(fractions)), np.nan)
-    for i, inverse in enumerate(back):
-        if len(sizes[i]):
-            out[i] = base.probability[i] - answers.probability[answers.rows(i)][inverse]
-    return out
+    return case.base().probability[:, None] - walk(case, relevance, fractions, operator, keep=keep).probability
+
+
+def _decisions(distribution: Floats | None) -> np.ndarray | None:
+    """The class of each row; where every class is a yes or no of its own, all of them as one word."""
+    if distribution is None:
+        return None
+    if np.allclose(distribution.sum(-1), 1, atol=1e-3):
+        return np.asarray(distribution.argmax(-1))
+    yes = np.packbits(distribution > 0.5, axis=-1)
+    return np.array([row.tobytes() for row in yes], object)
 
 
 def _drops(values: Floats, units: Units, sizes: np.ndarray, *, keep: bool) -> Bools:
@@ -47,4 +100,4 @@ def _drops(values: Floats, units: Units, sizes: np.ndarray, *, keep: bool) -> Bo
     place = np.full(len(units), len(units))
     place[free[order(values[free])]] = np.arange(len(free))
     top = place < sizes[:, None]
-    return np.logical_and(units.free, ~top) if keep else top
+    return np.logical_and(units.free, ~top) if keep else np.logical_and(units.free, top)

@@ -17,6 +17,7 @@ Measure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo"]
 
 @metric(
     better="higher",
+    family="agreement",
     cite="Jain & Wallace 2019; null spread: Kendall 1938",
     formula="tau-b(|relevance|, |other|) over the units that may be removed",
     baseline="random",

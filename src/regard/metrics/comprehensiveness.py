@@ -14,6 +14,7 @@ from regard.registry import metric
     needs=("removal",),
     cite="DeYoung et al. 2020",
     formula="mean over k of p(x) - p(x without its top k units)",
+    ceiling="leave_one_out",
     cost="one forward per bin (5)",
     misleads="the shortened input may be unlike anything the model has seen; values depend on the model's confidence, "
     "so do not compare models by them",

@@ -14,6 +14,7 @@ from regard.registry import metric
     needs=("removal",),
     cite="DeYoung et al. 2020",
     formula="mean over k of p(x) - p(the top k units of x alone)",
+    ceiling="leave_one_out",
     cost="one forward per bin (5)",
     misleads="a few words alone are hardly ever a natural input; values depend on the model's confidence, so do not "
     "compare models by them",

@@ -39,7 +39,10 @@ def noisy(
     inside = x[free]
     if not inside.size or not noise:
         return item, 0.0
-    change = np.where(free, noise * float(np.ptp(inside)) * rng.standard_normal(x.shape), 0.0).astype(np.float32)
+    # not the range, as for SmoothGrad: embeddings have outliers, and 5 % of the range may be as large as the whole
+    change = np.where(free, noise * float(np.sqrt(np.mean(inside**2))) * rng.standard_normal(x.shape), 0.0).astype(
+        np.float32
+    )
     size = float(np.linalg.norm(inside))
     moved = float(np.linalg.norm(change)) / size if size else 0.0
     if reader.modality == "text":

@@ -54,7 +54,9 @@ def randomised_copy(
             continue
         if n not in drawn:
             order = torch.from_numpy(keyed_rng(draw, "randomised", n).permutation(p.numel()))
-            drawn[n] = nn.Parameter(p.detach().flatten()[order.to(p.device)].reshape(p.shape), requires_grad=p.requires_grad)
+            drawn[n] = nn.Parameter(
+                p.detach().flatten()[order.to(p.device)].reshape(p.shape), requires_grad=p.requires_grad
+            )
         memo[id(p)] = drawn[n]
     try:
         return copy.deepcopy(module, memo), memo

@@ -16,6 +16,8 @@ from regard.testing.toy import TEXTS, ToyCase
 Metric = Callable[..., Any]
 TOLERANCE = 1e-6
 DRAWS = 20
+TRUTH_SEEKING = ("faithfulness", "agreement", "plausibility")
+"""Families of metrics that must rank the true relevance above chance and above its inverse."""
 
 ONE_SIDED = (
     "a truly wonderful film",
@@ -105,10 +107,13 @@ def _parameters(function: Metric) -> Iterator[str]:
 
 
 def _prefers_the_truth(function: Metric) -> Iterator[str]:
-    better = describe(function).facts["better"]
-    if better == "none":
+    facts = describe(function).facts
+    better = facts["better"]
+    # stable, simple or model-dependent is not true: a constant is the most stable of all
+    if better == "none" or facts.get("family") not in TRUTH_SEEKING:
         return
-    case, sign = ToyCase(ONE_SIDED), 1 if better == "higher" else -1
+    # an empty text leans the other way, so that a decision can be undone by taking its evidence away
+    case, sign = ToyCase(ONE_SIDED, lean=-0.5), 1 if better == "higher" else -1
 
     def mean(kind: str, draw: int = 0) -> float:
         return sign * float(np.nanmean(function(case, planted(case, kind, draw)).values))

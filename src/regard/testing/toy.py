@@ -155,7 +155,7 @@ class ToyCase:
         if self.noise is None or len(w) < 2:
             return np.zeros(len(w))
         drawn = keyed_rng(self.seed, self.ids[i], "noisy", *self.noise).standard_normal(len(w))
-        return np.where(np.arange(len(w)) > 0, self.noise[0] * np.ptp(w[1:]) * drawn, 0.0)
+        return np.where(np.arange(len(w)) > 0, self.noise[0] * np.sqrt(np.mean(w[1:] ** 2)) * drawn, 0.0)
 
     def exact(self, i: int) -> Floats:
         """(n,) the true relevance of each unit for the predicted class (linear link); special units 0."""

@@ -1,0 +1,92 @@
+"""Does a relevance mark the units that a person, or the generator of the data, calls decisive?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.measures.ranking import levels
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def inside(places: ArrayLike, marked: Sequence[Sequence[float]]) -> Bools:
+    """(n,) which units lie, at least in part, in a marked place.
+
+    places: (n, 2) spans or ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns; marked: some of the same.
+
+    >>> inside([(0, 4), (5, 9), (9, 9)], [(6.0, 9.0)]).tolist()
+    [False, True, False]
+    """
+    own = np.asarray(places, np.float64)
+    if not len(marked) or not len(own):
+        return np.zeros(len(own), np.bool_)
+    theirs = np.asarray(marked, np.float64)
+    if own.shape[1] == 1:
+        return np.asarray((own == theirs[:, 0]).any(-1))
+    half = own.shape[1] // 2
+    low = np.maximum(own[:, None, :half], theirs[None, :, :half])
+    high = np.minimum(own[:, None, half:], theirs[None, :, half:])
+    return np.asarray((low < high).all(-1).any(-1))
+
+
+def f1(chosen: ArrayLike, gold: ArrayLike) -> float:
+    """Of two masks; NaN where the gold mask is empty.
+
+    >>> f1([True, True, False], [True, False, False])
+    0.6666666666666666
+    """
+    a, b = np.asarray(chosen, np.bool_), np.asarray(gold, np.bool_)
+    size = int(a.sum()) + int(b.sum())
+    return 2 * float((a & b).sum()) / size if b.any() else float("nan")
+
+
+def iou_f1(chosen: ArrayLike, gold: ArrayLike, *, threshold: float = 0.5) -> float:
+    """F1 over runs of marked units: a run counts as found if it shares at least `threshold` of its union with one of
+    the other mask (DeYoung et al. 2020). NaN where the gold mask is empty.
+
+    >>> iou_f1([True, True, False, True], [True, True, True, False])
+    0.6666666666666666
+    """
+    a, b = runs(chosen), runs(gold)
+    if not len(b):
+        return float("nan")
+    if not len(a):
+        return 0.0
+    shared = np.minimum(a[:, None, 1], b[None, :, 1]) - np.maximum(a[:, None, 0], b[None, :, 0])
+    shared = np.maximum(shared, 0)
+    union = (a[:, 1] - a[:, 0])[:, None] + (b[:, 1] - b[:, 0])[None] - shared
+    hit = shared >= threshold * union
+    precision, recall = float(hit.any(1).mean()), float(hit.any(0).mean())
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def runs(mask: ArrayLike) -> Ints:
+    """(runs, 2) first and one after the last position of every run of True.
+
+    >>> runs([True, True, False, True]).tolist()
+    [[0, 2], [3, 4]]
+    """
+    edge = np.flatnonzero(np.diff(np.concatenate([[0], np.asarray(mask, np.int8), [0]])))
+    return np.asarray(edge.reshape(-1, 2), np.int64)
+
+
+def average_precision(values: ArrayLike, gold: ArrayLike) -> float:
+    """Area under the precision-recall curve by its steps, sum of (R_k - R_(k-1)) P_k; tied values are one step.
+
+    NaN where the gold mask is empty or everything.
+
+    >>> average_precision([0.9, 0.1, 0.5], [True, False, False])
+    1.0
+    """
+    mask = np.asarray(gold, np.bool_)
+    if not mask.any() or mask.all():
+        return float("nan")
+    level = levels(values)
+    hits = np.cumsum(np.bincount(level, weights=mask, minlength=int(level.max()) + 1))
+    seen = np.cumsum(np.bincount(level, minlength=int(level.max()) + 1))
+    return float((np.diff(np.concatenate([[0.0], hits])) / mask.sum() * hits / seen).sum())

@@ -1,0 +1,47 @@
+"""Asking an explainer again: about the same examples with noise, or about a spoilt model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.protocols import Case
+from regard.records import Floats, Relevance
+
+
+def sampled(case: Case, relevance: Relevance, share: float) -> tuple[Case, Relevance]:
+    """The same share of the examples whoever asks, drawn by lot for each example: the whole case for 1."""
+    if not 0 < share <= 1:
+        raise InputError("share", expected="more than 0, at most 1", got=str(share))
+    if share == 1:
+        return case, relevance
+    drawn = [i for i in range(len(case.ids)) if case.rng(i, "asked again").random() < share]
+    part = Relevance.of(
+        relevance.method, [case.ids[i] for i in drawn], [relevance[i] for i in drawn], signed=relevance.signed
+    )
+    return case.subset(drawn), part
+
+
+def again(variant: Case, method: str) -> Relevance:
+    """What the method says about a variant of the case; Unsupported where it is known by its values only."""
+    try:
+        return variant.relevance(method)
+    except UnknownName as error:
+        raise Unsupported(
+            f"relevance by {method}", expected="an explainer that can be asked again", got="values without a method",
+            remedy="register it (regard new explainer) or leave this metric out",
+        ) from error  # fmt: skip
+
+
+def noisy_changes(case: Case, relevance: Relevance, noise: float, draws: int) -> tuple[Floats, Floats, Floats]:
+    """(examples,) size of the relevance, (examples, draws) how far noise moves it, and how far it moved the inputs."""
+    if draws < 1 or noise <= 0:
+        raise InputError("noise", expected="more than 0, at least one draw", got=f"{noise}, {draws} draws")
+    size = np.array([float(np.linalg.norm(row)) for row in relevance])
+    change, moved = np.zeros((len(case.ids), draws)), np.zeros((len(case.ids), draws))
+    for draw in range(draws):
+        variant = case.noisy(noise, draw)
+        other = again(variant, relevance.method)
+        change[:, draw] = [float(np.linalg.norm(a - b)) for a, b in zip(relevance, other, strict=True)]
+        moved[:, draw] = variant.moved
+    return size, change, moved

@@ -1,0 +1,37 @@
+"""Area over the perturbation curve."""
+
+from __future__ import annotations
+
+from regard.measures import curves
+from regard.metrics._removal import BINS, probability_drops, steps
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="higher",
+    needs=("removal",),
+    cite="Samek et al. 2017",
+    formula="1 / (bins + 1) sum over k = 0..bins of p(x) - p(x without its top k / bins units); the term k = 0 is 0",
+    ceiling="leave_one_out",
+    cost="one forward per bin (10), shared with deletion_area, decision_flip and monotonicity",
+    misleads="with everything removed every method stands alike, so the differences between methods look small; values "
+    "depend on the model's confidence, so do not compare models by them",
+)
+def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
+    """How far the predicted probability falls, on the way from the whole example to nothing, most relevant units first.
+
+    Comes out: one value per example in -1..1; NaN without removable units. Curve `drop`: (examples, bins) over the
+    share of units removed, so that any other convention can be computed from it. Divisor: bins + 1, as in the paper;
+    comprehensiveness is the same with ERASER's bins and without the term k = 0. operator: how units are removed.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> aopc(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.401]
+    """
+    chosen, grid = operator or case.operators[0], steps(bins)[1:]
+    drops = probability_drops(case, relevance, grid, chosen, keep=False)
+    values = curves.aopc(drops, count_zero_bin=True)
+    return Score("aopc", relevance.method, case.ids, values, "higher", {"operator": chosen}, {"drop": drops}, grid)

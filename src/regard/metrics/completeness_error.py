@@ -1,0 +1,48 @@
+"""Completeness error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.protocols import Case
+from regard.records import Json, Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    needs=("removal",),
+    cite="Sundararajan et al. 2017 (completeness); Bach et al. 2015 (conservation)",
+    formula="|sum of relevance - (f(x) - f(nothing))|, in units of the objective (log-odds)",
+    ceiling="0: additive methods such as integrated_gradients, up to their steps",
+    cost="none where the method reports its own difference, else one forward",
+    misleads="a method may sum to the whole and spread it wrongly; one without a scale of its own (attention, rollout) "
+    "makes no such promise and is not refuted by missing it",
+)
+def completeness_error(case: Case, relevance: Relevance, *, operator: str | None = None) -> Score:
+    """How far the sum of the relevance is from what the whole input did to the objective.
+
+    Comes out: one value per example, 0 or more; NaN without removable units. f(nothing) is the method's own baseline
+    where it reports one (extras `difference` and `special_sum`, as integrated gradients do), else the example with all
+    units removed by `operator`. Columns: `sum` and `difference`, so that shares can be computed.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> completeness_error(case, case.relevance("integrated_gradients")).values.round(6).tolist()
+    [0.0]
+    """
+    chosen = operator or case.operators[0]
+    free = np.array([bool(units.free.any()) for units in case.units])
+    sums = np.array([float(row.sum()) for row in relevance])
+    own = relevance.extras.get("difference")
+    if own is not None and len(own) == len(case.ids):
+        differences = np.asarray(own, np.float64)
+        sums = sums + np.asarray(relevance.extras.get("special_sum", np.zeros(len(sums))))
+        where: dict[str, Json] = {"against": "own baseline"}
+    else:
+        drops = [units.free[None] for units in case.units]
+        differences = case.base().value - case.removed(drops, chosen).value
+        where = {"against": "nothing left", "operator": chosen}
+    values = np.where(free, np.abs(sums - differences), np.nan)
+    columns = {"sum": sums[:, None], "difference": differences[:, None]}
+    return Score("completeness_error", relevance.method, case.ids, values, "lower", where, columns)

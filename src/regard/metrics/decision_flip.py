@@ -1,0 +1,50 @@
+"""Fraction of units to remove until the decision changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.metrics._removal import BINS, steps, walk
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    needs=("removal",),
+    cite="Serrano & Smith 2019; Nguyen 2018",
+    formula="smallest share of the most relevant units whose removal changes the decision; 1 where none does",
+    ceiling="leave_one_out",
+    cost="one forward per bin (10), shared with deletion_area, aopc and monotonicity",
+    misleads="where the model falls back on the predicted class when it reads nothing, no order flips it: compare "
+    "`flipped`, the share of examples that change at all; repeated evidence hides single units",
+)
+def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
+    """How many of the most relevant units must go before the model decides otherwise?
+
+    Comes out: one value per example in 0..1, the share of units removed at the first of the steps at which the class
+    is another one (1 where it never is); NaN without removable units. Column `flipped`: 1 where it changed, else 0.
+    operator: how units are removed. Unsupported for models that do not decide among classes.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a terrible dull end",))
+    >>> decision_flip(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.143]
+    """
+    chosen, grid = operator or case.operators[0], steps(bins)
+    if case.ids and case.base().distribution is None:
+        raise Unsupported("decision_flip", expected="a model that decides among classes", got="an objective without")
+    found = walk(case, relevance, grid, chosen, keep=False)
+    free = np.array([int(units.free.sum()) for units in case.units])
+    flipped = found.same == 0
+    first = flipped.argmax(-1)
+    share = found.count[np.arange(len(free)), first] / np.maximum(free, 1)
+    ever = flipped.any(-1)
+    values = np.where(free > 0, np.where(ever, share, 1.0), np.nan)
+    column = np.where(free > 0, ever.astype(np.float64), np.nan)[:, None]
+    return Score(
+        "decision_flip", relevance.method, case.ids, values, "lower", {"operator": chosen},
+        {"flipped": column, "same": found.same}, grid,
+    )  # fmt: skip

@@ -1,0 +1,38 @@
+"""Area under the deletion curve."""
+
+from __future__ import annotations
+
+from regard.measures.curves import area
+from regard.metrics._removal import BINS, steps, walk
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    needs=("removal",),
+    cite="Petsiuk et al. 2018",
+    formula="integral over s in 0..1 of p(x without its top s units), by trapezoids",
+    ceiling="leave_one_out",
+    cost="one forward per bin (10), shared with aopc, decision_flip and monotonicity",
+    misleads="most of the way the input is unlike anything the model has seen; values depend on the model's "
+    "confidence, so do not compare models by them",
+)
+def deletion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
+    """The mean predicted probability while units are removed, the most relevant first; the lower the better.
+
+    Comes out: one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
+    over the share of units removed, from 0 to 1. operator: how units are removed.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> deletion_area(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.368]
+    """
+    chosen, grid = operator or case.operators[0], steps(bins)
+    curve = walk(case, relevance, grid, chosen, keep=False).probability
+    return Score(
+        "deletion_area", relevance.method, case.ids, area(curve, grid), "lower", {"operator": chosen},
+        {"probability": curve}, grid,
+    )  # fmt: skip

@@ -1,0 +1,36 @@
+"""Effective number of units."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.measures.complexity import shares
+from regard.measures.entropy import effective_number
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    family="complexity",
+    cite="Bhatt et al. 2020 (entropy); Hill 1973 (its exponential)",
+    formula="exp(- sum of s log s), s the magnitudes as shares of their sum",
+    ceiling="1: everything in one unit",
+    cost="none",
+    misleads="grows with the length of the text, and simple is not right",
+)
+def effective_units(case: Case, relevance: Relevance) -> Score:
+    """Over how many units the relevance is spread: one that is shared evenly by k units has the value k.
+
+    Comes out: one value per example in 1..n, over the units that may be removed; NaN where all are 0. Column: `length`.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> effective_units(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [2.773]
+    """
+    rows = [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
+    values = np.array([float(effective_number(shares(row))) if np.any(row) else np.nan for row in rows])
+    length = np.array([[float(len(row))] for row in rows]).reshape(-1, 1)
+    return Score("effective_units", relevance.method, case.ids, values, "lower", {}, {"length": length})

@@ -1,0 +1,34 @@
+"""Gini coefficient of the relevance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.measures import complexity
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="higher",
+    family="complexity",
+    cite="Chalasani et al. 2020 (sparseness); Hurley & Rickard 2009",
+    formula="sum over i of (2 i - n - 1) |e|_(i) / (n sum |e|), in rising order",
+    ceiling="(n - 1) / n: everything in one unit",
+    cost="none",
+    misleads="simple is not right: a relevance that points at one wrong unit has the best value",
+)
+def gini(case: Case, relevance: Relevance) -> Score:
+    """How unequally the relevance is shared out: 0 all units alike, towards 1 all in one.
+
+    Comes out: one value per example in 0..1, over the units that may be removed; NaN where all are 0.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> gini(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.628]
+    """
+    rows = [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
+    values = np.array([float(complexity.gini(row)) if np.any(row) else np.nan for row in rows])
+    return Score("gini", relevance.method, case.ids, values, "higher")

@@ -1,0 +1,38 @@
+"""Area under the insertion curve."""
+
+from __future__ import annotations
+
+from regard.measures.curves import area
+from regard.metrics._removal import BINS, steps, walk
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="higher",
+    needs=("removal",),
+    cite="Petsiuk et al. 2018",
+    formula="integral over s in 0..1 of p(the top s units of x alone), by trapezoids",
+    ceiling="leave_one_out",
+    cost="one forward per bin (10)",
+    misleads="a few units alone are hardly ever a natural input; values depend on the model's confidence, so do not "
+    "compare models by them",
+)
+def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
+    """The mean predicted probability while units come back into an empty example, the most relevant first.
+
+    Comes out: one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
+    over the share of units that are there, from 0 to 1. operator: how the others are removed.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> insertion_area(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.884]
+    """
+    chosen, grid = operator or case.operators[0], steps(bins)
+    curve = walk(case, relevance, grid, chosen, keep=True).probability
+    return Score(
+        "insertion_area", relevance.method, case.ids, area(curve, grid), "higher", {"operator": chosen},
+        {"probability": curve}, grid,
+    )  # fmt: skip

@@ -1,0 +1,42 @@
+"""IOU F1 against a rationale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.measures import plausibility
+from regard.metrics._gold import chosen, free_values, gold
+from regard.protocols import Case
+from regard.records import Json, Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="higher",
+    family="plausibility",
+    cite="DeYoung et al. 2020",
+    formula="F1 over runs of units; a run is found if its intersection over union with one of the other side is >= 0.5",
+    ceiling="1: the rationale itself",
+    cost="none",
+    misleads="scattered units score 0 however right they are, so smooth methods look better; what people mark is not "
+    "what the model used",
+)
+def iou_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
+    """Do the runs of highest-ranked units match the runs that the rationale marks?
+
+    Comes out: one value per example in 0..1, F1 over runs of neighbouring units.
+    NaN where an example has no rationale, or its rationale marks no unit. k: how many units are taken; by default as
+    many as the rationale has. Signed relevances are ranked by signed value.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("truly a wonderful film",))
+    >>> iou_f1(case, case.relevance("leave_one_out")).values.tolist()
+    [1.0]
+    """
+    if k is not None and k < 1:
+        raise InputError("iou_f1.k", expected="at least 1", got=str(k))
+    pairs = zip(free_values(case, relevance), gold(case), strict=True)
+    scores = [np.nan if m is None else plausibility.iou_f1(chosen(v, m, k), m) for v, m in pairs]
+    where: dict[str, Json] = {"k": "as in the rationale" if k is None else k}
+    return Score("iou_f1", relevance.method, case.ids, np.array(scores, np.float64), "higher", where)

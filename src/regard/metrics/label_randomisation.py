@@ -1,0 +1,55 @@
+"""Label randomisation check."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from regard.errors import Unsupported
+from regard.measures.agreement import ragged, spearman
+from regard.metrics._again import again, sampled
+from regard.protocols import Case
+from regard.records import Json, Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    family="randomisation",
+    cite="Adebayo et al. 2018 (labels shuffled); Sixt et al. 2020 (another class)",
+    formula="Spearman(e, e of the model that learned from shuffled labels), signed; else Spearman(e, e for another "
+    "class)",
+    ceiling="0 or below: another function, another explanation",
+    cost="one run of the method; once a training where the model's recipe allows it",
+    misleads="with two classes a signed method turns into its opposite (-1) and a method without sign cannot change "
+    "(1) when only the class is swapped; read `by` first",
+)
+def label_randomisation(
+    case: Case, relevance: Relevance, *, by: Literal["auto", "labels", "head"] = "auto", share: float = 1.0
+) -> Score:
+    """Does the explanation change when what the model learned, or the class it is asked about, is another?
+
+    Comes out: one value per example in -1..1; NaN where either is constant. by="labels": the twin of the model
+    trained on shuffled labels, where the model comes with its recipe (sources with a parameter `labels`); by="head":
+    the same model with its classes swapped, that is, asked about another class; "auto": the first where it is
+    possible. `where` says which it was. share: the part of the examples that is asked, drawn by lot.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> label_randomisation(case, case.relevance("leave_one_out"), by="head").values.round(3).tolist()
+    [-1.0]
+    """
+    part, asked = sampled(case, relevance, share)
+    done: Literal["labels", "head"] = "head" if by == "head" else "labels"
+    try:
+        variant = part.randomised(done)
+    except Unsupported:
+        if by == "labels":
+            raise
+        done = "head"
+        variant = part.randomised(done)
+    other = again(variant, relevance.method)
+    free = [units.free for units in part.units]
+    xs = [row[f] for row, f in zip(asked, free, strict=True)]
+    values = ragged(spearman, xs, [row[f] for row, f in zip(other, free, strict=True)])
+    where: dict[str, Json] = {"by": {"labels": "shuffled labels", "head": "another class"}[done]}
+    return Score("label_randomisation", relevance.method, part.ids, values, "lower", where)

@@ -1,0 +1,40 @@
+"""Log-odds score."""
+
+from __future__ import annotations
+
+from regard.metrics._removal import FRACTIONS, walk
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    needs=("removal",),
+    cite="Shrikumar et al. 2017; Chen et al. 2019",
+    formula="mean over k of f(x without its top k units) - f(x), f the log-odds log p / (1 - p) of the prediction",
+    ceiling="leave_one_out",
+    cost="one forward per bin (5), shared with comprehensiveness",
+    misleads="log-odds have no bounds: a few examples that the model is sure of outweigh the others",
+)
+def log_odds(
+    case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
+) -> Score:
+    """How far the log-odds of the prediction fall when the most relevant units are removed; the lower the better.
+
+    Comes out: one value per example (negative where evidence was removed); NaN without removable units. Curve
+    `change`: (examples, bins). Deviation: log-odds against all other classes (the objective) instead of log p, which
+    stops moving where p is near 1; for regression it is the output itself. operator: how units are removed.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> log_odds(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [-2.066]
+    """
+    chosen = operator or case.operators[0]
+    change = walk(case, relevance, fractions, chosen, keep=False).value - case.base().value[:, None]
+    values = change.mean(-1)
+    return Score(
+        "log_odds", relevance.method, case.ids, values, "lower", {"operator": chosen}, {"change": change},
+        tuple(fractions),
+    )  # fmt: skip

@@ -1,0 +1,41 @@
+"""Max-sensitivity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.metrics._again import noisy_changes, sampled
+from regard.protocols import Case
+from regard.records import Json, Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    family="robustness",
+    cite="Yeh et al. 2019",
+    formula="max over draws of ||e(x + d) - e(x)|| / ||e(x)||, d Gaussian noise in the continuous inputs",
+    ceiling="0: a relevance that never moves (uniform, position)",
+    cost="`draws` times the method itself (3), shared with local_lipschitz",
+    misleads="a relevance that does not look at the input at all, such as random or uniform, is perfectly stable",
+)
+def max_sensitivity(
+    case: Case, relevance: Relevance, *, noise: float = 0.05, draws: int = 3, share: float = 1.0
+) -> Score:
+    """How far the relevance moves, at most, when a little noise is added to the embeddings or the array.
+
+    Comes out: one value per example, 0 or more (1: moved by as much as it is large); NaN where the relevance is zero or
+    nothing can be moved. noise: its deviation as a share of the size (root mean square) of the inputs. share: the part of the examples
+    that is asked, drawn by lot, because every draw costs the method anew. The targets stay those of x.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> max_sensitivity(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.069]
+    """
+    part, asked = sampled(case, relevance, share)
+    size, change, moved = noisy_changes(part, asked, noise, draws)
+    fine = (size > 0) & (moved > 0).any(-1)
+    values = np.where(fine, change.max(-1, initial=0.0) / np.where(size > 0, size, 1.0), np.nan)
+    where: dict[str, Json] = {"noise": str(noise), "draws": draws}
+    return Score("max_sensitivity", relevance.method, part.ids, values, "lower", where)

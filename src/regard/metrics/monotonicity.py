@@ -1,0 +1,46 @@
+"""Monotonicity: do more relevant units matter more, all along the way?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.measures.agreement import ragged, spearman
+from regard.metrics._removal import BINS, steps, walk
+from regard.protocols import Case
+from regard.records import Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="higher",
+    needs=("removal",),
+    cite="Arya et al. 2019; as a correlation: Nguyen & Martinez 2020",
+    formula="Spearman over the steps of (rank of the step, fall of the objective per unit removed in it)",
+    ceiling="leave_one_out",
+    cost="one forward per bin (10), shared with deletion_area, aopc and decision_flip",
+    misleads="units that stand in for each other matter only once the last of them goes, however well they are ranked",
+)
+def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
+    """Does the objective fall fastest when the most relevant units go, and slowest when the least relevant do?
+
+    Comes out: one value per example in -1..1; NaN with fewer than two units, or where nothing ever changes. Curve
+    `fall`: (examples, bins) of the objective per unit removed in each step; NaN where a step removes none (texts with
+    fewer units than bins). Deviation: a correlation over the steps instead of the yes or no of Arya et al., which every
+    order passes where all evidence has one sign. operator: how units are removed.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> monotonicity(case, case.relevance("leave_one_out")).values.round(3).tolist()
+    [0.986]
+    """
+    chosen, grid = operator or case.operators[0], steps(bins)
+    found = walk(case, relevance, grid, chosen, keep=False)
+    removed = np.diff(found.count, axis=-1)
+    fall = np.full(removed.shape, np.nan)
+    np.divide(-np.diff(found.value, axis=-1), removed, out=fall, where=removed > 0)
+    there = np.isfinite(fall)
+    ys = [row[some] for row, some in zip(fall, there, strict=True)]
+    values = ragged(spearman, [-np.arange(float(len(y))) for y in ys], ys)
+    return Score(
+        "monotonicity", relevance.method, case.ids, values, "higher", {"operator": chosen}, {"fall": fall}, grid[1:]
+    )

@@ -1,0 +1,57 @@
+"""Model-parameter randomisation check."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.measures.agreement import ragged, spearman
+from regard.metrics._again import again, sampled
+from regard.protocols import Case
+from regard.records import Json, Relevance, Score
+from regard.registry import metric
+
+
+@metric(
+    better="lower",
+    family="randomisation",
+    cite="Adebayo et al. 2018",
+    formula="Spearman(|e|, |e of the model with its top `depth` blocks randomised|), at depth 1 (all blocks)",
+    ceiling="0: nothing left of the explanation when nothing is left of the model",
+    cost="one run of the method per depth (4), and one forward each",
+    misleads="low is necessary, not sufficient: random numbers drawn anew would pass; here random is seeded by the "
+    "example, does not look at the model and so scores 1; a text with one loud unit keeps it for other reasons",
+)
+def weight_randomisation(
+    case: Case,
+    relevance: Relevance,
+    *,
+    depths: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0),
+    draw: int = 0,
+    share: float = 1.0,
+) -> Score:
+    """How much of the explanation survives when the model forgets what it learned, from the top layer down?
+
+    Comes out: one value per example in -1..1, the rank correlation of magnitudes with the model that is randomised
+    at the last depth; NaN where either is constant. Curve `similarity`: (examples, depths), the cascade. Deviation: the
+    weights of a block are permuted rather than drawn anew, so that their scale stays; blocks are the numbered layers
+    and the modules outside of them, in the order in which the model declares them. The model itself is never touched.
+    draw: which permutation. share: the part of the examples that is asked, drawn by lot.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> case = ToyCase(("wonderful film with a dull end",))
+    >>> weight_randomisation(case, case.relevance("random")).values.round(3).tolist()
+    [1.0]
+    """
+    part, asked = sampled(case, relevance, share)
+    free = [units.free for units in part.units]
+    ours = [np.abs(row[f]) for row, f in zip(asked, free, strict=True)]
+    columns = []
+    for depth in depths:
+        other = again(part.randomised("weights", depth, draw), relevance.method)
+        columns.append(ragged(spearman, ours, [np.abs(row[f]) for row, f in zip(other, free, strict=True)]))
+    similarity = np.stack(columns, -1)
+    where: dict[str, Json] = {"draw": draw}
+    return Score(
+        "weight_randomisation", relevance.method, part.ids, similarity[:, -1], "lower", where,
+        {"similarity": similarity}, tuple(depths),
+    )  # fmt: skip
