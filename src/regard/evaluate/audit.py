@@ -70,6 +70,7 @@ def audit(
     settings = plan.settings(live, chosen, explainers=explainers, metrics=metrics, seed=seed, batch=batch)
     job = Job.of(live, examples, settings, plan.kept(examples, keep))
     about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
+    about_model |= opening.siblings(live)
     told = opening.said_by(live) or notes  # after every example was read once
     told += opening.unknown_words(live, examples)
     about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told)

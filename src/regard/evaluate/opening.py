@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 from regard.errors import InputError
 from regard.evaluate.shard import named
@@ -92,6 +93,15 @@ def matched(
         for key, at, name, how in table.rows()
     ]
     return renamed, rows
+
+
+def siblings(model: Model) -> dict[str, Json]:
+    """Which member of which family a model is, where the same network was trained with several seeds."""
+    from regard.networks.family import membership
+
+    place = Path(model.spec.name).expanduser() if model.spec is not None else None
+    found = membership(place) if place is not None and place.is_dir() else None
+    return {} if found is None else {"family": found}
 
 
 def said_by(model: Model) -> list[str]:

@@ -20,6 +20,7 @@ from regard.models.huggingface import Options, from_transformers, task_row
 from regard.models.native import open_network
 from regard.models.text import Overflow
 from regard.models.wrapped import wrap
+from regard.networks.family import Family, is_family, read_family
 from regard.protocols import Model
 from regard.records import Json, Spec
 from regard.registry import build, named_model, names
@@ -93,6 +94,8 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
             remedy=f"{source}:make_model" if source.endswith(".py") else "the directory that holds it",
         )  # fmt: skip
     if folder.is_dir():
+        if is_family(folder):
+            return _family(read_family(folder), options, trust_remote_code, download)
         options = replace(options, folder=folder, name=options.name or folder.resolve().name)
         if (folder / "regard.json").is_file():
             return open_network(folder, options)
@@ -106,6 +109,15 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
         raise UnknownName("model", source, names("source"))
     opened = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
     return _adapted(opened, options)
+
+
+def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
+    """One member stands for all: the best on dev. The note says which."""
+    there = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
+    note = f"family of {family.size}{there}: opened {family.best}, the best on dev"
+    name = options.name or f"{family.directory.resolve().name}/{family.best}"
+    noted = replace(options, notes=(*options.notes, note), name=name)
+    return _directory(str(family.directory / family.best), noted, trust_remote_code, download)
 
 
 def _may_be_id(source: str) -> bool:

@@ -132,11 +132,14 @@ class ArrayRows:
 
 @dataclass(frozen=True, slots=True)
 class SequenceRows:
-    """Sequences of vectors, each (n, size), padded per batch with zeros; the network also gets the mask (batch, n)."""
+    """Sequences of vectors, each (n, size), padded per batch with zeros; the network also gets the mask (batch, n).
+
+    `noise` (size,) is the spread of what is added to each vector in training.
+    """
 
     arrays: Sequence[Tensor]
-    labels: Ints
-    noise: float = 0.0
+    labels: NDArray[Any]
+    noise: Tensor | None = None
 
     @property
     def lengths(self) -> Ints:
@@ -147,7 +150,7 @@ class SequenceRows:
         padded = nn.utils.rnn.pad_sequence(chosen, batch_first=True)
         lengths = torch.tensor([len(a) for a in chosen])
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
-        if rng is not None and self.noise:
+        if rng is not None and self.noise is not None:
             padded = padded + self.noise * torch.from_numpy(rng.standard_normal(padded.shape)).to(padded.dtype)
         return Batch((padded, mask), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
 

@@ -11,12 +11,41 @@ from regard.errors import InputError
 from regard.protocols import Dataset
 from regard.records import Example, Json
 
+MOST_ASPECTS = 64
+
 
 def text_of(example: Example) -> str:
     """The text, with the second text after it where there is one, as the adapter of these networks reads them."""
     text = _given(example, "text")
     pair = example.inputs.get("text_pair")
     return str(text) if pair is None else f"{text} {pair}"
+
+
+def first_text(example: Example) -> str:
+    """The text alone, where the second one is a question about it."""
+    return str(_given(example, "text"))
+
+
+def aspect_names(data: Dataset) -> tuple[str, ...]:
+    """The questions that are asked about the texts, in the order of the alphabet."""
+    names = tuple(sorted({str(_given(example, "text_pair")) for example in data}))
+    if len(names) > MOST_ASPECTS:
+        raise InputError(
+            f"aspects of {data.name}", expected=f"at most {MOST_ASPECTS} different second texts", got=str(len(names)),
+            remedy="aspects=false reads both texts as one",
+        )  # fmt: skip
+    return names
+
+
+def aspect_numbers(data: Dataset, names: tuple[str, ...]) -> list[Tensor]:
+    """The place in `names` of each example's question."""
+    for example in data:
+        if example.inputs.get("text_pair") not in names:
+            raise InputError(
+                f"second text of example {example.id!r}", expected=f"one of {', '.join(names)}",
+                got=repr(example.inputs.get("text_pair")),
+            )  # fmt: skip
+    return [torch.tensor(names.index(str(example.inputs["text_pair"]))) for example in data]
 
 
 def array_of(example: Example, key: str) -> Tensor:

@@ -15,7 +15,7 @@ from regard.training.batches import Rows
 from regard.training.loop import Settings
 from regard.training.scoring import ACCURACY, Measure
 
-CROSS_ENTROPY: Mapping[str, float] = {"cross_entropy": 1.0}
+CROSS_ENTROPY = {"cross_entropy": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Learner:
     if it is to be learned from. save(directory, network, facts): everything that `regard.load` needs.
     settings: how it is trained well. terms: its loss unless another is asked for. names: of the classes, () where there
     are none. spans(example): the character span of each word, where there is one attention over the words.
-    imposes: its attention comes from elsewhere, as the last input.
+    imposes: its attention comes from elsewhere, as the last input. further(network, dev, test): more to say about it.
     """
 
     what: str
@@ -36,6 +36,7 @@ class Learner:
     settings: Settings
     names: tuple[str, ...] = ()
     measure: Measure = ACCURACY
-    terms: Mapping[str, float] = field(default_factory=lambda: dict(CROSS_ENTROPY))
+    terms: Mapping[str, float] = field(default_factory=CROSS_ENTROPY.copy)
     spans: Callable[[Example], Sequence[tuple[int, int]]] | None = None
     imposes: bool = False
+    further: Callable[[Any, Dataset, Dataset], Mapping[str, Json]] | None = None

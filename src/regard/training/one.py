@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import InputError
 from regard.measures.intervals import wilson
+from regard.networks.imposed import save_imposed
 from regard.protocols import Dataset
 from regard.records import Json
 from regard.training.batches import Accompanied, Rows
@@ -84,6 +87,10 @@ def train_one(
         "test_examples": n,
         "test_interval": [float(x) for x in wilson(round(tested * n), n)] if metric != "absolute_error" else None,
     }
+    if learner.further is not None:
+        facts |= learner.further(network, splits.dev, splits.test)
+    if learner.imposes:
+        save_imposed(out, ready.imposed)
     learner.save(out, network, {"training": facts})
     return facts
 
@@ -97,6 +104,7 @@ class _Ready:
         if learner.imposes:
             self.needs.setdefault("attention", "attention frozen")
         self.class_weights: Tensor | None = None
+        self.imposed: dict[str, NDArray[Any]] = {}
         for need in ("weights", "states"):
             if need in self.needs and learner.spans is None:
                 raise InputError(
@@ -116,6 +124,7 @@ class _Ready:
             columns["predictions"] = self._reference("predictions").predictions(data, self.learner)
         if "attention" in self.needs:
             columns["attention"] = self._reference("attention").attention(data, self.learner)
+            self.imposed |= {e.id: row.numpy() for e, row in zip(data, columns["attention"], strict=True)}
         if "rationale" in self.needs:
             columns["rationale"] = rationale_marks(data, self.learner, self.needs["rationale"])
         if "hidden" in self.needs:

@@ -14,12 +14,13 @@ from regard.errors import InputError
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.family import is_family, read_family
+from regard.networks.imposed import load_imposed
 from regard.networks.vocabulary import Vocabulary
 from regard.protocols import Dataset
 from regard.records import Example, Floats
 from regard.store.run import Run
-from regard.training.batches import Rows, TextRows, bucketed
-from regard.training.inputs import text_of
+from regard.training.batches import Accompanied, Rows, TextRows, bucketed
+from regard.training.inputs import aspect_numbers, first_text, text_of
 from regard.training.learner import Learner
 from regard.training.loss import Outcome, forward
 
@@ -83,9 +84,24 @@ class TrainedReference:
     def _rows(self, data: Dataset, learner: Learner) -> Rows:
         if isinstance(self.network, AttentionClassifier):
             vocabulary = Vocabulary.from_json(self.about["vocabulary"])  # its own words have its own numbers
-            tokens = [vocabulary.encode(text_of(e))[0] for e in data]
-            return TextRows(tokens, np.zeros(len(data), np.int64))
+            aspects = tuple(map(str, self.about.get("aspects") or ()))
+            tokens = [vocabulary.encode(first_text(e) if aspects else text_of(e))[0] for e in data]
+            texts = TextRows(tokens, np.zeros(len(data), np.int64))
+            if aspects:
+                return Accompanied(texts, {"aspect": aspect_numbers(data, aspects)}, "aspect")
+            return Accompanied(texts, {"attention": self._imposed(data)}, "attention") if self.network.asks else texts
         return learner.rows(data, False)
+
+    def _imposed(self, data: Dataset) -> list[Tensor]:
+        stored = load_imposed(self.folder)
+        for example in data:
+            if example.id not in stored:
+                raise InputError(
+                    f"--from {self.folder}",
+                    expected="imposed attention for every example",
+                    got=f"none of {example.id!r}",
+                )
+        return [torch.from_numpy(stored[example.id]) for example in data]
 
 
 class RunReference:

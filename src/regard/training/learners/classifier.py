@@ -12,8 +12,8 @@ from regard.networks.vocabulary import Vocabulary
 from regard.protocols import Dataset
 from regard.records import Example, Json
 from regard.registry import method
-from regard.training.batches import TextRows
-from regard.training.inputs import text_of
+from regard.training.batches import Accompanied, Rows, TextRows
+from regard.training.inputs import aspect_names, aspect_numbers, first_text, text_of
 from regard.training.labels import check_classes, label_names, numbered
 from regard.training.learner import Learner
 from regard.training.loop import Settings
@@ -32,32 +32,41 @@ def classifier(
     hidden: int = 64,
     dropout: float = 0.5,
     noise: float = 0.1,
+    aspects: bool = False,
 ) -> Learner:
     """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
 
     size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
-    weights of another model are imposed by example id (--from).
+    weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,
+    one of a few, and each has a query, and so an attention map, of its own.
     """
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
-    vocabulary = Vocabulary.build(map(text_of, train), min_count=MIN_COUNT)
+    asked = aspect_names(train) if aspects else ()
+    read = first_text if aspects else text_of
+    vocabulary = Vocabulary.build(map(read, train), min_count=MIN_COUNT)
 
     def network() -> AttentionClassifier:
         return AttentionClassifier(
             words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
-            dropout=dropout,
+            dropout=dropout, aspects=len(asked),
         )  # fmt: skip
 
-    def rows(data: Dataset, learning: bool) -> TextRows:
-        tokens = [vocabulary.encode(text_of(e))[0] for e in data]
-        return TextRows(tokens, numbered(data, names), noise if learning else 0.0)
+    def rows(data: Dataset, learning: bool) -> Rows:
+        tokens = [vocabulary.encode(read(e))[0] for e in data]
+        texts = TextRows(tokens, numbered(data, names), noise if learning else 0.0)
+        return Accompanied(texts, {"aspect": aspect_numbers(data, asked)}, "aspect") if asked else texts
 
     def save(out: Path, trained: AttentionClassifier, facts: Mapping[str, Json]) -> None:
-        about = {"vocabulary": vocabulary.to_json(), **facts}
+        about: dict[str, Json] = {
+            "vocabulary": vocabulary.to_json(),
+            **({"aspects": list(asked)} if asked else {}),
+            **facts,
+        }
         save_checkpoint(out, trained, labels=names, task="classification", modality="text", facts=about)
 
     def spans(example: Example) -> Sequence[tuple[int, int]]:
-        return vocabulary.encode(text_of(example))[1]
+        return vocabulary.encode(read(example))[1]
 
     return Learner(
         f"{encoder} with {attention} attention", network, rows, save,

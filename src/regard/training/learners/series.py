@@ -1,49 +1,77 @@
-"""`series`: time series to classes."""
+"""`series`: time series to classes, or to the values that follow."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 
+from regard.errors import InputError
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.series import SeriesTransformer
 from regard.protocols import Dataset
-from regard.records import Json
+from regard.records import Floats, Json
 from regard.registry import method
-from regard.training.batches import SequenceRows
+from regard.training.batches import Accompanied, Rows, SequenceRows
 from regard.training.inputs import array_of, column_names
 from regard.training.labels import check_classes, label_names, numbered
-from regard.training.learner import Learner
+from regard.training.learner import CROSS_ENTROPY, Learner
 from regard.training.loop import Settings
+from regard.training.scoring import ABSOLUTE_ERROR, ACCURACY
 
 
-@method("learner", modality="series", task="classification", network="SeriesTransformer")
+@method("learner", modality="series", task="classification or forecasting", network="SeriesTransformer")
 def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 0.1, noise: float = 0.1) -> Learner:
     """A Transformer over the time steps of series (steps, channels) of any lengths.
 
-    noise: added to the steps in training.
+    Labels that are lists of numbers are what follows a series, and it learns to forecast them; other labels are
+    classes. noise: added to the steps in training, in spreads of each channel.
     """
-    names = label_names(train)
-    check_classes(train, numbered(train, names), names)
+    horizon = _horizon(train)
+    names = () if horizon else label_names(train)
+    if not horizon:
+        check_classes(train, numbered(train, names), names)
+    every_step = torch.cat([array_of(e, "series") for e in train])
+    spread = every_step.std(dim=0, unbiased=False)
 
-    def rows(data: Dataset, learning: bool) -> SequenceRows:
-        arrays = [array_of(e, "series") for e in data]
-        return SequenceRows(arrays, numbered(data, names), noise if learning else 0.0)
-
-    every_step = torch.cat(list(rows(train, False).arrays))
+    def rows(data: Dataset, learning: bool) -> Rows:
+        labels = _values(data, horizon) if horizon else numbered(data, names)
+        steps = SequenceRows([array_of(e, "series") for e in data], labels, noise * spread if learning else None)
+        return Accompanied(steps, {"scale": [spread[:1]] * len(labels)}) if horizon else steps
 
     def network() -> SeriesTransformer:
         made = SeriesTransformer(
-            channels=every_step.shape[1], classes=len(names), size=size, layers=layers, dropout=dropout
+            channels=every_step.shape[1], classes=len(names), horizon=horizon, size=size, layers=layers, dropout=dropout
         )
         made.standardise.learn(every_step)
         return made
 
     def save(out: Path, trained: SeriesTransformer, facts: Mapping[str, Json]) -> None:
         about = {"channels": column_names(train), **facts}
-        save_checkpoint(out, trained, labels=names, task="classification", modality="series", facts=about)
+        task = "forecasting" if horizon else "classification"
+        save_checkpoint(out, trained, labels=names, task=task, modality="series", facts=about)
 
     settings = Settings(epochs=12, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
-    return Learner("transformer over time steps", network, rows, save, settings, names)
+    return Learner(
+        "forecast by a transformer over time steps" if horizon else "transformer over time steps", network, rows, save,
+        settings, names, measure=ABSOLUTE_ERROR if horizon else ACCURACY,
+        terms={"squared_error": 1.0} if horizon else CROSS_ENTROPY,
+    )  # fmt: skip
+
+
+def _horizon(data: Dataset) -> int:
+    """How many values are to be forecast; 0 where labels are classes."""
+    first = next((e.label for e in data), None)
+    return len(first) if isinstance(first, list) else 0
+
+
+def _values(data: Dataset, horizon: int) -> Floats:
+    for example in data:
+        label = example.label
+        if not isinstance(label, list) or len(label) != horizon or not np.isfinite(np.asarray(label, float)).all():
+            raise InputError(
+                f"label of example {example.id!r} in {data.name}", expected=f"{horizon} finite numbers", got=repr(label)
+            )
+    return np.array([e.label for e in data], np.float64)

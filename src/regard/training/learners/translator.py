@@ -1,0 +1,78 @@
+"""`translator`: texts to texts, through attention over the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.networks.checkpoint import Translator, save_checkpoint
+from regard.networks.recurrent_translator import RecurrentTranslator
+from regard.networks.transformer_translator import TransformerTranslator
+from regard.protocols import Dataset
+from regard.records import Json
+from regard.registry import method
+from regard.training.learner import Learner
+from regard.training.loop import Settings
+from regard.training.scoring import EXACT_MATCH
+from regard.training.translation import PairRows, alignment, pair_rows, vocabularies
+
+ROOM = 8
+"""Tokens that a translation may have more than the longest one that was learned from."""
+
+
+@method("learner", modality="text", task="sequence_to_sequence", network="RecurrentTranslator, TransformerTranslator")
+def translator(
+    train: Dataset,
+    *,
+    encoder: Literal["recurrent", "transformer"] = "recurrent",
+    attention: Literal["additive", "dot", "scaled_dot", "cosine", "bilinear"] = "additive",
+    size: int = 64,
+    layers: int = 2,
+    dropout: float = 0.1,
+) -> Learner:
+    """A translator, recurrent with attention between encoder and decoder, or a Transformer; the label is the target.
+
+    attention: the score of the recurrent one. layers: of the Transformer. Where the alignment is known, the facts have
+    the alignment error rate of the cross-attention; the site is chosen on dev.
+    """
+    source, target = vocabularies(train)
+    longest = max(len(target.sentence(str(e.label))) for e in train) + ROOM
+
+    def network() -> Translator:
+        if encoder == "transformer":
+            return TransformerTranslator(
+                source_words=len(source), target_words=len(target), size=size, layers=layers, dropout=dropout
+            )
+        return RecurrentTranslator(
+            source_words=len(source), target_words=len(target), attention=attention, size=size, hidden=size,
+            dropout=dropout,
+        )  # fmt: skip
+
+    def rows(data: Dataset, learning: bool) -> PairRows:
+        return pair_rows(data, source, target)
+
+    def save(out: Path, trained: Translator, facts: Mapping[str, Json]) -> None:
+        words: dict[str, Json] = {
+            "source_vocabulary": source.to_json(),
+            "target_vocabulary": target.to_json(),
+            "longest": longest,
+        }
+        save_checkpoint(out, trained, labels=(), task="sequence_to_sequence", modality="text", facts={**words, **facts})
+
+    def further(trained: Any, dev: Dataset, test: Dataset) -> dict[str, Json]:
+        if any(e.alignment is None for e in (*dev, *test)):
+            return {}
+        site = alignment(trained, dev, source, target).best
+        found = alignment(trained, test, source, target)
+        return {
+            "alignment": {
+                "error_rate": found.error_rate[site], "site": site, "diagonal": found.diagonal, "n": found.sentences
+            }
+        }  # fmt: skip
+
+    how = f"{attention} attention" if encoder == "recurrent" else f"{layers} layers"
+    return Learner(
+        f"{encoder} translator with {how}", network, rows, save,
+        Settings(epochs=20, batch_size=32, rate=3e-3, warmup=0.05, patience=4), measure=EXACT_MATCH, further=further,
+    )  # fmt: skip
