@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from regard.records import Spec as Spec
     from regard.registry import names as names
     from regard.store.run import Run as Run
+    from regard.training.train import train as train
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ _HOMES = {
     "preconditions": "regard.evaluate.preconditions",
     "read": "regard.datasets.read",
     "register_site": "regard.models.registered",
+    "train": "regard.training.train",
     "wrap": "regard.models.wrapped",
     "write_report": "regard.present.report",
     "Example": "regard.records",
@@ -68,6 +70,7 @@ __all__ = [
     "preconditions",
     "read",
     "register_site",
+    "train",
     "wrap",
     "write_report",
 ]

@@ -254,11 +254,11 @@ def test_what_making_a_model_costs_is_said_only_when_it_is_made(capsys: pytest.C
     assert capsys.readouterr().err == ""
     with bar(remarks(), making=choice.making):
         for step in (1, 2):
-            tell(Report("bilstm", epoch=2, epochs=6, step=step, steps=9, loss=0.5, dev_accuracy=0.74))
+            tell(Report("bilstm", epoch=2, epochs=6, step=step, steps=9, loss=0.5, dev_metric=0.74))
     said = capsys.readouterr().err
     assert said.count("made here once, about 30 s") == 1
     assert "training bilstm" in said
-    assert "epoch 2/6, dev 0.74" in said
+    assert "epoch 2/6, loss 0.500, dev accuracy 0.74" in said
     assert ModelChoice("mine.py:make", "auto", None, "windows").making == ""
 
 

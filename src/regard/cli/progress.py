@@ -64,8 +64,11 @@ class Bar:
         if self._making:
             self._console.print(self._making, style="dim", markup=False)
             self._making = ""
-        score = f", dev {report.dev_accuracy:.2f}" if report.dev_accuracy is not None else ""
-        self.show(f"training {report.what}", report.fraction, f"epoch {report.epoch}/{report.epochs}{score}")
+        if report.epoch_is_over:
+            return
+        score = f", dev {report.metric} {report.dev_metric:.2f}" if report.dev_metric is not None else ""
+        left = f"epoch {report.epoch}/{report.epochs}, loss {report.loss:.3f}{score}"
+        self.show(f"training {report.what}", report.fraction, left)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import numpy as np
 from regard.datasets.read import read
 from regard.errors import InputError, UnknownName
 from regard.networks import family as families
+from regard.protocols import Dataset
 from regard.records import Json, Spec
 from regard.registry import arguments, build
 from regard.training.directory import claimed, finish, write_json
@@ -61,7 +62,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 def train(
     learner: str | Spec,
-    data: str | Splits,
+    data: str | Path | tuple[Dataset, Dataset, Dataset] | Splits,
     *,
     out: str | Path,
     seeds: int = 1,
@@ -76,7 +77,7 @@ def train(
     """Train a network, or with `seeds` > 1 a family of them that differ in their seed only, into the directory `out`.
 
     learner: `classifier`, `classifier:encoder=average,attention=dot`, `vision`, ... (`regard list learner`).
-    data: a name or a file with the splits train, dev and test, or three data sets. settings: {"epochs": 3, "rate": ...}
+    data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, "rate": ...}
     over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
     reference: a trained directory or an audit run, whose predictions and attention terms and attention=frozen take.
     The epoch is chosen on dev; test is looked at once, at the end. The same call goes on after any kind of death, to
@@ -86,6 +87,8 @@ def train(
     arguments(spec)
     if seeds < 1:
         raise InputError("seeds", expected="at least 1", got=str(seeds))
+    if isinstance(data, tuple):
+        data = Splits(*data)
     splits = data if isinstance(data, Splits) else read_splits(data)
     other = None if reference is None else open_reference(reference)
     made: Learner = build(spec)(splits.train)
@@ -112,12 +115,12 @@ def train(
     return Trained(path, made.measure.name, tuple(members))
 
 
-def read_splits(data: str | Path, **columns: Any) -> Splits:
-    """Train, dev and test of a built-in name or a file; `columns` as in `regard.read`."""
+def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = None) -> Splits:
+    """Train, dev and test of a built-in name or a file; `open_split` reads one of them in a way of its own."""
     parts = {}
     for name in ("train", "dev", "test"):
         try:
-            parts[name] = read(data, split=name, limit=None, **columns)
+            parts[name] = open_split(name) if open_split is not None else read(data, split=name, limit=None)
         except InputError as error:
             if "at least one" in error.expected:
                 error = InputError(

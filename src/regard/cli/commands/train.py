@@ -1,0 +1,214 @@
+"""`regard train`: data -> a network, or a family of them, that every other command can open."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import column_options, slug
+from regard.cli.progress import Bar, bar
+from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.verb import verb
+from regard.errors import InputError, UnknownName
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regard.records import Json, Spec
+    from regard.training.progress import Report
+    from regard.training.train import Trained
+
+DIRECTORY = "pretrained"
+"""The learner behind --from-directory."""
+
+
+@verb(
+    "train",
+    "regard train classifier --data reviews --encoder bilstm --attention additive --seeds 5 --out runs/base",
+    "regard train classifier --data reviews.csv --text-column review --label-column stars --out runs/mine",
+    "regard train vision --data digits --out runs/digits      and series, tabular, translator likewise",
+    "regard train classifier --data reviews --encoder average --attention frozen --from runs/base --out runs/probe",
+    "regard train classifier --data reviews --term prediction_distance=1 --term attention_distance=-0.001 \\",
+    "             --from runs/base --out runs/adversary       another attention, the same predictions",
+    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm",
+    "the same command again after an interruption goes on where it stopped",
+)
+@click.argument("kind")
+@click.option("--data", required=True, metavar="DATA", help="Built-in name, csv, jsonl, parquet, datasets directory.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory (default: regard-models/KIND-DATA).")
+@click.option("--encoder", help="What reads the input: bilstm, cnn, average, transformer; recurrent (translator).")
+@click.option("--attention", help="additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from).")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Other options: regard list learner.")
+@click.option("--from-directory", type=click.Path(path_type=Path), help="Fine-tune this Hugging Face directory.")
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="More than 1 make a family.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The first of them.")
+@click.option("--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Part of the loss: regard list term.")
+@click.option("--class-weights", default="balanced", show_default=True, help="balanced, none, or pos=2,neg=1.")
+@click.option("--from", "reference", metavar="RUN", help="Model, family or audit run that terms and frozen take from.")
+@click.option("--hide", multiple=True, metavar="WORD", help="A word for the term hidden_mass; may be repeated.")
+@click.option("--epochs", type=click.IntRange(1), help="At most so many.")
+@click.option("--patience", type=click.IntRange(1), help="Epochs without a better dev metric before it stops.")
+@click.option("--batch-size", type=click.IntRange(1))
+@click.option("--rate", type=float, help="Learning rate.")
+@click.option("--weight-decay", type=float)
+@column_options
+@click.option("--group-column", help="Column that names the patient, author, ...: never on two sides of a split.")
+@click.option("--rationale-column", help="Column with the decisive places.")
+@click.option("--id-column", help="Column with a name for every example.")
+@click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")
+def command(
+    kind: str, data: str, out: Path | None, encoder: str | None, attention: str | None, options: tuple[str, ...],
+    from_directory: Path | None, seeds: int, seed: int, terms: tuple[str, ...], class_weights: str,
+    reference: str | None, hide: tuple[str, ...], epochs: int | None, patience: int | None, batch_size: int | None,
+    rate: float | None, weight_decay: float | None, text_column: str | None, pair_column: str | None,
+    label_column: str | None, group_column: str | None, rationale_column: str | None, id_column: str | None,
+    skip_bad: bool, as_json: bool,
+) -> None:  # fmt: skip
+    given = {"encoder": encoder, "attention": attention}
+    learner = _learner(kind, {k: v for k, v in given.items() if v is not None}, options, from_directory)
+    asked = {
+        "epochs": epochs, "patience": patience, "batch_size": batch_size, "rate": rate, "weight_decay": weight_decay
+    }  # fmt: skip
+    settings: dict[str, Json] = {name: value for name, value in asked.items() if value is not None}
+    folder = out or Path("regard-models") / f"{kind}-{slug(data)}"
+    said, called = remarks(), click.get_current_context().obj
+    said.print(f"reading {data} ...", style="dim", markup=False)
+    from regard.datasets.read import read
+    from regard.training.loss import parse_terms
+    from regard.training.progress import reporting
+    from regard.training.train import read_splits, train
+
+    def one_split(split: str) -> Any:
+        return read(
+            data, text_column=text_column, pair_column=pair_column, label_column=label_column,
+            group_column=group_column, rationale_column=rationale_column, id_column=id_column, split=split, limit=None,
+            skip_bad=skip_bad,
+        )  # fmt: skip
+
+    weighted = parse_terms(terms) if terms else None
+    splits = read_splits(data, one_split)
+    for note in dict.fromkeys(note for part in (splits.train, splits.dev, splits.test) for note in part.notes):
+        said.print(f"data: {note}", style="dim", markup=False)
+    try:
+        with bar(said) as shown, reporting(_Epochs(shown, said)):
+            trained = train(
+                learner, splits, out=folder, seeds=seeds, seed=seed, settings=settings, terms=weighted,
+                class_weights=_weights(class_weights, splits.train), reference=reference, hide=hide,
+                announce=lambda sentence: said.print(sentence, style="dim", markup=False),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
+        raise Interrupted(f"interrupted; what was learned is kept in {folder}. Go on with: {again}") from None
+    if as_json:
+        print_json(_json(trained))
+    else:
+        _show(trained, data)
+
+
+class _Epochs:
+    """The bar, and one line for every epoch that stays."""
+
+    def __init__(self, shown: Bar, said: Console) -> None:
+        self.shown, self.said = shown, said
+
+    def __call__(self, report: Report) -> None:
+        if not report.epoch_is_over:
+            self.shown.training(report)
+            return
+        kept = ", the best so far" if report.best else ""
+        self.said.print(
+            f"epoch {report.epoch}/{report.epochs}: loss {report.loss:.4f}, dev loss {report.dev_loss:.4f}, "
+            f"dev {report.metric} {report.dev_metric:.4f}{kept}",
+            markup=False,
+        )
+
+
+def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], directory: Path | None) -> Spec:
+    from regard.records import Spec
+    from regard.registry import arguments, names
+
+    kinds = [name for name in names("learner") if name != DIRECTORY]
+    if kind not in kinds:
+        raise UnknownName("kind of network", kind, kinds)
+    if directory is not None and kind != "classifier":
+        raise InputError("--from-directory", expected="regard train classifier", got=f"regard train {kind}")
+    params: dict[str, Json] = dict(given)
+    for option in options:
+        params |= Spec.parse("learner", f"{kind}:{option}").params
+    if directory is not None:
+        params["directory"] = str(directory)
+    spec = Spec("learner", DIRECTORY if directory is not None else kind, params)
+    arguments(spec)
+    return spec
+
+
+def _weights(text: str, data: Any) -> str | list[float]:
+    """`balanced`, `none`, or a number for each class by name."""
+    if "=" not in text:
+        return text
+    from regard.training.labels import label_names
+
+    names, found = label_names(data), dict[str, float]()
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        if name not in names:
+            raise UnknownName("class", name, names)
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise InputError(f"--class-weights {part}", expected="name=number", got=repr(number)) from None
+    if len(found) < len(names):
+        missing = ", ".join(name for name in names if name not in found)
+        raise InputError("--class-weights", expected="a number for every class", got=f"none for {missing}")
+    return [found[name] for name in names]
+
+
+def _json(trained: Trained) -> dict[str, Any]:
+    return {
+        "directory": str(trained.directory), "metric": trained.metric, "trained_before": trained.again,
+        "dev": trained.spread("dev"), "test": trained.spread("test"), "members": list(trained.members),
+    }  # fmt: skip
+
+
+def _show(trained: Trained, data: str) -> None:
+    from regard.present.terminal import plain_table
+
+    out, metric = results(), trained.metric
+    shown = metric.replace("_", " ")
+    rows = [
+        [str(m["settings"]["seed"]), f"{m['best_epoch']} of {len(m['epochs'])}", f"{m[f'dev_{metric}']:.4f}",
+         f"{m[f'test_{metric}']:.4f}", _aligned(m)]
+        for m in trained.members
+    ]  # fmt: skip
+    columns = ["seed", "epoch kept", f"dev {shown}", f"test {shown}", "alignment error"]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    if trained.again:
+        out.print(f"{trained.directory} was trained before; nothing was done", style="dim", markup=False)
+    out.print(plain_table(columns, rows, right=range(len(columns))))
+    first, test = trained.members[0], trained.spread("test")
+    n = first["test_examples"]
+    if len(trained.members) > 1:
+        out.print(f"test {shown}: mean {test['mean']:.4f}, standard deviation {test['sd']:.4f} over "
+                  f"{test['n']} seeds ({test['low']:.4f} to {test['high']:.4f}), {n} examples")  # fmt: skip
+    elif first["test_interval"] is not None:
+        low, high = first["test_interval"]
+        out.print(f"test {shown}: {test['mean']:.4f}, 95 % interval {low:.4f} to {high:.4f}, {n} examples, one seed")
+    else:
+        out.print(f"test {shown}: {test['mean']:.4f}, {n} examples, one seed")
+    out.print("the epoch was chosen on dev; test was looked at once, at the end", style="dim")
+    out.print(f"\nmodel: {trained.directory}\naudit it: regard audit {trained.directory} --data {shlex.quote(data)}",
+              markup=False, soft_wrap=True)  # fmt: skip
+
+
+def _aligned(member: Mapping[str, Any]) -> str:
+    found = member.get("alignment")
+    return "" if found is None else f"{found['error_rate']:.3f} (diagonal {found['diagonal']:.3f})"
+
+
+command.help = SUMMARIES["train"]
