@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 
-from regard.datasets.examples import Examples
-from regard.errors import InputError, RegardError
+from regard.errors import RegardError
 from regard.evaluate.head_survey.axes import Corpus
 from regard.evaluate.head_survey.findings import HeadRow, HeadSurvey, Measured, measured
 from regard.evaluate.head_survey.health import Health, SiteHealth, States, unseen_attention, warnings_of
 from regard.evaluate.head_survey.importance import batches, gradient_importance, switched_off, within_layer
+from regard.evaluate.head_survey.material import Material, material_of
 from regard.evaluate.head_survey.naming import Head, named_heads
 from regard.evaluate.head_survey.probe import repeated_tokens
 from regard.evaluate.head_survey.redundancy import Likeness
 from regard.evaluate.head_survey.removal import CurvePoint, pruning_curve
 from regard.evaluate.head_survey.roles import HeadScore, Role, Seen, judge
 from regard.evaluate.head_survey.streaming import Streamed, stream
-from regard.evaluate.opening import default_data, matched, open_data, open_model, prepared, said_by
+from regard.evaluate.opening import open_model, said_by
 from regard.models.adapter import TorchModel
-from regard.protocols import Dataset, Encoded, Model, SiteAttention, Target
-from regard.records import Example, Ints, Spec
+from regard.protocols import Dataset, Model, SiteAttention, Target
+from regard.records import Example, Spec
 from regard.registry import entry, names
 
 PROBES = 32
@@ -34,24 +33,6 @@ PARTS = 2
 """Examples whose values are looked at for the null space."""
 
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Material:
-    model: Model
-    examples: list[Example]
-    encoded: list[Encoded]
-    targets: list[Target]
-
-    @property
-    def clusters(self) -> Ints:
-        return np.unique([e.cluster for e in self.examples], return_inverse=True)[1].astype(np.int64)
-
-    def some(self, chosen: Sequence[int]) -> _Material:
-        examples, encoded, targets = self.examples, self.encoded, self.targets
-        return _Material(
-            self.model, [examples[i] for i in chosen], [encoded[i] for i in chosen], [targets[i] for i in chosen]
-        )
 
 
 def heads(
@@ -73,7 +54,7 @@ def heads(
     """
     live = open_model(model, device)
     told = progress or (lambda what, done, total: None)
-    material, gold, notes, name = _material(live, model, data, limit, seed)
+    material, gold, notes, name = material_of(live, model, data, limit, seed)
     corpus = Corpus()
     for item in material.encoded:
         corpus.add(item)
@@ -118,48 +99,7 @@ def scores() -> tuple[Spec, ...]:
     return plain + more
 
 
-def _material(
-    live: Model, model: str | Model, data: str | Dataset | Sequence[str | Example] | None, limit: int, seed: int
-) -> tuple[_Material, list[int | None], list[str], str]:
-    if limit < 1:
-        raise InputError("limit", expected="at least one example", got=str(limit))
-    opened = _opened(default_data(model) if data is None else data, limit, seed)
-    examples, notes = prepared(live, opened, limit)
-    labelled = bool(live.labels) and "classification" in live.task and any(e.label is not None for e in examples)
-    if labelled:
-        try:
-            examples, _ = matched(live, opened, examples, None)
-        except RegardError as reason:
-            labelled = False
-            notes.append(f"no accuracy: the labels of the data do not fit the model ({reason})")
-    kept: list[Example] = []
-    encoded: list[Encoded] = []
-    for example in examples:
-        try:
-            encoded.append(live.encode(example))
-            kept.append(example)
-        except RegardError as reason:
-            notes.append(f"left out: {reason}")
-    if not kept:
-        raise InputError(f"data {opened.name}", expected="an example that the model can read", got="none")
-    targets: list[Target] = []
-    for batch in batches(encoded):
-        targets += live.decide([encoded[i] for i in batch])[1]
-    at = {label: i for i, label in enumerate(live.labels)}
-    gold = [at.get(str(e.label)) if labelled and e.label is not None else None for e in kept]
-    return _Material(live, kept, encoded, targets), gold, notes, opened.name
-
-
-def _opened(data: str | Dataset | Sequence[str | Example], limit: int, seed: int) -> Dataset:
-    if isinstance(data, str):
-        return open_data(data, limit, seed)
-    if isinstance(data, Sequence):
-        given = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(data)]
-        return Examples("given texts", tuple(given), (), ())
-    return data
-
-
-def _probed(live: Model, material: _Material, corpus: Corpus, specs: Sequence[Spec], seed: int) -> Seen | None:
+def _probed(live: Model, material: Material, corpus: Corpus, specs: Sequence[Spec], seed: int) -> Seen | None:
     items = repeated_tokens(live, material.encoded[0], n=PROBES, seed=seed)
     if not items:
         return None
@@ -172,7 +112,7 @@ def _probed(live: Model, material: _Material, corpus: Corpus, specs: Sequence[Sp
 
 
 def _importance(
-    material: _Material, gold: Sequence[int | None], found: Sequence[Head], ablate: int, seed: int, notes: list[str],
+    material: Material, gold: Sequence[int | None], found: Sequence[Head], ablate: int, seed: int, notes: list[str],
     told: Progress,
 ) -> tuple[dict[str, Measured], dict[str, Measured], list[CurvePoint]]:  # fmt: skip
     """Importance of every head by gradient and by switching it off, and the pruning curve.
@@ -221,7 +161,7 @@ def _importance(
 
 
 def _health(
-    material: _Material, streamed: Streamed, scored: Sequence[HeadScore], roles: Sequence[Role], states: States | None
+    material: Material, streamed: Streamed, scored: Sequence[HeadScore], roles: Sequence[Role], states: States | None
 ) -> Health:
     some = material.some(range(min(PARTS, len(material.encoded))))
     keys = list(streamed.sites)
