@@ -74,9 +74,16 @@ TRANSLATORS = {
     )
     for first in (True, False)
 }
+SQUARE = {  # as many tokens of the target as of the source: still no self-attention
+    "recurrent square": Case(
+        lambda: RecurrentTranslator(source_words=10, target_words=8, size=6, hidden=4),
+        (TOKENS, torch.tensor([[3, 5, 6, 7, 5], [3, 6, 5, 0, 0]])),
+        {"cross": 1},
+    ),
+}
 CLASSIFIERS = {f"{e} {a}": _classifier(e, a) for e in ENCODERS for a in SCORES}
 ASPECTS = {f"aspects {e}": _classifier(e, "additive", 3) for e in ENCODERS}
-EVERY: dict[str, Case] = {**ARRAYS, **TRANSLATORS, **CLASSIFIERS, **ASPECTS}
+EVERY: dict[str, Case] = {**ARRAYS, **TRANSLATORS, **SQUARE, **CLASSIFIERS, **ASPECTS}
 
 
 def made(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:

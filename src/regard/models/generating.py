@@ -44,7 +44,9 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
     live = load(model)
     module: Any = getattr(live, "module", None)
     if not isinstance(live, TorchModel) or not isinstance(live.reader, TextReader) or live.reader.spell is None:
-        raise Unsupported(f"model {live.name}", expected="a Hugging Face text model", got=type(live).__name__)
+        raise Unsupported(f"model {live.name}", expected="a text model that writes", got=type(live).__name__)
+    if live.traits.write is not None:
+        return _written(live, text, new_tokens)
     if not getattr(module, "can_generate", lambda: False)():
         raise Unsupported(f"model {live.name}", expected="a model that can generate", got=type(module).__name__)
     (example,) = as_examples(live, text)
@@ -63,6 +65,20 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
     units = item.units if two_parts else _longer(item.units, names[:-1])
     nothing = Answers(np.array([0, 0]), np.zeros(0), np.zeros(0))
     return Generated(live.reader.join(ids), names, taps.sites, taps.rejected, taps.checked, (units,), nothing)
+
+
+def _written(live: TorchModel, text: str, new_tokens: int) -> Generated:
+    """Of a model with its own way to write: it reads what it wrote, all steps at once, which gives the same."""
+    assert isinstance(live.reader, TextReader)
+    assert live.reader.spell is not None
+    assert live.traits.write is not None
+    (example,) = as_examples(live, text)
+    item = own(live.encode(live.windows(example)[0]))
+    with torch.inference_mode():
+        (ids,) = live.traits.write(live.module, live.tensors([item], None)[0], new_tokens)
+    seen = live.capture([item], [list(ids)], mode="weights")
+    names = tuple(live.reader.spell(ids))
+    return Generated(live.reader.join(ids), names, seen.sites, seen.rejected, seen.checked, (item.units,), seen.answers)
 
 
 def _longer(units: Units, names: Sequence[str]) -> Units:

@@ -11,13 +11,17 @@ from regard.models.layout import Layout, Step, covered
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Where scores came from: (q, k), or a linear map whose output axes `features` have `shape`."""
+    """Where scores came from: (q, k), or a linear map whose output axes `features` have `shape`.
+
+    factors: the two sides of a product of which one is learned (a query that is a parameter).
+    """
 
     q: Tensor | None = None
     k: Tensor | None = None
     shape: tuple[int, ...] = ()
     features: tuple[int, ...] = ()
     steps: tuple[Step, ...] | None = ()
+    factors: tuple[Tensor, Tensor] | None = None
 
     @property
     def linear(self) -> bool:
@@ -41,6 +45,7 @@ class Softmax:
     changed: bool = False
     selected: bool = False
     summed_elsewhere: bool = False
+    roots: frozenset[int] = frozenset()
     total: bool = False  # so far only numbers were summed with it (a mask that it is normalised by), no states
 
     @property

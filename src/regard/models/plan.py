@@ -194,7 +194,7 @@ def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None =
     """The kind of a site in this pass; `known` is what a full pass said, where this one has no provenance."""
     if event.pieces is not None:
         return event.pieces.kind
-    if known in ("cross", "pooling"):
+    if known == "cross":
         return known
     query: Mark | None = None
     key: Mark | None = None
@@ -216,6 +216,8 @@ def find_kind(entry: Planned, event: Event, batch: int, known: SiteKind | None =
             additive = queries == 1 and (scores is None or scores.linear)
     if known is not None and queries == 1:
         return known  # one row (a step of generation) shows no pattern
+    if known == "pooling":
+        return "cross"  # what had one query before has several now: the first steps of a decoder
     causal_module = bool(getattr(event.owner, "is_causal", False))
     tiled = batch > 0 and size > batch and size % batch == 0
     return kind_of(pattern, query, key, queries, keys, additive=additive, tiled=tiled, causal_module=causal_module)

@@ -30,6 +30,7 @@ class Provenance:
     softmaxes: list[Softmax] = field(default_factory=list)
     _marked: list[weakref.ref[Tensor]] = field(default_factory=list)
     _count: Iterator[int] = field(default_factory=itertools.count)
+    _states: set[int] = field(default_factory=set)  # roots that are computed states, not masks and not parameters
 
     def mark(self, tensor: Tensor) -> Mark | None:
         mark = tensor.__dict__.get(_MARK) if hasattr(tensor, "__dict__") else None
@@ -58,6 +59,7 @@ class Provenance:
             if tensor.is_floating_point() and tensor.ndim >= 2:
                 place = _address(tensor)
                 roots = frozenset((fresh.setdefault(place, next(self._count)),))
+                self._states |= roots if old.data and old.learned else frozenset()
             self._put(tensor, replace(old, roots=roots, data=old.data or outermost))
 
     def inside(self, tensors: Sequence[Tensor]) -> tuple[frozenset[int], bool, bool]:
@@ -85,6 +87,7 @@ class Provenance:
         found = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
         if mark.scores is not None and mark.scores.q is not None and mark.scores.k is not None:
             found.query, found.key = self.mark(mark.scores.q), self.mark(mark.scores.k)
+        found.roots = mark.roots
         self.softmaxes.append(found)
         given = Weights(found, log=logs is not None)
         self._put(weights if logs is None else logs, replace(mark, scores=None, weights=given, weighted=None))
@@ -177,10 +180,11 @@ class Provenance:
             if not self.is_learned(right):
                 return Scores(left, right)
             return Scores(shape=tuple(result.shape), features=(result.ndim - 1,) if right.ndim > 1 else ())
+        shape, factors = tuple(result.shape), (left, right)
         if self.is_learned(right):
-            return Scores(shape=tuple(result.shape), features=(result.ndim - 1,) if right.ndim > 1 else ())
+            return Scores(shape=shape, features=(result.ndim - 1,) if right.ndim > 1 else (), factors=factors)
         if self.is_learned(left):
-            return Scores(shape=tuple(result.shape), features=(result.ndim - 2,) if left.ndim > 1 else ())
+            return Scores(shape=shape, features=(result.ndim - 2,) if left.ndim > 1 else (), factors=factors)
         return Scores(left, right)
 
     def _einsum(self, args: tuple[Any, ...], tensors: list[Tensor], result: Tensor) -> Scores | None:
@@ -289,6 +293,14 @@ class Provenance:
             return
         softmax.layout, softmax.values, softmax.total = layout, values, not state
         softmax.used, softmax.steps, softmax.changed = used, weights.steps, weights.changed
+        self._asked_from_elsewhere(softmax, self.mark(values))
+
+    def _asked_from_elsewhere(self, softmax: Softmax, values: Mark | None) -> None:
+        """Additive scores name no query and key: whatever they were made of besides the values is the query."""
+        if softmax.query is None and values is not None and values.roots & softmax.roots:
+            others = (softmax.roots - values.roots) & self._states
+            if others:
+                softmax.query, softmax.key = Mark(self, others, data=True, learned=True), values
 
 
 def _address(tensor: Tensor) -> int:
