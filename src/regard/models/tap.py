@@ -28,7 +28,7 @@ from regard.models.pieces import PIECES, Pieces, pieces_of
 from regard.models.provenance import Provenance
 from regard.models.sdpa import SdpaCall, bind_flash, bind_flex, bind_sdpa
 
-_PLAIN_MULTI_HEAD = types.FunctionType(
+PLAIN_MULTI_HEAD = types.FunctionType(
     # F.multi_head_attention_forward is a Python composite: called as it is from inside a mode, its softmax would be
     # invisible, and with the mode on again it would call the mode for ever. This copy does not ask for modes.
     F.multi_head_attention_forward.__code__,
@@ -221,7 +221,7 @@ class Tap(TorchFunctionMode):
                 self._heads.append(int(keywords.get("num_heads", args[4] if len(args) > 4 else 0)))
                 try:
                     with self:
-                        return _PLAIN_MULTI_HEAD(*args, **keywords)
+                        return PLAIN_MULTI_HEAD(*args, **keywords)
                 finally:
                     self._heads.pop()
             case Op.ATTENTION:
