@@ -7,17 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import RegardError
 from regard.evaluate.head_survey.roles import HeadScore
 from regard.measures.conicity import conicity
 from regard.measures.null_space import effective_attention
-from regard.protocols import Encoded, Model, Parts, Target
+from regard.models.site_attention import LazyAttention
+from regard.protocols import Encoded, Model, Parts, SiteAttention, Target
 
 FOCUSED, EVEN, SINK, CONE = 0.01, 0.99, 0.8, 0.95
 """Limits of the warnings: share of the largest entropy below which rows have collapsed onto one key, above which they
 are uniform; mass on the first position; mean cosine of the states with their mean."""
+
+
+ROWS = 16
+"""Rows of each head whose unseen share is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +89,38 @@ class States:
         return read
 
 
-def unseen_attention(
-    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], keys: Sequence[str]
-) -> tuple[dict[str, list[tuple[int, float, int]]], list[str]]:
-    """Site key -> (null-space dimension, share unseen, keys), one entry per example and head; and what was not seen."""
-    found: dict[str, list[tuple[int, float, int]]] = {}
-    notes: list[str] = []
-    for item, target in zip(encoded, targets, strict=True):
-        for parts in _parts(model, item, target, keys, notes):
-            for weights, values in zip(parts.weights, parts.values, strict=True):
-                one = effective_attention(weights, values)
-                found.setdefault(parts.site.key, []).append((one.dimension, float(one.unseen.mean()), len(values)))
-    return found, notes
+Unseen = tuple[int, float, int]
+"""Dimension of the null space, share of the weights that lies in it, keys: of one head and example."""
+
+
+@dataclass(slots=True)
+class NullSpaces:
+    """Null spaces of the heads of the first examples. Fused attention shows its values; other sites are taken apart."""
+
+    model: Model
+    found: dict[str, list[Unseen]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, item: Encoded, target: Target, sites: Sequence[SiteAttention]) -> None:
+        others = []
+        for site in sites:
+            if isinstance(site, LazyAttention) and site.shape[0] == 1:
+                self._shown(site)
+            elif not isinstance(site, LazyAttention):
+                others.append(site.site.key)
+        for parts in _parts(self.model, item, target, others, self.notes) if others else ():
+            self._note(parts.site.key, parts.weights, parts.values)
+
+    def _shown(self, site: LazyAttention) -> None:
+        _, heads, queries, _ = site.shape
+        rows = np.unique(np.linspace(0, queries - 1, min(queries, ROWS)).round().astype(int)).tolist()
+        values = site.call.value[0].detach().float().cpu().numpy()
+        self._note(site.site.key, site.rows(0, rows), np.repeat(values, heads // len(values), 0))
+
+    def _note(self, key: str, weights: NDArray[np.float32], values: NDArray[np.float32]) -> None:
+        for w, v in zip(weights, values, strict=True):
+            one = effective_attention(w, v)
+            self.found.setdefault(key, []).append((one.dimension, float(one.unseen.mean()), len(v)))
 
 
 def _parts(model: Model, item: Encoded, target: Target, keys: Sequence[str], notes: list[str]) -> Sequence[Parts]:

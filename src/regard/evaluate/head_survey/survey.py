@@ -10,7 +10,7 @@ import numpy as np
 from regard.errors import RegardError
 from regard.evaluate.head_survey.axes import Corpus
 from regard.evaluate.head_survey.findings import HeadRow, HeadSurvey, Measured, measured
-from regard.evaluate.head_survey.health import Health, SiteHealth, States, unseen_attention, warnings_of
+from regard.evaluate.head_survey.health import Health, NullSpaces, SiteHealth, States, warnings_of
 from regard.evaluate.head_survey.importance import batches, gradient_importance, switched_off, within_layer
 from regard.evaluate.head_survey.material import Material, material_of
 from regard.evaluate.head_survey.naming import Head, named_heads
@@ -61,8 +61,12 @@ def heads(
     likeness, states = Likeness(seed), States(live.module) if isinstance(live, TorchModel) else None
     specs = scores()
 
+    nulls = NullSpaces(live)
+
     def also(i: int, sites: Sequence[SiteAttention]) -> None:
         likeness.add(i, sites)
+        if i < PARTS and states is not None:
+            nulls.add(material.encoded[i], material.targets[i], sites)
 
     n = len(material.encoded)
     first = live.capture(material.encoded[:1], material.targets[:1])
@@ -78,7 +82,7 @@ def heads(
     scored, roles = judge(passes, found, seed=seed)
     slopes, drops, curve = _importance(material, gold, found, ablate, seed, notes, told)
     groups = likeness.groups(found)
-    health = _health(material, streamed, scored, roles, states)
+    health = _health(streamed, scored, roles, states, nulls)
     rows = [
         HeadRow(head.name, head.site.key, head.site.kind, head.site.layer, head.number, role, _word(head, scored),
                 slopes.get(head.name), drops.get(head.name),
@@ -161,15 +165,12 @@ def _importance(
 
 
 def _health(
-    material: Material, streamed: Streamed, scored: Sequence[HeadScore], roles: Sequence[Role], states: States | None
+    streamed: Streamed, scored: Sequence[HeadScore], roles: Sequence[Role], states: States | None, nulls: NullSpaces
 ) -> Health:
-    some = material.some(range(min(PARTS, len(material.encoded))))
-    keys = list(streamed.sites)
-    unseen, notes = ({}, []) if states is None else unseen_attention(some.model, some.encoded, some.targets, keys)
     rows = []
     for key, site in streamed.sites.items():
         mine = states.found.get(site.name, []) if states is not None else []
-        null = unseen.get(key, [])
+        null = nulls.found.get(key, [])
         cone, random = (_column(mine, at) for at in (0, 1))
         dimension, hidden, count = (_column(null, at) for at in (0, 1, 2))
         breadth, sink = (_over(streamed, key, score) for score in ("breadth", "sink"))
