@@ -11,8 +11,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.measures import concordance
 from regard.measures.keyed_random import keyed_rng
-from regard.measures.ranking import Floats, Ints, levels, order, ranks, top_k
+from regard.measures.ranking import TIE, Floats, Ints, levels, order, ranks, top_k
 
 Measure: TypeAlias = Callable[[Floats, Floats], Floats]
 """(rows, n) and (rows, n) -> (rows,)."""
@@ -110,15 +111,35 @@ def rbo(x: ArrayLike, y: ArrayLike, *, p: float = 0.9) -> Floats:
 def ragged(measure: Measure, xs: Sequence[Floats], ys: Sequence[Floats]) -> Floats:
     """(len(xs),) the measure of every pair; pairs of one length are computed together.
 
-    A pair with a value that is not finite is NaN.
+    A pair with a value that is not finite is NaN. Much work for `kendall` is compiled where numba is installed.
     """
     out = np.full(len(xs), np.nan)
+    if len(xs) != len(ys) or any(len(x) != len(y) for x, y in zip(xs, ys, strict=True)):
+        raise ValueError("expected pairs of equal length")
+    if not len(xs):
+        return out
     lengths = np.array([len(x) for x in xs], np.int64)
-    fine = np.array([bool(np.isfinite(x).all() and np.isfinite(y).all()) for x, y in zip(xs, ys, strict=True)], bool)
-    for n in np.unique(lengths[fine]):
-        here = np.flatnonzero(fine & (lengths == n)).tolist()
-        out[here] = measure(np.stack([xs[i] for i in here]), np.stack([ys[i] for i in here]))
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    x, y = (np.concatenate([np.asarray(v, np.float64) for v in columns]) for columns in (xs, ys))
+    broken = np.concatenate([[0], np.cumsum(~(np.isfinite(x) & np.isfinite(y)))])
+    fine = broken[offsets[1:]] == broken[offsets[:-1]]
+    if measure is kendall and int((lengths**2).sum()) >= concordance.WORTHWHILE and concordance.compiled():
+        out[fine], fine[fine] = _compiled_kendall(x, y, offsets, fine)
+    for n in np.unique(lengths[fine]).tolist():
+        here = np.flatnonzero(fine & (lengths == n))
+        place = offsets[here][:, None] + np.arange(n)
+        out[here] = measure(x[place], y[place])
     return out
+
+
+def _compiled_kendall(x: Floats, y: Floats, offsets: Ints, fine: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+    """tau-b of the rows that are fine, and which of these are left to do: those with near ties, which need levels."""
+    up, tied_x, tied_y, near = concordance.counts(x, y, offsets, TIE)[fine].T
+    n = np.diff(offsets)[fine]
+    pairs = n * (n - 1) // 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tau = up / np.sqrt((pairs - tied_x) * (pairs - tied_y).astype(np.float64))
+    return np.clip(tau, -1, 1), near > 0
 
 
 def null_sd(n: ArrayLike) -> Floats:

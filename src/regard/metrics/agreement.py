@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -55,15 +55,7 @@ def agreement(
     strip = np.abs if sign == "ignore" else np.asarray
     xs = [strip(row[f]) for row, f in zip(relevance, free, strict=True)]
     ys = [strip(row[f]) for row, f in zip(theirs, free, strict=True)]
-    formulas: dict[str, measures.Measure] = {
-        "kendall": measures.kendall,
-        "spearman": measures.spearman,
-        "weighted_kendall": measures.weighted_kendall,
-        "top_k": partial(measures.top_k_overlap, k=k),
-        "rbo": measures.rbo,
-    }
-    formula = formulas[measure]
-    values = measures.ragged(formula, xs, ys)
+    values = measures.ragged(_formula(measure, k), xs, ys)
     if Spec.parse("explainer", relevance.method) == Spec.parse("explainer", other):
         values = np.full(len(xs), np.nan)  # agreeing with oneself is no evidence
     where: dict[str, Json] = {"other": other, "measure": measure}
@@ -71,17 +63,34 @@ def agreement(
         where["k"] = k
     if sign == "keep":
         where["sign"] = sign
-    columns = _null(measure, formula, np.array([len(x) for x in xs], np.int64))
+    columns = _null(measure, k, np.array([len(x) for x in xs], np.int64))
     return Score("agreement", relevance.method, case.ids, values, "higher", where, columns)
 
 
-def _null(measure: Measure, formula: measures.Measure, lengths: np.ndarray) -> dict[str, Floats]:
+def _formula(measure: Measure, k: int) -> measures.Measure:
+    formulas: dict[str, measures.Measure] = {
+        "kendall": measures.kendall,
+        "spearman": measures.spearman,
+        "weighted_kendall": measures.weighted_kendall,
+        "top_k": partial(measures.top_k_overlap, k=k),
+        "rbo": measures.rbo,
+    }
+    return formulas[measure]
+
+
+@cache
+def _spread(measure: Measure, k: int, n: int) -> tuple[float, float]:
+    """Mean and spread between unrelated rankings: the same for every shard and method, so found once."""
+    return measures.null_spread(_formula(measure, k), n)
+
+
+def _null(measure: Measure, k: int, lengths: np.ndarray) -> dict[str, Floats]:
     """What chance gives for texts of these lengths: by formula for Kendall, by permutation for the others."""
     columns = {"length": lengths.astype(np.float64)}
     if measure == "kendall":
         columns["null_sd"] = measures.null_sd(lengths)
     else:
-        table = {n: measures.null_spread(formula, n) for n in np.unique(lengths).tolist() if n >= 2}
+        table = {n: _spread(measure, k, n) for n in np.unique(lengths).tolist() if n >= 2}
         known = np.array([table.get(n, (np.nan, np.nan)) for n in lengths.tolist()], np.float64).reshape(-1, 2)
         columns["null_sd"] = known[:, 1]
         if measure in ("top_k", "rbo"):
