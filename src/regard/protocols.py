@@ -16,6 +16,7 @@ from regard.records import (
     Edit,
     Example,
     Floats,
+    Ints,
     Json,
     Relevance,
     Score,
@@ -140,12 +141,13 @@ class WeightSlopes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Norm:
-    """A normalisation as the linear map that it is once its spread is known: scale (v - mean v) / spread[query].
+    """A normalisation as the map that it is once its spread is known: scale (v - mean v) / spread[query] + shift.
 
-    scale: (feature,). spread: (query,). centred: whether the mean is taken off (LayerNorm) or not (RMSNorm).
+    scale, shift: (feature,). spread: (query,). centred: whether the mean is taken off (LayerNorm) or not (RMSNorm).
     """
 
     scale: Floats
+    shift: Floats
     spread: Floats
     centred: bool
 
@@ -180,6 +182,15 @@ class Zeroed:
     site: Site
     distance: Floats
     error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The part of one site that is read: some query rows of some heads (None: of all)."""
+
+    site: str
+    queries: tuple[int, ...]
+    heads: tuple[int, ...] | None = None
 
 
 class Model(Protocol):
@@ -266,6 +277,23 @@ class Model(Protocol):
         and how far that moved them: norm of the change over norm of the inputs, about `noise`."""
         ...
 
+    def reordered(self, encoded: Encoded, order: Ints) -> Encoded:
+        """The encoded example with unit `order[j]` in the place of unit j; special units stay where they are."""
+        ...
+
+    def routed(
+        self,
+        encoded: Encoded,
+        target: Target,
+        reads: Sequence[Read],
+        donors: Sequence[tuple[Encoded, Target, Sequence[Read]]],
+    ) -> Answers:
+        """The objective with the attention *output* of a donor in the rows that are read, everything else its own.
+
+        One row per donor. The rows of a donor stand for those of the example; where their numbers differ, their mean.
+        """
+        ...
+
     def randomised(self, share: float, draw: int) -> Model:
         """A copy in which the top `share` of the blocks have their weights permuted; this model stays as it is."""
         ...
@@ -312,6 +340,18 @@ class Case(Protocol):
         """The sites of example i alone: each of shape (1, head, query, key)."""
         ...
 
+    def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
+        """Gradients with respect to the attention weights of every site of example i, in the order of the pass."""
+        ...
+
+    def parts(self, i: int, keys: Sequence[str]) -> Sequence[Parts]:
+        """What the attention of these sites (their keys) of example i is made of."""
+        ...
+
+    def zeroed(self, i: int, keys: Sequence[str]) -> Sequence[Zeroed]:
+        """What the layers around these sites give out for example i when the value of one key is zero."""
+        ...
+
     def reading(self, i: int, site: Site) -> tuple[int, ...]: ...
     def edited(self, edits: Sequence[Sequence[Edit]]) -> Answers:
         """edits[i] is applied to example i; one row per example."""
@@ -338,6 +378,24 @@ class Case(Protocol):
         """(examples,) how far the continuous inputs were moved, as a share of their norm; 0 in the case itself."""
         ...
 
+    @property
+    def companions(self) -> Case:
+        """A few other examples of the same data, the same for every shard; none where there are no others."""
+        ...
+
+    def routed(self, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
+        """Example i with the attention output of companions (position, their rows) in place of its own; one row each."""
+        ...
+
+    @property
+    def orders(self) -> tuple[Ints, ...]:
+        """(n_i,) for each example: which unit of the original stands in each place; 0, 1, 2... in the case itself."""
+        ...
+
+    def shuffled(self, draw: int = 0) -> Case:
+        """The same examples with their free units in another order, asked about the same targets."""
+        ...
+
     def noisy(self, noise: float, draw: int = 0) -> Case:
         """The same examples with noise in their continuous inputs (see `Model.noisy`), asked about the same targets."""
         ...
@@ -358,6 +416,17 @@ class MetricFunction(Protocol):
     """`def metric(case, relevance, *, own parameters) -> Score`."""
 
     def __call__(self, case: Case, relevance: Relevance, /, **params: Any) -> Score: ...
+
+
+Findings: TypeAlias = Sequence[Score]
+"""What an experiment found, as scores: `metric` is the quantity, `method` what it is about (a ranking, "attention"),
+`where` the setting (operator), one value per example, curves over sizes. No table machinery of its own."""
+
+
+class ExperimentFunction(Protocol):
+    """`def experiment(case, *, own parameters) -> Findings`."""
+
+    def __call__(self, case: Case, /, **params: Any) -> Findings: ...
 
 
 class Dataset(Protocol):

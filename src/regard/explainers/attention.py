@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from regard.errors import InputError, Unsupported
-from regard.explainers._alignment import misfit, on_units, read_row, rows_read, sites_of, unread
-from regard.protocols import Case, SiteAttention
+from regard.explainers._alignment import on_units, read_row, rows_read
+from regard.explainers._choice import chosen_sites
+from regard.protocols import Case
 from regard.records import Relevance
 from regard.registry import explainer
-
-FAMILIES = (("pooling",), ("cross",), ("self", "causal", "windowed"))
-"""Which sites speak for the model: the ones nearest to its answer."""
 
 
 @explainer(
@@ -40,7 +35,7 @@ def attention(
     """
     rows, masses, counts = [], [], []
     for i, units in enumerate(case.units):
-        chosen = _chosen(case, i, layers)
+        chosen = chosen_sites(case, i, layers, "attention")
         read = [read_row(case, i, site, heads) for site in chosen]
         values, mass = on_units(read, units, renormalise=renormalise)
         rows.append(values)
@@ -50,34 +45,3 @@ def attention(
     sites, width, depth = np.array(counts, np.float64).reshape(-1, 3).T
     extras = {"special_mass": np.array(masses), "sites": sites, "heads": width, "rows": depth}
     return Relevance.of("attention", case.ids, rows, extras=extras)
-
-
-def _chosen(case: Case, i: int, layers: str | int) -> Sequence[SiteAttention]:
-    reasons = []
-    for family in FAMILIES:
-        fitting = []
-        for site in sites_of(case, i, "attention"):
-            if site.site.kind not in family:
-                continue
-            reason = misfit(case.units[i], site) or unread(case, i, site)
-            if reason:
-                reasons.append(f"{site.site.key}: {reason}")
-            else:
-                fitting.append(site)
-        if fitting:
-            return _layers(fitting, layers)
-    shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
-    raise Unsupported("attention", expected="a site whose keys are the units", got=shown)
-
-
-def _layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[SiteAttention]:
-    known = sorted({s.site.layer for s in sites})
-    if layers == "all":
-        return sites
-    wanted = known[-1] if layers == "last" else layers
-    chosen = [s for s in sites if s.site.layer == wanted]
-    if not chosen:
-        raise InputError(
-            f"layers {layers!r}", expected=f'"last", "all" or one of {", ".join(map(str, known))}', got=repr(layers)
-        )
-    return chosen

@@ -9,6 +9,21 @@ from array_api_compat import array_namespace, device
 from regard.measures.divergence import Array
 
 
+def with_residual(matrix: Array, residual: float) -> Array:
+    """(..., n, n): (1 - residual) A + residual I, rows divided by their sums; a row of nothing stays so.
+
+    >>> import numpy as np
+    >>> with_residual(np.array([[0.0, 1.0], [1.0, 0.0]]), 0.25).tolist()
+    [[0.25, 0.75], [0.75, 0.25]]
+    """
+    if not 0 <= residual <= 1:
+        raise ValueError(f"residual must be in 0..1, got {residual}")
+    xp = array_namespace(matrix)
+    mixed = (1 - residual) * matrix + residual * xp.eye(matrix.shape[-1], dtype=matrix.dtype, device=device(matrix))
+    total = xp.sum(mixed, axis=-1, keepdims=True)
+    return mixed / xp.where(total > 0, total, xp.ones_like(total))
+
+
 def rollout(matrices: Sequence[Array], *, residual: float = 0.5) -> Array:
     """(..., n, n): the product, last layer leftmost, of row-normalised (1 - residual) A + residual I.
 
@@ -22,15 +37,10 @@ def rollout(matrices: Sequence[Array], *, residual: float = 0.5) -> Array:
     """
     if not matrices:
         raise ValueError("rollout needs at least one matrix")
-    if not 0 <= residual <= 1:
-        raise ValueError(f"residual must be in 0..1, got {residual}")
-    xp = array_namespace(*matrices)
     out: Array = None
     for a in matrices:
         if a.shape[-1] != a.shape[-2] or (out is not None and a.shape[-1] != out.shape[-1]):
             raise ValueError(f"rollout needs square matrices of one size, got {[tuple(m.shape) for m in matrices]}")
-        mixed = (1 - residual) * a + residual * xp.eye(a.shape[-1], dtype=a.dtype, device=device(a))
-        total = xp.sum(mixed, axis=-1, keepdims=True)
-        step = mixed / xp.where(total > 0, total, xp.ones_like(total))
+        step = with_residual(a, residual)
         out = step if out is None else step @ out
     return out

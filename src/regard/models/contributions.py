@@ -181,7 +181,8 @@ def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: i
     error = float((plain / spread[:, None] - moved).abs().max() / moved.abs().max().clamp(min=1e-12))
     if not error < TOLERANCE:
         raise _refused(site, "LayerNorm or RMSNorm behind it", f"{type(module).__name__}, off by {error:.1%}")
-    return Norm(known.scale.double().cpu().numpy(), spread.double().cpu().numpy(), known.centred)
+    scale, shift, wide = (t.double().cpu().numpy() for t in (known.scale, known.shift, spread))
+    return Norm(scale, shift, wide, known.centred)
 
 
 def _asked(module: nn.Module, like: Tensor) -> _Affine:

@@ -1,0 +1,81 @@
+"""The self-attentions that stand above each other over the units, and the attention that reads the last of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.explainers._alignment import misfit, rows_read, sites_of, unread
+from regard.protocols import Case, SiteAttention
+from regard.records import Floats
+
+Local = Callable[[SiteAttention], Floats]
+"""A site -> its (query, key) matrix: how much each query takes from each key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """layers, the lowest first; top: the pooling or cross-attention through which the last layer is read, if any."""
+
+    layers: Sequence[SiteAttention]
+    top: SiteAttention | None
+    rows: tuple[int, ...]
+    """The query rows of `top`, or of the last layer, that the objective reads."""
+
+    @property
+    def keys(self) -> list[str]:
+        """Of every site, the top one last."""
+        return [site.site.key for site in (*self.layers, *([self.top] if self.top is not None else []))]
+
+    def entrance(self, local: Local) -> Floats:
+        """(n,) what is read of the last layer's positions: shares of its rows, or of the top's keys."""
+        n = self.layers[-1].shape[2] if self.layers else 0
+        if self.top is None:
+            row = np.zeros(n)
+            row[list(self.rows)] = 1 / len(self.rows)
+            return row
+        row = np.asarray(local(self.top), np.float64)[list(self.rows)].mean(0)
+        return np.asarray(row / (row.sum() or 1.0))
+
+
+def chain_of(case: Case, i: int, method: str, *, bare: bool = True) -> Chain:
+    """The chain of example i; what does not fit is refused with the reason.
+
+    Needs square self-attention of one length in all layers. bare: a model that only pools (one attention over the
+    states of a recurrent network) is a chain without layers; otherwise it is refused.
+    """
+
+    def refuse(reason: str) -> Unsupported:
+        return Unsupported(method, expected="square self-attention over the units in every layer", got=reason)
+
+    sites = list(sites_of(case, i, method))
+    crosses = [s for s in sites if s.site.kind == "cross"]
+    layers = [s for s in sites if s.site.kind in ("self", "causal", "windowed")]
+    if crosses:
+        # the self-attention of a decoder is about the output: it comes later, is causal, or has another length
+        before = itertools.takewhile(lambda s: s.site.kind != "cross", sites)
+        keys = crosses[0].shape[3]
+        layers = [s for s in before if s.site.kind in ("self", "windowed") and s.shape[3] == keys]
+    readers = [s for s in sites if s.site.kind == "pooling"] or crosses
+    top = readers[-1] if readers else None
+    if not layers and not (bare and top is not None and top.site.kind == "pooling"):
+        raise refuse("no self-attention over the units")
+    for site in layers or [s for s in (top,) if s is not None]:
+        reason = misfit(case.units[i], site)
+        _, _, queries, keys = site.shape
+        if not reason and queries != keys and layers:
+            reason = f"{queries} queries for {keys} keys"
+        if not reason and keys != (layers[0] if layers else site).shape[-1]:
+            reason = f"{keys} keys where the first layer has {layers[0].shape[-1]}"
+        if reason:
+            raise refuse(f"{site.site.key}: {reason}")
+    reader = top or layers[-1]
+    if reason := unread(case, i, reader):
+        raise refuse(f"{reader.site.key}: {reason}")
+    if top is not None and layers and top.shape[3] != layers[0].shape[3]:
+        raise refuse(f"{top.site.key}: {top.shape[3]} keys where the layers below have {layers[0].shape[3]}")
+    return Chain(layers, top, tuple(rows_read(case, i, reader)))

@@ -1,0 +1,61 @@
+"""Which sites a method looks at."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from regard.errors import InputError, Unsupported
+from regard.explainers._alignment import misfit, sites_of, unread
+from regard.protocols import Case, SiteAttention
+
+FAMILIES = (("pooling",), ("cross",), ("self", "causal", "windowed"))
+"""Which sites speak for the model: the ones nearest to its answer."""
+
+
+def chosen_sites(case: Case, i: int, layers: str | int, method: str) -> Sequence[SiteAttention]:
+    """The sites nearest to the answer whose keys are the units and whose rows the objective reads."""
+    reasons = []
+    for family in FAMILIES:
+        fitting = []
+        for site in sites_of(case, i, method):
+            if site.site.kind not in family:
+                continue
+            reason = misfit(case.units[i], site) or unread(case, i, site)
+            if reason:
+                reasons.append(f"{site.site.key}: {reason}")
+            else:
+                fitting.append(site)
+        if fitting:
+            return of_layers(fitting, layers)
+    shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+    raise Unsupported(method, expected="a site whose keys are the units", got=shown)
+
+
+def of_layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[SiteAttention]:
+    """All of them, those of the last layer, or those of one."""
+    known = sorted({s.site.layer for s in sites})
+    if layers == "all":
+        return sites
+    wanted = known[-1] if layers == "last" else layers
+    chosen = [s for s in sites if s.site.layer == wanted]
+    if not chosen:
+        raise InputError(
+            f"layers {layers!r}", expected=f'"last", "all" or one of {", ".join(map(str, known))}', got=repr(layers)
+        )
+    return chosen
+
+
+def sites_over_units(case: Case, i: int, method: str) -> Sequence[SiteAttention]:
+    """Every site whose keys are the units: not the self-attention of a decoder, whose keys are the output."""
+    sites = list(sites_of(case, i, method))
+    crosses = [s for s in sites if s.site.kind == "cross"]
+    if crosses:
+        before = itertools.takewhile(lambda s: s.site.kind != "cross", sites)
+        below = [s for s in before if s.site.kind != "causal" and s.shape[3] == crosses[0].shape[3]]
+        sites = [*below, *crosses, *(s for s in sites if s.site.kind == "pooling")]
+    fitting = [s for s in sites if not misfit(case.units[i], s)]
+    if not fitting:
+        reason = "; ".join(f"{s.site.key}: {misfit(case.units[i], s)}" for s in sites[:3])
+        raise Unsupported(method, expected="a site whose keys are the units", got=reason or "none")
+    return fitting

@@ -1,0 +1,87 @@
+"""How much of each position comes from each key, once a site is taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError, Unsupported
+from regard.measures.contributions import part_distances, part_norms, shares, through_norm
+from regard.protocols import Norm, Parts
+from regard.records import Floats
+
+Array = NDArray[np.floating]
+
+
+class _Seen(NamedTuple):
+    """Parts behind some normalisations, each query divided by their spread."""
+
+    weights: Array
+    values: Array
+    own: Array
+    whole: Array
+
+
+def _behind(parts: Parts, norms: Sequence[Norm]) -> _Seen:
+    values, own, whole = parts.values, parts.own, np.asarray(parts.whole, np.float64)
+    spread = np.ones(len(own))
+    for norm in norms:
+        values, own = (through_norm(v, norm.scale, centred=norm.centred) for v in (values, own))
+        whole = through_norm(whole, norm.scale, centred=norm.centred) / norm.spread[:, None] + norm.shift
+        spread = spread * norm.spread
+    narrow = spread.astype(np.float32)
+    return _Seen(parts.weights / narrow[:, None], values, own / narrow[:, None], whole)
+
+
+def one_head(parts: Parts, heads: str | int) -> tuple[Array, Array]:
+    """(weights, values) of all heads, or of one."""
+    if heads == "all":
+        return parts.weights, parts.values
+    if not isinstance(heads, int) or not 0 <= heads < len(parts.weights):
+        raise InputError("heads", expected=f'"all" or 0..{len(parts.weights) - 1}', got=repr(heads))
+    return parts.weights[heads : heads + 1], parts.values[heads : heads + 1]
+
+
+def norm_matrix(parts: Parts, method: str, *, norms: int | None = 1) -> Floats:
+    """(query, key) norms of the parts with the residual, behind so many normalisations (None: all of them)."""
+    seen = _behind(parts, parts.norms[:norms])
+    return part_norms(seen.weights, seen.values, _kept(parts, seen, method))
+
+
+def alti_matrix(parts: Parts, method: str) -> Floats:
+    """(query, key) shares: how much nearer to the whole each part brings the position, in L1."""
+    seen = _behind(parts, parts.norms[:1])
+    distance = part_distances(seen.weights, seen.values, seen.whole, _kept(parts, seen, method))
+    return shares(np.maximum(0.0, np.abs(seen.whole).sum(-1, keepdims=True) - distance))
+
+
+def mixing_ratio(parts: Parts, method: str, rows: Sequence[int]) -> float:
+    """How much of the positions is mixed in from others: ||others|| / (||others|| + ||own part||), mean over rows.
+
+    NaN where queries are not keys. (Kobayashi et al. 2021.)
+    """
+    seen = _behind(parts, parts.norms[:1])
+    own = _kept(parts, seen, method)
+    if own is None:
+        return float("nan")
+    place = np.asarray(rows)
+    a = np.moveaxis(seen.weights[:, place], 0, -1)  # (row, key, head)
+    mine = (a[np.arange(len(place)), place][:, None] @ seen.values[:, place].swapaxes(0, 1))[:, 0]
+    mixed = np.einsum("hrk,hkd->rd", seen.weights[:, place], seen.values) - mine
+    others, kept = np.linalg.norm(mixed, axis=-1), np.linalg.norm(mine + own[place], axis=-1)
+    return float(np.mean(others / np.maximum(others + kept, 1e-12)))
+
+
+def _kept(parts: Parts, seen: _Seen, method: str) -> Array | None:
+    """What each position keeps of itself; None where queries are not keys (cross-attention, pooling)."""
+    if parts.site.kind in ("cross", "pooling"):
+        return None
+    if not parts.own.any():
+        raise Unsupported(
+            f"{method} at {parts.site.key}", expected="a residual stream that attention is added to",
+            got="none before its output is normalised, or none at all", remedy="value_norms",
+        )  # fmt: skip
+    return seen.own

@@ -1,0 +1,41 @@
+"""Shares of every layer multiplied through the layers: what globenc, alti and value zeroing have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.explainers._alignment import on_units
+from regard.explainers._chain import chain_of
+from regard.measures.contributions import shares
+from regard.measures.rollout import rollout as product
+from regard.protocols import Case
+from regard.records import Floats, Relevance
+
+Look = Callable[[int, Sequence[str]], Sequence[Any]]
+"""(example, keys of sites) -> what is known about each; it has an `error`."""
+
+
+def through_layers(
+    case: Case, method: str, look: Look, matrix: Callable[[Any], Floats], *, error: str, renormalise: bool
+) -> Relevance:
+    """Relevance from the (query, key) matrix of each site, rows divided by their sums, multiplied through the layers.
+
+    error: what the largest error of an example is called among the extras.
+    """
+    rows, masses, errors, counts = [], [], [], []
+    for i, units in enumerate(case.units):
+        chain = chain_of(case, i, method)
+        seen = dict(zip(chain.keys, look(i, chain.keys), strict=True))
+        entrance = chain.entrance(lambda site, seen=seen: matrix(seen[site.site.key]))  # type: ignore[misc]
+        layers = [shares(matrix(seen[site.site.key])) for site in chain.layers]
+        row = entrance @ product(layers, residual=0.0) if layers else entrance
+        values, mass = on_units([row], units, renormalise=renormalise)
+        rows.append(values)
+        masses.append(mass)
+        errors.append(max(one.error for one in seen.values()))
+        counts.append(float(len(layers)))
+    extras = {error: np.array(errors), "special_mass": np.array(masses), "sites": np.array(counts)}
+    return Relevance.of(method, case.ids, rows, extras=extras)

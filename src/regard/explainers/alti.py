@@ -1,0 +1,35 @@
+"""ALTI: aggregation of layer-wise token-to-token interactions."""
+
+from __future__ import annotations
+
+from regard.explainers._parts import alti_matrix
+from regard.explainers._through import through_layers
+from regard.protocols import Case
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("attention",),
+    cite="Ferrando et al. 2022",
+    cost="1 forward, 1 per layer, and as many as there are heads; n x n x d per layer, some rows at a time",
+    misleads="it knows no class: what reaches the position that is read, not what speaks for the answer",
+)
+def alti(case: Case, *, renormalise: bool = True) -> Relevance:
+    """How much nearer each unit brings every position to what it became, multiplied through the layers.
+
+    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    The matrix of a layer is max(0, ||y_i|| - ||y_i - T_i(x_j)||) in L1, rows divided by their sums: y_i is the position
+    behind attention, residual and LayerNorm (before it, where LayerNorm comes first), T_i(x_j) the part of j in it.
+    Layers are read through a pooling or the last cross-attention where there is one; a model that only pools has that
+    one factor.
+    Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> alti(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
+    [0.0, 0.98, 0.02]
+    """
+    return through_layers(
+        case, "alti", case.parts, lambda parts: alti_matrix(parts, "alti"),
+        error="decomposition_error", renormalise=renormalise,
+    )  # fmt: skip

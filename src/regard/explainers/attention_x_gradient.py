@@ -1,0 +1,51 @@
+"""Attention x gradient."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from regard.explainers._alignment import pooled_heads
+from regard.explainers._choice import chosen_sites
+from regard.protocols import Case
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("attention", "gradient"),
+    signed=True,
+    cite="Serrano & Smith 2019; Barkan et al. 2021",
+    cost="1 forward, 1 backward",
+    misleads="where the softmax is saturated, and for what the residual stream carries past attention",
+)
+def attention_x_gradient(
+    case: Case,
+    *,
+    layers: str | int = "last",
+    heads: str | int = "mean",
+    gradient: Literal["in_graph", "frozen"] = "in_graph",
+) -> Relevance:
+    """The attention weights on each unit times the gradient of the objective with respect to them, over all rows.
+
+    Comes out: one signed value per unit; special units 0. To first order, it is what the objective would lose without
+    that weight (rows not renormalised). Where a linear layer reads one attention (a pooling of one head), the values,
+    special units included, sum to the objective without its bias.
+    layers: "last", "all" (mean) or a number. heads: "mean", "max" or a number.
+    gradient: "in_graph" (later layers attend anew) or "frozen" (all other attention is held fixed); the same in the
+    last layer.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> attention_x_gradient(ToyCase(("wonderful film",)))[0].tolist()  # its answer does not depend on attention
+    [0.0, 0.0, 0.0]
+    """
+    rows = []
+    for i, units in enumerate(case.units):
+        chosen = chosen_sites(case, i, layers, "attention_x_gradient")
+        slopes = {s.site.key: s for s in case.weight_slopes(i, gradient)}
+        found = [slopes[site.site.key] for site in chosen]
+        read = [pooled_heads((s.weights.astype(np.float64) * s.gradient).sum(1), heads) for s in found]
+        laid = np.mean([row[np.maximum(units.keys, 0)] for row in read], axis=0)
+        rows.append(np.where(units.free, laid, 0.0))
+    return Relevance.of("attention_x_gradient", case.ids, rows, signed=True)

@@ -1,0 +1,53 @@
+"""Attention flow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.explainers._alignment import on_units, pooled_heads
+from regard.explainers._chain import chain_of
+from regard.measures.flow import max_flows
+from regard.measures.rollout import with_residual
+from regard.protocols import Case, SiteAttention
+from regard.records import Floats, Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("attention",),
+    cite="Abnar & Zuidema 2020",
+    cost="1 forward, one maximum flow per unit",
+    misleads="in deep models, where most flows are saturated (see `saturation`): then it only says how much attention "
+    "the first layer pays to a unit, from wherever; it knows no class, values or feed-forward",
+)
+def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renormalise: bool = True) -> Relevance:
+    """The maximum flow from where the model is read down to each unit, attention being the capacities.
+
+    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    Layers are mixed with the identity for the residual stream, as in `rollout`; several rows that are read share the
+    entrance; a pooling or cross-attention on top is the entrance. A model that only pools: its attention.
+    Deviation from the released code: it takes the maximum over all rows; here, the rows that matter.
+    Extras, one value per example: `saturation`, the share of units whose flow equals the bound min(what enters, what
+    the first layer pays to the unit): for them the layers between do not matter; `special_mass`; `sites`.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> flow(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
+    [0.0, 0.68, 0.32]
+    """
+
+    def pooled(site: SiteAttention) -> Floats:
+        return pooled_heads(site.dense().weights[0], heads)
+
+    rows, masses, counts, shares = [], [], [], []
+    for i, units in enumerate(case.units):
+        chain = chain_of(case, i, "flow")
+        found = max_flows([with_residual(pooled(site), residual) for site in chain.layers], chain.entrance(pooled))
+        total = found.values.sum() or 1.0
+        values, mass = on_units([found.values / total], units, renormalise=renormalise)
+        rows.append(values)
+        masses.append(mass)
+        counts.append(float(len(chain.layers)))
+        free = found.saturated[units.keys[units.free]]
+        shares.append(float(free.mean()) if len(free) else 0.0)
+    extras = {"saturation": np.array(shares), "special_mass": np.array(masses), "sites": np.array(counts)}
+    return Relevance.of("flow", case.ids, rows, extras=extras)

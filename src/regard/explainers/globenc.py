@@ -1,0 +1,35 @@
+"""GlobEnc."""
+
+from __future__ import annotations
+
+from regard.explainers._parts import norm_matrix
+from regard.explainers._through import through_layers
+from regard.protocols import Case
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("attention",),
+    cite="Modarressi et al. 2022",
+    cost="1 forward, 1 per layer, and as many as there are heads; one n x n product per layer",
+    misleads="it knows no class: what reaches the position that is read, not what speaks for the answer",
+)
+def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
+    """Norms with residual streams and both LayerNorms of every layer, multiplied through the layers.
+
+    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    The matrix of a layer is || LN2(LN1(sum over heads of weight x value x W_O + x_i where j = i)) || with rows divided
+    by their sums; of the feed-forward network only the second residual counts, as in the paper. Where LayerNorm comes
+    before attention, none stands behind the sum and the matrix is that of `value_norms_residual`. Layers are read
+    through a pooling or the last cross-attention where there is one. A model that only pools: `value_norms`.
+    Extras, one value per example: `decomposition_error`, `special_mass`, `sites` (layers multiplied).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> globenc(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
+    [0.0, 0.98, 0.02]
+    """
+    return through_layers(
+        case, "globenc", case.parts, lambda parts: norm_matrix(parts, "globenc", norms=None),
+        error="decomposition_error", renormalise=renormalise,
+    )  # fmt: skip

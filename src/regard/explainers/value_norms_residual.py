@@ -1,0 +1,56 @@
+"""Norms of value-weighted attention with the residual stream and LayerNorm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.explainers._alignment import on_units, rows_read
+from regard.explainers._choice import chosen_sites
+from regard.explainers._parts import mixing_ratio, norm_matrix
+from regard.protocols import Case
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("attention",),
+    cite="Kobayashi et al. 2021",
+    cost="1 forward, 1 per site, and as many as there are heads",
+    misleads="read in one layer only: what a position holds there comes from many units; see globenc and alti",
+)
+def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise: bool = True) -> Relevance:
+    """How long the vector is that each unit adds to what is read, with the residual stream and behind LayerNorm.
+
+    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`; the part of
+    key j at position i is LN(sum over heads of weight x value x W_O + x_i where j = i), LN being linear at the spread
+    that it actually had. Where LayerNorm comes before attention there is none behind the sum. In cross-attention and
+    pooling no key is the query: there the residual is nobody's, and a model that only pools has `value_norms` again.
+    layers: "last", "all" (mean) or a number.
+    Extras, one value per example: `mixing_ratio` (share of the others in the rows that are read; NaN where the residual
+    is nobody's), `decomposition_error`, `special_mass`, `sites`.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> value_norms_residual(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
+    [0.0, 0.96, 0.04]
+    """
+    name = "value_norms_residual"
+    rows, masses, errors, counts, ratios = [], [], [], [], []
+    for i, units in enumerate(case.units):
+        chosen = chosen_sites(case, i, layers, name)
+        parts = case.parts(i, [site.site.key for site in chosen])
+        read = []
+        for site, part in zip(chosen, parts, strict=True):
+            row = norm_matrix(part, name)[list(rows_read(case, i, site))].mean(0)
+            read.append(row / (row.sum() or 1.0))
+        values, mass = on_units(read, units, renormalise=renormalise)
+        rows.append(values)
+        masses.append(mass)
+        errors.append(max(part.error for part in parts))
+        counts.append(float(len(chosen)))
+        pairs = zip(chosen, parts, strict=True)
+        ratios.append(float(np.mean([mixing_ratio(part, name, rows_read(case, i, site)) for site, part in pairs])))
+    extras = {
+        "mixing_ratio": np.array(ratios), "decomposition_error": np.array(errors), "special_mass": np.array(masses),
+        "sites": np.array(counts),
+    }  # fmt: skip
+    return Relevance.of(name, case.ids, rows, extras=extras)

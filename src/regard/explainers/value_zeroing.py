@@ -1,0 +1,34 @@
+"""Value zeroing."""
+
+from __future__ import annotations
+
+from regard.explainers._through import through_layers
+from regard.protocols import Case
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("attention",),
+    cite="Mohebbi et al. 2023",
+    cost="1 forward, 1 per layer, and as many as there are units",
+    misleads="it knows no class; the cosine does not see a change of length",
+)
+def value_zeroing(case: Case, *, renormalise: bool = True) -> Relevance:
+    """How far each layer's output turns when the value of one unit is zero, multiplied through the layers.
+
+    Comes out: one non-negative value per unit, special units 0, the others summing to 1 with `renormalise`.
+    The matrix of a layer is 1 - cosine(y_i, y_i with the value of j zeroed in all heads), y_i being the output of the
+    whole layer with its feed-forward network; rows divided by their sums. Queries, keys and the residual are left as
+    they are. Layers are read through a pooling or the last cross-attention where there is one. A model that only pools:
+    1 - cosine of the pooled state with and without the unit.
+    Extras, one value per example: `layer_error` (how well the layers' outputs were reproduced with nothing changed),
+    `special_mass`, `sites` (layers multiplied).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> value_zeroing(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
+    [0.0, 0.76, 0.24]
+    """
+    return through_layers(
+        case, "value_zeroing", case.zeroed, lambda seen: seen.distance, error="layer_error", renormalise=renormalise
+    )

@@ -1,0 +1,72 @@
+"""Attention taken apart: how much of a position comes from each key. Numpy, one example.
+
+A part is the vector that key k adds to position q: sum over heads of weights[h, q, k] values[h, k]. There are q x k of
+them with d features each; none of the functions here makes them all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+Floats = NDArray[np.float64]
+
+CHUNK = 1 << 22
+"""Entries of part vectors that exist at a time where the Gram identity does not help (other norms than L2)."""
+
+
+def part_norms(weights: Array, values: Array, own: Array | None = None) -> Floats:
+    """(query, key) Euclidean norms of the parts, by the Gram identity.
+
+    ||sum_h a_h v_h||^2 = a^T G a with G[h, g] = v_h . v_g for each key: memory does not grow with queries x features.
+    weights: (head, query, key). values: (head, key, feature). own: (query, feature), what position q keeps of itself:
+    it belongs to the part of key q (only for square attention).
+
+    >>> a, v = np.full((2, 1, 1), 0.5), np.array([[[3.0, 0.0]], [[0.0, 4.0]]])
+    >>> part_norms(a, v).tolist()
+    [[2.5]]
+    """
+    a = np.ascontiguousarray(np.moveaxis(weights, 0, -1).swapaxes(0, 1))  # (key, query, head)
+    v = np.ascontiguousarray(np.swapaxes(values, 0, 1))  # (key, head, feature)
+    gram = v @ v.swapaxes(1, 2)
+    squares = np.einsum("kqh,kqh->qk", a @ gram, a, dtype=np.float64)
+    if own is not None:
+        place = np.arange(len(own))
+        made = (a[place, place][:, None] @ v[place])[:, 0] + own
+        squares[place, place] = np.einsum("qd,qd->q", made, made, dtype=np.float64)
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+
+def part_distances(weights: Array, values: Array, whole: Array, own: Array | None = None) -> Floats:
+    """(query, key) L1 distances between the whole position and each of its parts (Ferrando et al. 2022).
+
+    whole: (query, feature). Positions are taken a few at a time.
+    """
+    _, queries, keys = weights.shape
+    flat = np.ascontiguousarray(np.swapaxes(values, 0, 1))  # (key, head, feature)
+    out = np.empty((queries, keys))
+    step = max(1, CHUNK // max(1, keys * values.shape[2]))
+    for start in range(0, queries, step):
+        some = slice(start, min(start + step, queries))
+        a = np.ascontiguousarray(np.moveaxis(weights[:, some], 0, -1).swapaxes(0, 1))  # (key, query, head)
+        made = a @ flat  # (key, query, feature)
+        if own is not None:
+            place = np.arange(some.start, some.stop)
+            made[place, place - start] += own[some]
+        np.subtract(whole[some], made, out=made)
+        out[some] = np.abs(made, out=made).sum(-1, dtype=np.float64).T
+    return out
+
+
+def through_norm(vectors: Array, scale: Array, *, centred: bool) -> Array:
+    """The linear part of a normalisation without its spread: scale (v - mean v), or scale v."""
+    moved = vectors - vectors.mean(-1, keepdims=True) if centred else vectors
+    return np.asarray(moved * scale, vectors.dtype)
+
+
+def shares(matrix: Array) -> Floats:
+    """(query, key) rows divided by their sums; a row of nothing stays so."""
+    m = np.asarray(matrix, np.float64)
+    total = m.sum(-1, keepdims=True)
+    return m / np.where(total > 0, total, 1.0)
