@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from regard.models.generating import capture_generation as capture_generation
     from regard.models.load import load as load
     from regard.models.registered import register_site as register_site
+    from regard.models.walkthrough import walkthrough as walkthrough
     from regard.models.wrapped import wrap as wrap
     from regard.present.report import write_report as write_report
     from regard.records import Example as Example
@@ -46,6 +47,7 @@ _HOMES = {
     "read": "regard.datasets.read",
     "register_site": "regard.models.registered",
     "train": "regard.training.train",
+    "walkthrough": "regard.models.walkthrough",
     "wrap": "regard.models.wrapped",
     "write_report": "regard.present.report",
     "Example": "regard.records",
@@ -71,6 +73,7 @@ __all__ = [
     "read",
     "register_site",
     "train",
+    "walkthrough",
     "wrap",
     "write_report",
 ]

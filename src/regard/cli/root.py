@@ -21,6 +21,7 @@ SUMMARIES = {
     "train": "Train an attention network, or a family of them with several seeds, on data.",
     "explain": "Colour one text by what a method says mattered to the model.",
     "capture": "Show every attention of a forward pass, and how it was proved.",
+    "walkthrough": "Walk through one row of attention step by step, with a real model's numbers.",
     "support": "Say which methods work on a model, and why others do not.",
     "list": "List explainers, metrics, datasets, sources or engines.",
     "report": "Write the HTML (or JSON) report of a finished or partial run again.",

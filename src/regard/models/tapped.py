@@ -49,13 +49,13 @@ def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], 
     with torch.inference_mode():
         tensors, asked = model.tensors(items, targets)
         outputs, taps = capture_call(
-            model.module, lambda: model.run(tensors, asked), mode=mode, check=check, key_padding=_padding(tensors)
+            model.module, lambda: model.run(tensors, asked), mode=mode, check=check, key_padding=key_padding(tensors)
         )
         said = model.row.read(outputs, asked, targets)
     return Tapped(said, taps.sites, taps.rejected, taps.checked)
 
 
-def _padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
+def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
     """Masks of real positions: the encoder's, and for teacher-forced targets the decoder's."""
     masks = [tensors["attention_mask"]] if "attention_mask" in tensors else []
     if "labels" in tensors:
@@ -93,7 +93,7 @@ class EditedRuns:
             if again and self._resume is None:
                 _, self._resume = record_below(model.module, lambda: model.run(tensors, asked), *patterns_of(edits))
             outputs, _ = capture_call(
-                model.module, lambda: model.run(tensors, asked), edits=edits, key_padding=_padding(tensors),
+                model.module, lambda: model.run(tensors, asked), edits=edits, key_padding=key_padding(tensors),
                 resume=self._resume,
             )  # fmt: skip
             return model.row.read(outputs, asked, targets)

@@ -1,0 +1,108 @@
+"""One row of attention by hand: query, keys, element-wise products, dots, scaled scores, softmax, weighted values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+AGREES: Final = 1e-5
+"""Weights computed by hand that differ by no more from the captured ones are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Every number between one query and the output of its head; n keys, d features.
+
+    query (d,), keys (n, d), products (n, d), dots (n,), scaled (n,) = dots x factor, added (n,) what is added to the
+    scaled dot (mask, bias, soft cap; minus infinity where the key is hidden), scores (n,), exponentials (n,) =
+    exp(score - largest), total their sum with that of the `sink`, weights (n,), values (n, v), output (v,).
+    """
+
+    query: Floats
+    keys: Floats
+    products: Floats
+    dots: Floats
+    factor: float
+    scaled: Floats
+    added: Floats
+    scores: Floats
+    exponentials: Floats
+    total: float
+    weights: Floats
+    values: Floats | None = None
+    output: Floats | None = None
+    sink: float | None = None
+
+
+def walk(
+    query: ArrayLike,
+    keys: ArrayLike,
+    *,
+    factor: float,
+    scores: ArrayLike | None = None,
+    values: ArrayLike | None = None,
+    sink: float | None = None,
+) -> Steps:
+    """The steps of one row. `scores`: what the model put into its softmax, where that is more than the scaled dots.
+
+    >>> steps = walk([1.0, 2.0], [[3.0, 4.0], [0.0, 1.0]], factor=0.5, values=[[1.0], [3.0]])
+    >>> steps.dots, steps.scaled, steps.weights.round(3), steps.output.round(3)
+    (array([11.,  2.]), array([5.5, 1. ]), array([0.989, 0.011]), array([1.022]))
+    """
+    q, k = np.asarray(query, np.float64), np.asarray(keys, np.float64)
+    products = k * q
+    dots = products.sum(-1)
+    scaled = dots * factor
+    final = scaled if scores is None else np.asarray(scores, np.float64)
+    added = final - scaled
+    largest = float(np.max(final[np.isfinite(final)], initial=-np.inf if sink is None else sink))
+    exponentials = np.exp(final - (largest if np.isfinite(largest) else 0.0))
+    total = float(exponentials.sum() + (0.0 if sink is None else np.exp(sink - largest)))
+    weights = exponentials / total if total > 0 else np.zeros_like(final)
+    v = None if values is None else np.asarray(values, np.float64)
+    output = None if v is None else weights @ v
+    return Steps(q, k, products, dots, factor, scaled, added, final, exponentials, total, weights, v, output, sink)
+
+
+@dataclass(frozen=True, slots=True)
+class Walkthrough:
+    """The steps of one query of one head of a real model, with names, and how they compare with the capture.
+
+    form: "dot" (queries and keys) or "additive" (the learned vector and the features it is multiplied with).
+    captured (n,): the weights as they were captured. difference: the largest between them and `steps.weights`;
+    output_difference: the same for the output, against what the model itself gave out (None where it is not seen).
+    """
+
+    model: str
+    site: str
+    layer: int
+    head: int
+    heads: int
+    query_at: int
+    query_name: str
+    key_names: tuple[str, ...]
+    form: str
+    steps: Steps
+    captured: Floats
+    difference: float
+    output_difference: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the steps shown lead to the captured weights."""
+        return self.difference <= AGREES
+
+    def features(self, count: int, keys: ArrayLike) -> NDArray[np.int64]:
+        """The features with the largest products over those keys, in their own order."""
+        size = np.abs(self.steps.products[np.asarray(keys, np.int64)]).max(0, initial=0.0)
+        return np.sort(np.argsort(-size, kind="stable")[:count])
+
+    def strongest(self, count: int) -> NDArray[np.int64]:
+        """The keys with the largest weights, in their own order."""
+        return np.sort(np.argsort(-self.steps.weights, kind="stable")[:count])

@@ -1,0 +1,205 @@
+"""`walkthrough`: one row of a real model's attention, step by step, with its real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.measures.walkthrough import Walkthrough, walk
+from regard.models.adapter import TorchModel
+from regard.models.attention_interface import look_again, switches
+from regard.models.capture_call import tapped
+from regard.models.capturing import as_examples
+from regard.models.encoded import Item
+from regard.models.load import load
+from regard.models.plan import make_plan
+from regard.models.recorder import Recorder
+from regard.models.sdpa import SdpaCall
+from regard.models.site_attention import LazyAttention
+from regard.models.sites import build_sites
+from regard.models.tap import ROOT, Event
+from regard.models.tapped import key_padding
+from regard.models.vectors import Called, Vectors, of_call, of_softmax
+from regard.protocols import Model, SiteAttention, Target
+
+
+def walkthrough(
+    model: str | Model,
+    inputs: Any,
+    *,
+    layer: int | None = None,
+    head: int = 0,
+    query: str | int | None = None,
+    site: str | None = None,
+) -> Walkthrough:
+    """Query, keys, products, dots, scaled scores, softmax and weighted values of one row, and how they compare with
+    the captured weights.
+
+    inputs: a text or anything else that `capture` takes, one of it. layer: default the last; site: a site by name,
+    where a layer has several. query: a unit by name or position; default the one that the answer is read from.
+    The vectors are those that entered the product: after biases, normalisation and rotation by position.
+    """
+    opened = load(model)
+    if not isinstance(opened, TorchModel):
+        raise Unsupported(f"walk-through of {opened.name}", expected="a torch model", got=type(opened).__name__)
+    (example, *more) = [window for e in as_examples(opened, inputs) for window in opened.windows(e)]
+    item = opened.encode(example)
+    _, (target,) = opened.decide([item])
+    captured = opened.capture([item], [target], mode="weights")
+    chosen = _chosen(captured.sites, layer, site)
+    if not 0 <= head < chosen.shape[1]:
+        raise InputError(f"head {head}", expected=f"0 to {chosen.shape[1] - 1} at {chosen.site.key}", got=str(head))
+    names = _names(item, chosen.shape[3])
+    row = _row(opened, item, target, chosen, names, query)
+    vectors = _vectors(opened, item, target, chosen, head, row)
+    steps = walk(
+        _numbers(vectors.query), _numbers(vectors.keys), factor=vectors.factor, scores=_numbers(vectors.scores),
+        values=None if vectors.values is None else _numbers(vectors.values), sink=vectors.sink,
+    )  # fmt: skip
+    weights = chosen.rows(0, [row], [head])[0, 0].astype(np.float64)
+    off = None
+    if vectors.output is not None and steps.output is not None:
+        off = float(np.abs(steps.output - _numbers(vectors.output)).max())
+    notes = [*vectors.notes, *_rotated(opened.module)]
+    if more:
+        notes.append(f"the first of {len(more) + 1} inputs or windows")
+    return Walkthrough(
+        opened.name, chosen.site.key, chosen.site.layer, head, chosen.shape[1], row,
+        "answer" if chosen.shape[2] == 1 else names[row] if chosen.shape[2] == chosen.shape[3] else str(row), names,
+        vectors.form, steps, weights, float(np.abs(weights - steps.weights).max()), off, tuple(notes),
+    )  # fmt: skip
+
+
+def _chosen(sites: Sequence[SiteAttention], layer: int | None, name: str | None) -> SiteAttention:
+    found = list(sites)
+    if name is not None:
+        found = [s for s in found if s.site.key == name or s.site.key.endswith("." + name)]
+        if not found:
+            raise UnknownName("site", name, [s.site.key for s in sites])
+    if layer is None:
+        return found[-1]
+    here = [s for s in found if s.site.layer == layer]
+    if not here:
+        layers = sorted({s.site.layer for s in found})
+        raise InputError(f"layer {layer}", expected=f"a layer from {layers[0]} to {layers[-1]}", got=str(layer))
+    if len(here) > 1:
+        raise InputError(
+            f"layer {layer}", expected="one site", got=f"{len(here)}: {', '.join(s.site.key for s in here[:6])}",
+            remedy=f"--site {here[0].site.key}",
+        )  # fmt: skip
+    return here[0]
+
+
+def _names(item: Item, size: int) -> tuple[str, ...]:
+    names = [str(i) for i in range(size)]
+    for name, place in zip(item.units.names, item.units.keys.tolist(), strict=True):
+        if 0 <= place < size and size > 1:
+            names[place] = name.strip() or "␣"
+    return tuple(names)
+
+
+def _row(
+    model: TorchModel, item: Item, target: Target, site: SiteAttention, names: tuple[str, ...], query: str | int | None
+) -> int:
+    queries = site.shape[2]
+    if query is None:
+        return min(model.reading(item, target, site.site)[-1], queries - 1)
+    named = list(names) if queries == site.shape[3] else [str(i) for i in range(queries)]
+    if isinstance(query, str) and query in named:
+        return named.index(query)
+    lowered = [n.lower() for n in named]
+    if isinstance(query, str) and query.lower() in lowered:
+        return lowered.index(query.lower())
+    try:
+        row = int(query)
+    except ValueError:
+        raise UnknownName(f"query at {site.site.key}", str(query), dict.fromkeys(named)) from None
+    if not 0 <= row < queries:
+        raise InputError(f"query {row}", expected=f"a unit, or a position from 0 to {queries - 1}", got=str(row))
+    return row
+
+
+@dataclass(slots=True, eq=False)
+class _Keeping:
+    """A handler that changes nothing and keeps what goes into every softmax."""
+
+    recorder: Recorder
+    scores: dict[int, Tensor] = field(default_factory=dict)
+
+    def attention(self, event: Event, call: SdpaCall) -> Any:
+        return self.recorder.attention(event, call)
+
+    def softmax(self, event: Event, scores: Tensor, axis: int, run: Callable[[Tensor], Tensor]) -> Tensor:
+        self.scores[id(event)] = scores.detach().clone()  # some code masks its scores in place afterwards
+        return run(scores)
+
+
+def _vectors(model: TorchModel, item: Item, target: Target, chosen: SiteAttention, head: int, row: int) -> Vectors:
+    """A full pass: only that one knows which tensors a softmax was made from."""
+    recorder = Recorder("qk")
+    keeping = _Keeping(recorder)
+    module = model.module
+    with torch.inference_mode(), _linears(module, chosen.site.name) as linears:
+        tensors, asked = model.tensors([item], [target])
+        look_again(module)
+        _, run = tapped(module, lambda: model.run(tensors, asked), keeping, recorder)
+        assert run.tap.provenance is not None
+        try:
+            plan = make_plan(
+                module, run.tap.events, run.registered, run.tap.watch.batch, switched=switches(module, "qk")
+            )
+            sites, _, proofs = build_sites(run.tap.events, plan, recorder, key_padding(tensors), run.tap.watch.batch)
+            for site, proof in zip(sites, proofs, strict=True):
+                if site.site.key != chosen.site.key:
+                    continue
+                event, entry = proof.event, plan.events[proof.event.key]
+                if site is proof.site and isinstance(site, LazyAttention) and proof.kept is not None:
+                    return of_call(site.call, proof.kept, head, row)
+                if site is proof.site and event.softmax is not None and entry.layout is not None:
+                    found = of_softmax(event, entry.layout, keeping.scores[id(event)], linears, head, row)
+                    if found is not None:
+                        return found
+        finally:
+            run.tap.provenance.close()
+    raise Unsupported(
+        f"walk-through of {chosen.site.key}",
+        expected="scores that are a product of queries and keys, or the output of a linear layer with one output",
+        got="scores that are neither (fixed, uniform, cut into pieces, or announced by register_site)",
+        remedy="regard capture shows its weights",
+    )
+
+
+@contextmanager
+def _linears(module: nn.Module, site: str) -> Iterator[list[Called]]:
+    """Every call of a linear layer of the site's own module, or with one output."""
+    seen: list[Called] = []
+
+    def keep(layer: nn.Module, args: tuple[Any, ...], out: Any) -> None:
+        assert isinstance(layer, nn.Linear)
+        seen.append(Called(args[0].detach(), out.detach(), layer))
+
+    inside = "" if site == ROOT else f"{site}."
+    linear = [(n, m) for n, m in module.named_modules() if isinstance(m, nn.Linear)]
+    handles = [m.register_forward_hook(keep) for n, m in linear if n.startswith(inside) or m.out_features == 1]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _rotated(module: nn.Module) -> list[str]:
+    if any("rotary" in type(m).__name__.lower() for m in module.modules()):
+        return ["positions are rotated into queries and keys (rotary): these are the vectors after the rotation"]
+    return []
+
+
+def _numbers(tensor: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return tensor.detach().double().cpu().numpy()
