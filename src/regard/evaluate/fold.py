@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,13 +28,15 @@ def fold(
     seed: int,
     level: float = 0.95,
     draws: int = 2000,
+    specs: Mapping[str, Spec] = MappingProxyType({}),
 ) -> list[Summary]:
     """A summary of every score over all examples, then one per predicted class (`where={"class": name}`) and slice.
 
     clusters: example id -> what counts as one independent draw. classes: example id -> its predicted class.
     slices: for each column, example id -> "column=value"; a column with a single value makes no parts.
+    specs: method -> its Spec, where its name does not say how it removes units.
     """
-    found = [_summary(score, clusters, seed=seed, level=level, draws=draws) for score in scores]
+    found = [_summary(score, clusters, seed=seed, level=level, draws=draws, specs=specs) for score in scores]
     for kind, belonging in [("class", classes), *(("slice", column) for column in slices)]:
         names = sorted({belonging[name] for score in scores for name in score.ids if name in belonging})
         if not 2 <= len(names) <= MOST_PARTS:
@@ -43,24 +46,36 @@ def fold(
                 inside = np.array([belonging.get(i) == name for i in score.ids], np.bool_)
                 if inside.sum() >= SMALLEST_PART:
                     part = _only(score, inside, {kind: name})
-                    found.append(_summary(part, clusters, seed=seed, level=level, draws=draws))
+                    found.append(_summary(part, clusters, seed=seed, level=level, draws=draws, specs=specs))
     return found
 
 
-def _summary(score: Score, clusters: Mapping[str, str], *, seed: int, level: float, draws: int) -> Summary:
+def _summary(
+    score: Score, clusters: Mapping[str, str], *, seed: int, level: float, draws: int, specs: Mapping[str, Spec]
+) -> Summary:
+    own = specs.get(score.method)
     return summarise(
-        score, [clusters[name] for name in score.ids], seed=seed, level=level, draws=draws, role=role(score)
+        score, [clusters[name] for name in score.ids], seed=seed, level=level, draws=draws, role=role(score, own)
     )
 
 
-def role(score: Score) -> Role:
-    """Which part the method plays: the metric names its baseline and its ceiling, an explainer may be a baseline."""
+def role(score: Score, spec: Spec | None = None) -> Role:
+    """Which part the method plays: the metric names its baseline and its ceiling, an explainer may be a baseline.
+
+    Where units are removed, a method is the ceiling only if it found its relevance by the same operator. spec: the
+    method's own.
+    """
     explainer = _facts("explainer", Spec.parse("explainer", score.method).name)
     if explainer.get("role") == "baseline":
         return "baseline"
     facts = _facts("metric", score.metric)
     # the ceiling is one for the metric's usual comparison only
-    return role_of(score.method, facts if _usual(score) else {**facts, "ceiling": ""})
+    return role_of(score.method, facts if _usual(score) and _same_operator(score, spec) else {**facts, "ceiling": ""})
+
+
+def _same_operator(score: Score, spec: Spec | None) -> bool:
+    own = (spec or Spec.parse("explainer", score.method)).params.get("operator")
+    return "operator" not in score.where or score.where["operator"] == own
 
 
 def _usual(score: Score) -> bool:

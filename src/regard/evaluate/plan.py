@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.errors import InputError, UnknownName
+from regard.evaluate import shelf
 from regard.evaluate.desk import BATCH, TOKENS
 from regard.evaluate.shard import Settings
+from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.registry import build, entry
@@ -18,22 +20,33 @@ SHARD_TOKENS = 4096
 """Positions in a shard: what is remembered at once."""
 
 EXPLAINERS = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
-METRICS = ("comprehensiveness", "sufficiency", "agreement")
+METRICS = shelf.QUICK
+COMPANIONS = 16
+"""Examples that every shard has at hand (see `Settings`)."""
+
+
+EXPERIMENTS: tuple[str, ...] = ("permutation",)
+"""What the judge needs (see `judge`)."""
+QUICK: tuple[str, ...] = ("permutation:times=5",)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How thorough an audit is: examples, points on a path of gradients, removal operators."""
+    """How thorough an audit is: examples, points on a path of gradients, removal operators, experiments,
+    metrics, and the share of the examples about which explainers are asked again where a metric needs that."""
 
     examples: int
     steps: int
     operators: int
+    experiments: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = METRICS
+    share: float = 1.0
 
 
 PROFILES: Mapping[str, Profile] = {
-    "quick": Profile(examples=60, steps=8, operators=2),
-    "standard": Profile(examples=200, steps=16, operators=2),
-    "full": Profile(examples=800, steps=64, operators=3),
+    "quick": Profile(examples=60, steps=8, operators=2, experiments=QUICK),
+    "standard": Profile(examples=200, steps=16, operators=2, experiments=EXPERIMENTS, metrics=shelf.WHOLE, share=0.1),
+    "full": Profile(examples=800, steps=64, operators=3, experiments=EXPERIMENTS, metrics=shelf.WHOLE, share=0.25),
 }
 
 
@@ -49,16 +62,24 @@ def settings(
     *,
     explainers: Sequence[str | Spec] | None = None,
     metrics: Sequence[str | Spec] | None = None,
+    experiments: Sequence[str | Spec] | None = None,
+    companions: Sequence[Example] = (),
+    rationales: bool = False,
     seed: int = 0,
     batch: int = BATCH,
     tokens: int = TOKENS,
 ) -> Settings:
     """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
 
-    What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it.
+    What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it. The
+    experiments of the profile are part of an audit unless explainers or metrics were named: who narrows an audit gets
+    what was asked for. rationales: whether the data say which places are decisive.
     """
+    whole = explainers is None and metrics is None
+    tried = [_spec("experiment", e) for e in (experiments if experiments is not None else chosen.experiments * whole)]
     attributing = [_spec("explainer", e) for e in (EXPLAINERS if explainers is None else explainers)]
-    judging = [_spec("metric", m) for m in (METRICS if metrics is None else metrics)]
+    usual = (*chosen.metrics, *(shelf.PLAUSIBILITY if rationales else ()))
+    judging = [_with(_spec("metric", m), {"share": chosen.share}) for m in (usual if metrics is None else metrics)]
     # the operator is written down, so that the report can say where a method is judged by its own operator
     attributing = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in attributing]
     operators = model.operators[: chosen.operators]
@@ -67,9 +88,17 @@ def settings(
     ]
     if not attributing:
         raise InputError("explainers", expected="at least one", got="none")
-    for spec in (*attributing, *judged):
+    for spec in (*attributing, *judged, *tried):
         build(spec)
-    return Settings(tuple(dict.fromkeys(attributing)), tuple(dict.fromkeys(judged)), seed, batch, tokens)
+    beside = tuple(companions) if tried else ()
+    methods = tuple(dict.fromkeys(attributing)), tuple(dict.fromkeys(judged))
+    return Settings(*methods, seed, batch, tokens, tuple(dict.fromkeys(tried)), beside)
+
+
+def companions(examples: Sequence[Example], seed: int) -> list[Example]:
+    """A few of the examples, drawn by lot: the same for every shard of one audit."""
+    drawn = keyed_rng(seed, "companions", len(examples)).permutation(len(examples))[:COMPANIONS]
+    return [examples[int(i)] for i in sorted(drawn)]
 
 
 def _spec(kind: str, given: str | Spec) -> Spec:

@@ -24,7 +24,8 @@ def completeness_error(case: Case, relevance: Relevance, *, operator: str | None
 
     Comes out: one value per example, 0 or more; NaN without removable units. f(nothing) is the method's own baseline
     where it reports one (extras `difference` and `special_sum`, as integrated gradients do), else the example with all
-    units removed by `operator`. Columns: `sum` and `difference`, so that shares can be computed.
+    units removed by `operator`. Columns: `sum` and `difference`, so that shares can be computed, and
+    `own_baseline`, 1 where it is the method's own.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
@@ -38,11 +39,16 @@ def completeness_error(case: Case, relevance: Relevance, *, operator: str | None
     if own is not None and len(own) == len(case.ids):
         differences = np.asarray(own, np.float64)
         sums = sums + np.asarray(relevance.extras.get("special_sum", np.zeros(len(sums))))
-        where: dict[str, Json] = {"against": "own baseline"}
+        own_baseline = 1.0
     else:
         drops = [units.free[None] for units in case.units]
         differences = case.base().value - case.removed(drops, chosen).value
-        where = {"against": "nothing left", "operator": chosen}
+        own_baseline = 0.0
     values = np.where(free, np.abs(sums - differences), np.nan)
-    columns = {"sum": sums[:, None], "difference": differences[:, None]}
+    columns = {
+        "sum": sums[:, None],
+        "difference": differences[:, None],
+        "own_baseline": np.full((len(sums), 1), own_baseline),
+    }
+    where: dict[str, Json] = {"operator": chosen}
     return Score("completeness_error", relevance.method, case.ids, values, "lower", where, columns)

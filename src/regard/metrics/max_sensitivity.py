@@ -25,8 +25,8 @@ def max_sensitivity(
     """How far the relevance moves, at most, when a little noise is added to the embeddings or the array.
 
     Comes out: one value per example, 0 or more (1: moved by as much as it is large); NaN where the relevance is zero or
-    nothing can be moved. noise: its deviation as a share of the size (root mean square) of the inputs. share: the part of the examples
-    that is asked, drawn by lot, because every draw costs the method anew. The targets stay those of x.
+    nothing can be moved. noise: its deviation as a share of the size (root mean square) of the inputs. share: the part
+    of the examples that is asked, drawn by lot, because every draw costs the method anew. The targets stay those of x.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
