@@ -384,7 +384,7 @@ class Case(Protocol):
         ...
 
     def routed(self, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
-        """Example i with the attention output of companions (position, their rows) in place of its own; one row each."""
+        """Example i with the attention output of companions (position, their rows) instead of its own; a row each."""
         ...
 
     @property

@@ -340,11 +340,68 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Contrast:
+    """One comparison of a mean with a margin, as a rule makes it.
+
+    claim: that the mean is above or below `margin`. p: one-sided, of the opposite; `corrected` after Holm's correction
+    over the audit. low, high: the interval at `level`, that of the whole family. where: class, operator, sizes.
+    """
+
+    name: str
+    claim: Literal["above", "below"]
+    margin: float
+    estimate: float
+    low: float
+    high: float
+    level: float
+    n: int
+    clusters: int
+    p: float
+    corrected: float
+    where: Mapping[str, Json] = field(default_factory=dict)
+
+
+Answer = Literal["holds", "fails", "mixed", "uninformative"]
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """An answer to one question, with the rule and the evidence behind it."""
+    """An answer to one question, with the rule and the evidence behind it.
+
+    rule: its id; `rule_in_words` is for people. not_claimed: what the answer does not say. contrasts: every comparison
+    that was looked at. rows: per class and operator what was found, where the question is asked so. decides_at:
+    examples in all that would probably decide it, where it is open for want of them.
+    """
 
     question: str
-    answer: Literal["holds", "fails", "mixed", "uninformative"]
+    answer: Answer
     sentence: str
     rule: str
-    evidence: tuple[Summary, ...] = ()
+    rule_in_words: str
+    not_claimed: str
+    contrasts: tuple[Contrast, ...] = ()
+    rows: tuple[Mapping[str, Json], ...] = ()
+    decides_at: int | None = None
+
+
+Reading = Literal["read as evidence", "debugging only", "do not read", "nothing to read", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The overall reading of one attention of one model, and the verdicts that it follows from.
+
+    attention: which rows, layer and heads "the attention" is here, in words. classes: for which predictions the
+    reading holds; () where it does not depend on them. margins: every number that a rule compares with.
+    """
+
+    reading: Reading
+    sentence: str
+    why: str
+    attention: str
+    n: int
+    verdicts: tuple[Verdict, ...]
+    classes: tuple[str, ...] = ()
+    margins: Mapping[str, Json] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    decides_at: int | None = None

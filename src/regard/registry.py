@@ -35,6 +35,7 @@ ROOMS: Mapping[str, str] = {
     "term": "regard.training.terms",
     "engine": "regard.evaluate.engines",
     "planted": "regard.planted",
+    "experiment": "regard.experiments",
 }
 """Kind of method -> the package that holds one file for each."""
 
@@ -144,10 +145,37 @@ def head(
 ) -> Callable[[F], F]:
     """role: what a head is called that does this more than its baseline; "" for a plain description.
 
-    positional: it looks by position alone, so the best fixed offset is no baseline for it. probe: causal models are
+    positional: it is about places, so a head that always looks at one place is no baseline for it. probe: causal models are
     asked on generated sequences of repeated tokens.
     """
     return method("head", formula=formula, role=role, positional=positional, probe=probe, cite=cite, baseline=baseline)
+
+
+def experiment(
+    *,
+    question: str,
+    needs: tuple[str, ...] = (),
+    scope: str = "case",
+    cite: str = "",
+    formula: str = "",
+    cost: str = "",
+    misleads: str = "",
+) -> Callable[[F], F]:
+    """question: what it is evidence about, in plain words. needs: "attention", "gradient", "removal", "training".
+
+    scope: "case" is `def NAME(case, *, own parameters) -> Findings`, asked shard by shard; "study" is
+    `def NAME(study, *, own parameters) -> Findings`, asked once about all examples (what trains, or needs them all).
+    """
+    return method(
+        "experiment",
+        question=question,
+        needs=list(needs),
+        scope=scope,
+        cite=cite,
+        formula=formula,
+        cost=cost,
+        misleads=misleads,
+    )
 
 
 def describe(function: Callable[..., Any]) -> Entry:

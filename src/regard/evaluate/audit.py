@@ -47,6 +47,7 @@ def audit(
     announce: Say | None = None,
     explainers: Sequence[str | Spec] | None = None,
     metrics: Sequence[str | Spec] | None = None,
+    experiments: Sequence[str | Spec] | None = None,
     resume: bool = True,
     batch: int = BATCH,
     command_line: Sequence[str] | None = None,
@@ -67,14 +68,18 @@ def audit(
     read = opening.open_data(wanted, limit or chosen.examples, seed)
     whole, notes = opening.prepared(live, read, limit)
     examples, label_table = opening.matched(live, read, whole, labels)
-    settings = plan.settings(live, chosen, explainers=explainers, metrics=metrics, seed=seed, batch=batch)
+    settings = plan.settings(
+        live, chosen, explainers=explainers, metrics=metrics, experiments=experiments,
+        companions=plan.companions(examples, seed), rationales=any(e.rationale for e in examples), seed=seed,
+        batch=batch,
+    )  # fmt: skip
     job = Job.of(live, examples, settings, plan.kept(examples, keep))
     about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
     about_model |= opening.siblings(live)
     told = opening.said_by(live) or notes  # after every example was read once
     told += opening.unknown_words(live, examples)
     about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told)
-    specs = [*settings.explainers, *settings.metrics]
+    specs = [*settings.explainers, *settings.metrics, *settings.experiments]
     who = identity(
         model=about_model, data=about_data, seed=seed, specs=specs, examples=opening.digest(examples), keep=keep,
         batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS],
@@ -87,7 +92,7 @@ def audit(
             say(sentence)
         manifest: dict[str, Json] = {
             "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
-            "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.to_json(),
+            "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.about(),
             "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
             "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
             "label_table": label_table, "checked": seen.checked if seen else "never",
@@ -103,7 +108,8 @@ def audit(
             clusters = {e.id: e.cluster for e in examples}
             columns = sorted({column for e in examples for column in e.slices})
             slices = [{e.id: f"{c}={e.slices[c]}" for e in examples if c in e.slices} for c in columns]
-            summaries = fold(found.scores(), clusters=clusters, classes=classes, slices=slices, seed=seed)
+            own = {str(name): spec for name, spec in zip(settings.labels, settings.explainers, strict=True)}
+            summaries = fold(found.scores(), clusters=clusters, classes=classes, slices=slices, seed=seed, specs=own)
             writer.close("complete", summaries=summaries)
             run = Run(path)
             export(run)

@@ -14,6 +14,7 @@ from regard.protocols import (
     Continuous,
     Parts,
     Point,
+    Read,
     SiteAttention,
     Slopes,
     Target,
@@ -21,15 +22,23 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Edit, Example, Floats, Relevance, Site, Spec, Units
+from regard.records import Answers, Bools, Edit, Example, Floats, Ints, Relevance, Site, Spec, Units
 from regard.registry import build
 
 
 class DeskCase:
     """Implements `protocols.Case`. `specs` says which Spec this audit means by the name of a method."""
 
-    def __init__(self, desk: Desk, examples: Sequence[Example], specs: Mapping[str, Spec] | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        examples: Sequence[Example],
+        specs: Mapping[str, Spec] | None = None,
+        companions: Sequence[Example] = (),
+    ) -> None:
         self._desk = desk
+        self._others = tuple(companions)
+        self._companions: DeskCase | None = None
         self._examples = tuple(examples)
         self._ids = tuple(example.id for example in examples)
         self._specs = dict(specs or {})
@@ -140,9 +149,28 @@ class DeskCase:
 
     def subset(self, positions: Sequence[int]) -> DeskCase:
         """The same case with some of its examples; what is known about them stays known."""
-        part = DeskCase(self._desk, [self._examples[i] for i in positions], self._specs)
+        part = DeskCase(self._desk, [self._examples[i] for i in positions], self._specs, self._others)
         part._known = {spec: selected(relevance, positions) for spec, relevance in self._known.items()}
         return part
+
+    @property
+    def companions(self) -> DeskCase:
+        if self._companions is None:
+            readable = [example for example in self._others if self._desk.reads(example)]
+            self._companions = DeskCase(self._desk, readable, self._specs)
+        return self._companions
+
+    def routed(self, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
+        names = self.companions.ids
+        said = self._desk.routed(self._ids[i], reads, [(names[d], theirs) for d, theirs in donors])
+        return _answers([len(said)], said)
+
+    @property
+    def orders(self) -> tuple[Ints, ...]:
+        return tuple(self._desk.order(name) for name in self._ids)
+
+    def shuffled(self, draw: int = 0) -> DeskCase:
+        return self._variant(self._desk.shuffled(draw))
 
     @property
     def moved(self) -> Floats:

@@ -27,6 +27,7 @@ from regard.protocols import (
     Model,
     Parts,
     Point,
+    Read,
     SiteAttention,
     Slopes,
     Target,
@@ -34,7 +35,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Example, Floats, Json, Site, Spec, Units
+from regard.records import Answers, Attention, Bools, Example, Floats, Ints, Json, Site, Spec, Units
 from regard.store.pages import Cost
 
 _ROWS = 8
@@ -301,6 +302,19 @@ class CountingModel:
         if self._probe.no_slopes is not None:  # continuous inputs are what gradients are taken of
             raise self._probe.no_slopes
         return _Ghost(encoded.units, encoded.length, int(rng.integers(2**32))), noise
+
+    def reordered(self, encoded: Encoded, order: Ints) -> Encoded:
+        return _Ghost(encoded.units, encoded.length, zlib.crc32(order.tobytes(), _ghost(encoded).key))
+
+    def routed(
+        self,
+        encoded: Encoded,
+        target: Target,
+        reads: Sequence[Read],
+        donors: Sequence[tuple[Encoded, Target, Sequence[Read]]],
+    ) -> Answers:
+        self._spend([e for e, _, _ in donors] * 2, self._probe.forward_seconds)
+        return self.forward([encoded] * len(donors), [])
 
     def randomised(self, share: float, draw: int) -> CountingModel:
         return self  # it answers at random as it is

@@ -26,6 +26,7 @@ from regard.protocols import (
     Model,
     Parts,
     Point,
+    Read,
     SiteAttention,
     Slopes,
     Target,
@@ -33,7 +34,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Edit, Example, Floats, Site, Units
+from regard.records import Answers, Bools, Edit, Example, Floats, Ints, Site, Units
 from regard.store.pages import Cost
 
 T = TypeVar("T")
@@ -107,8 +108,9 @@ def out_of_memory(error: BaseException) -> bool:
 class Desk:
     """One model and what it has said so far. `batch` rows, or `tokens` positions, go through it at a time.
 
-    A variant (`noisy`, `spoilt`) has an `origin`, whose targets it is asked about and whose till it pays into.
-    noise: (size, draw) of what is added to the continuous inputs. other_class: ask about the class that many further on.
+    A variant (`noisy`, `spoilt`, `shuffled`) has an `origin`, whose targets it is asked about and whose till it pays
+    into. noise: (size, draw) of what is added to the continuous inputs. order: the draw by which units changed places.
+    other_class: ask about the class that many further on.
     """
 
     def __init__(
@@ -121,8 +123,9 @@ class Desk:
         origin: Desk | None = None,
         noise: tuple[float, int] | None = None,
         other_class: int | None = None,
+        order: int | None = None,
     ) -> None:
-        self._till = Till() if origin is None else origin._till
+        self._till: Till = Till() if origin is None else origin._till
         self._pay = self._till.pay
         self.model, self.seed = model, seed
         self._batch, self._tokens = batch, tokens
@@ -134,6 +137,9 @@ class Desk:
         self._edited: dict[tuple[str, str], Said] = {}
         self._looks = Looks(model, self._pay)
         self._origin, self._noise, self._other_class = origin, noise, other_class
+        self._order = order
+        self._orders: dict[str, Ints] = {}
+        self._routed: dict[tuple[object, ...], Said] = {}
         self._moved: dict[str, float] = {}
         self._variants: dict[tuple[object, ...], Desk] = {}
 
@@ -146,6 +152,10 @@ class Desk:
             if self._noise is not None:
                 rng = keyed_rng(self.seed, example.id, "noisy", *self._noise)
                 encoded, self._moved[example.id] = self.model.noisy(encoded, self._noise[0], rng)
+            if self._order is not None:
+                drawn = keyed_rng(self.seed, example.id, "shuffled", self._order)
+                self._orders[example.id] = shuffle(encoded.units, drawn)
+                encoded = self.model.reordered(encoded, self._orders[example.id])
             self._encoded[example.id] = encoded
         return self._encoded[example.id].units
 
@@ -156,7 +166,24 @@ class Desk:
         """How far the noise moved an example, as a share of its norm."""
         return self._moved.get(name, 0.0)
 
+    def order(self, name: str) -> Ints:
+        """(n,) which unit of the example stands in each place; as they are, but for a shuffled desk."""
+        return self._orders.get(name, np.arange(len(self.units(name))))
+
+    def reads(self, example: Example) -> bool:
+        """Whether the model can read and answer an example; it is read in."""
+        try:
+            self.welcome(example)
+            self.base([example.id])
+        except Exception:  # who brings something from outside does without it; its own turn reports it
+            return False
+        return True
+
     # ------------------------------------------------------------------ variants
+
+    def shuffled(self, draw: int) -> Desk:
+        """The desk of the same model for inputs whose units have changed places."""
+        return self._variant(("shuffled", draw), lambda: self.model, order=int(draw))
 
     def noisy(self, noise: float, draw: int) -> Desk:
         """The desk of the same model for inputs with noise."""
@@ -172,12 +199,12 @@ class Desk:
 
     def _variant(
         self, key: tuple[object, ...], model: Callable[[], Model], *, noise: tuple[float, int] | None = None,
-        other_class: int | None = None,
+        other_class: int | None = None, order: int | None = None,
     ) -> Desk:  # fmt: skip
         if key not in self._variants:
             self._variants[key] = Desk(
                 model(), seed=self.seed, batch=self._batch, tokens=self._tokens, origin=self, noise=noise,
-                other_class=other_class,
+                other_class=other_class, order=order,
             )  # fmt: skip
         return self._variants[key]
 
@@ -337,13 +364,13 @@ class Desk:
         """What it says with edited attention. Examples of like length share a batch, each row with its own edits."""
         self._pay(requests=len(asked))
         keys = [(name, _edit_key(edits)) for name, edits in asked]
-        groups: dict[int, list[tuple[str, str]]] = {}
+        groups: dict[str, list[tuple[str, str]]] = {}
         by_key = {key: edits for key, (_, edits) in zip(keys, asked, strict=True)}
-        for number, key in enumerate(by_key):
+        for key in by_key:
             if key not in self._edited:
-                # values and permutations belong to one example's shape and row: they go alone
-                alone = any(e.values is not None or e.what == "permute" for e in by_key[key])
-                groups.setdefault(number if alone else -1, []).append(key)
+                # values and permutations belong to one example's shape: its variants share a batch, others have theirs
+                own = any(e.values is not None or e.what == "permute" for e in by_key[key])
+                groups.setdefault(key[0] if own else "", []).append(key)
         self.targets([name for name, _ in asked])
         for group in groups.values():
 
@@ -357,6 +384,19 @@ class Desk:
             self._edited.update(zip(group, answers, strict=True))
             self._pay(forwards=len(group))
         return [self._edited[key] for key in keys]
+
+    def routed(self, name: str, reads: Sequence[Read], donors: Sequence[tuple[str, Sequence[Read]]]) -> list[Said]:
+        """What it says about one example with the attention output of each donor in place of its own."""
+        self._pay(requests=len(donors))
+        keys = [(name, donor, tuple(reads), tuple(theirs)) for donor, theirs in donors]
+        new = [i for i, key in enumerate(keys) if key not in self._routed]
+        if new:
+            (target,) = self.targets([name])
+            given = [(self._encoded[donors[i][0]], self.targets([donors[i][0]])[0], donors[i][1]) for i in new]
+            answers = self.model.routed(self._encoded[name], target, reads, given)
+            self._routed.update(zip([keys[i] for i in new], _said(answers), strict=True))
+            self._pay(forwards=len(new))
+        return [self._routed[key] for key in keys]
 
     # ------------------------------------------------------------------ who pays
 
@@ -410,6 +450,18 @@ class Desk:
             else:
                 groups.append([i])
         return groups
+
+
+def shuffle(units: Units, rng: np.random.Generator) -> Ints:
+    """(n,) the unit for each place: free units change places within their part, and none stays if that can be had."""
+    order = np.arange(len(units))
+    for part in np.unique(units.part):
+        free = np.flatnonzero(units.free & (units.part == part))
+        if len(free) > 1:
+            # a rotation of a random order moves every unit
+            drawn = rng.permutation(free)
+            order[drawn] = np.roll(drawn, 1)
+    return order
 
 
 def _halves(group: list[int]) -> list[list[int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from regard.errors import InputError
 from regard.evaluate.shard import named
-from regard.evaluate.work import example_to_json
+from regard.evaluate.travelling import example_to_json
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json
 from regard.registry import entry, named_model

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from regard.evaluate import plan
 from regard.evaluate.shard import Settings
-from regard.evaluate.work import SETUP, WORK, example_to_json
+from regard.evaluate.travelling import example_to_json
+from regard.evaluate.work import SETUP, WORK
 from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Example, Json
 from regard.store.ledger import Problem

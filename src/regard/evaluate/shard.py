@@ -13,9 +13,10 @@ from typing import Any, TypeVar, cast
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.case import DeskCase, label
 from regard.evaluate.desk import BATCH, TOKENS, Desk
+from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
-from regard.registry import build
+from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.pages import Page, joined_relevance, number, units_to_json
 
@@ -24,13 +25,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is done with every example; JSON there and back, so that it can travel."""
+    """What is done with every example; JSON there and back, so that it can travel.
+
+    companions: a few examples of the same data that every shard has at hand, for experiments that take something from
+    another example; the same for all shards, so that no number depends on how examples were shared out.
+    """
 
     explainers: tuple[Spec, ...]
     metrics: tuple[Spec, ...] = ()
     seed: int = 0
     batch: int = BATCH
     tokens: int = TOKENS
+    experiments: tuple[Spec, ...] = ()
+    companions: tuple[Example, ...] = ()
 
     @property
     def by_name(self) -> dict[str, Spec]:
@@ -46,13 +53,21 @@ class Settings:
         return {
             "explainers": [s.to_json() for s in self.explainers], "metrics": [s.to_json() for s in self.metrics],
             "seed": self.seed, "batch": self.batch, "tokens": self.tokens,
+            "experiments": [s.to_json() for s in self.experiments],
+            "companions": [example_to_json(e) for e in self.companions],
         }  # fmt: skip
+
+    def about(self) -> dict[str, Json]:
+        """For the manifest: companions by name only."""
+        return {**self.to_json(), "companions": [e.id for e in self.companions]}
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Settings:
         return Settings(
             tuple(Spec.from_json(s) for s in value["explainers"]), tuple(Spec.from_json(s) for s in value["metrics"]),
             value["seed"], value["batch"], value["tokens"],
+            tuple(Spec.from_json(s) for s in value.get("experiments", ())),
+            tuple(example_from_json(e) for e in value.get("companions", ())),
         )  # fmt: skip
 
 
@@ -88,11 +103,19 @@ def compute(model: Model, examples: Sequence[Example], settings: Settings, *, ke
             name = f"{metric.name} of {relevance.method}"
             with desk.paid_by("metric", metric.name):
                 scores += _isolated(part, "metric", name, partial(_scored, spec=spec, metric=metric), notes)
+    findings: list[Score] = []
+    for spec in settings.experiments:
+        if entry(spec.kind, spec.name).facts.get("scope") != "case":
+            continue
+        with desk.paid_by("experiment", spec.name):
+            for found in _isolated(case, "experiment", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
+                findings += found
     kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
     return Page(
         rows=tuple(_row(desk, name) for name in case.ids),
         relevances=tuple(relevances.values()),
         scores=tuple(scores),
+        findings=tuple(findings),
         costs=desk.costs(),
         problems=tuple(notes.problems),
         skipped=notes.skipped,
@@ -111,13 +134,13 @@ def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes
                 notes.problems.append(Problem(example.id, "encode", "there is nothing in it that could be removed"))
         except Exception as error:
             notes.report(example.id, "encode", error)
-    case = DeskCase(desk, readable, settings.by_name)
+    case = DeskCase(desk, readable, settings.by_name, settings.companions)
     try:
         case.base()
         return case
     except Exception:
         answered = [e for e in readable if _answers(desk, e, notes)]
-        return DeskCase(desk, answered, settings.by_name)
+        return DeskCase(desk, answered, settings.by_name, settings.companions)
 
 
 def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
@@ -166,6 +189,15 @@ def _scored(case: DeskCase, spec: Spec, metric: Spec) -> Score:
     # the setting is part of the number's name: what the metric does not say itself is added from its Spec
     where = {**metric.params, **score.where}
     return replace(score, method=relevance.method, where=where)
+
+
+def _tried(case: DeskCase, spec: Spec) -> list[Score]:
+    return named_findings(build(spec)(case), spec)
+
+
+def named_findings(found: Sequence[Score], spec: Spec) -> list[Score]:
+    """What an experiment left, with its name and its setting in `where`."""
+    return [replace(score, where={"experiment": spec.name, **spec.params, **score.where}) for score in found]
 
 
 def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:

@@ -25,6 +25,8 @@ from regard.models.objective import Said
 from regard.models.prefix_sharing import PrefixCache
 from regard.models.randomised import randomised_copy
 from regard.models.reading import Pooling, reading_rows
+from regard.models.reordering import reordered
+from regard.models.routing import routed
 from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.models.value_zeroing import zeroed
@@ -36,6 +38,7 @@ from regard.protocols import (
     Mode,
     Parts,
     Point,
+    Read,
     SiteAttention,
     Slopes,
     Target,
@@ -43,7 +46,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Example, Json, Site, Spec, Units
+from regard.records import Answers, Bools, Example, Ints, Json, Site, Spec, Units
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
@@ -310,6 +313,20 @@ class TorchModel:
 
     def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Item, float]:
         return noisy(own(encoded), noise, rng, reader=self.reader, embedding=self.embedding, name=self.name)
+
+    def reordered(self, encoded: Encoded, order: Ints) -> Item:
+        return reordered(own(encoded), order, main=self.reader.main)
+
+    def routed(
+        self,
+        encoded: Encoded,
+        target: Target,
+        reads: Sequence[Read],
+        donors: Sequence[tuple[Encoded, Target, Sequence[Read]]],
+    ) -> Answers:
+        given = [(own(donor), theirs, rows) for donor, theirs, rows in donors]
+        said = routed(self, own(encoded), target, reads, given)
+        return _answers(len(given), [(list(range(len(given))), said)])
 
     def randomised(self, share: float, draw: int) -> TorchModel:
         """Copies are kept, and share their tensors: all steps of a cascade take the memory of one more model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from regard.records import Score
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.run import Run, summary_to_json
 
@@ -74,7 +75,15 @@ def _relevance(run: Run) -> Iterator[Row]:
 
 
 def _scores(run: Run) -> Iterator[Row]:
-    for s in run.scores():
+    yield from _score_rows(run.scores())
+
+
+def _findings(run: Run) -> Iterator[Row]:
+    yield from _score_rows(run.findings())
+
+
+def _score_rows(scores: Sequence[Score]) -> Iterator[Row]:
+    for s in scores:
         where = _text(dict(s.where))
         for name, value in zip(s.ids, s.values, strict=True):
             yield {
@@ -84,7 +93,7 @@ def _scores(run: Run) -> Iterator[Row]:
 
 
 def _curves(run: Run) -> Iterator[Row]:
-    for s in run.scores():
+    for s in (*run.scores(), *run.findings()):
         where = _text(dict(s.where))
         for curve, values in s.curves.items():
             points = np.asarray(values)
@@ -125,6 +134,9 @@ TABLES: Mapping[str, tuple[list[tuple[str, Any]], Callable[[Run], Iterator[Row]]
     ),
     "scores": (
         [("example", _S), ("metric", _S), ("method", _S), ("where", _S), ("value", _F), ("better", _S)], _scores,
+    ),
+    "findings": (
+        [("example", _S), ("metric", _S), ("method", _S), ("where", _S), ("value", _F), ("better", _S)], _findings,
     ),
     "curves": (
         [("example", _S), ("metric", _S), ("method", _S), ("where", _S), ("curve", _S), ("x", _F), ("y", _F)],

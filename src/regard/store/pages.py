@@ -43,12 +43,14 @@ class Cost:
 class Page:
     """The results of one task. `rows` are JSON facts about each example: what was predicted, its units.
 
-    `skipped` are methods that this model does not support, with the reason.
+    `skipped` are methods that this model does not support, with the reason. `findings` are what experiments left:
+    scores too, but in a drawer of their own, because nobody averages them into the tables of metrics.
     """
 
     rows: tuple[Mapping[str, Json], ...] = ()
     relevances: tuple[Relevance, ...] = ()
     scores: tuple[Score, ...] = ()
+    findings: tuple[Score, ...] = ()
     costs: tuple[Cost, ...] = ()
     problems: tuple[Problem, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
@@ -62,20 +64,13 @@ class Page:
             arrays[f"r{i}.offsets"], arrays[f"r{i}.values"] = r.offsets, r.values
             arrays.update({f"r{i}.x.{name}": np.asarray(values) for name, values in r.extras.items()})
             relevances.append({"method": r.method, "ids": [*r.ids], "signed": r.signed, "extras": [*sorted(r.extras)]})
-        scores: list[Json] = []
-        for i, s in enumerate(self.scores):
-            arrays[f"s{i}.values"] = s.values
-            arrays.update({f"s{i}.c.{name}": np.asarray(values) for name, values in s.curves.items()})
-            scores.append(
-                {
-                    "metric": s.metric, "method": s.method, "ids": [*s.ids], "better": s.better,
-                    "where": dict(s.where), "grid": [*s.grid], "curves": [*sorted(s.curves)],
-                }
-            )  # fmt: skip
+        scores = _packed_scores(self.scores, "s", arrays)
+        findings = _packed_scores(self.findings, "f", arrays)
         costs: list[Json] = [[c.kind, c.method, c.seconds, c.forwards, c.backwards, c.requests] for c in self.costs]
         rows: list[Json] = [dict(row) for row in self.rows]
         facts: Json = {
             "rows": rows, "relevances": relevances, "scores": scores, "costs": costs, "skipped": dict(self.skipped),
+            "findings": findings,
         }  # fmt: skip
         return pack(arrays, facts)
 
@@ -89,17 +84,35 @@ class Page:
             )
             for i, r in enumerate(facts["relevances"])
         )  # fmt: skip
-        scores = tuple(
-            Score(
-                s["metric"], s["method"], tuple(s["ids"]), arrays[f"s{i}.values"], s["better"], s["where"],
-                {name: arrays[f"s{i}.c.{name}"] for name in s["curves"]}, tuple(s["grid"]),
-            )
-            for i, s in enumerate(facts["scores"])
-        )  # fmt: skip
         return Page(
-            rows=tuple(facts["rows"]), relevances=relevances, scores=scores,
+            rows=tuple(facts["rows"]), relevances=relevances, scores=_unpacked_scores(facts["scores"], "s", arrays),
+            findings=_unpacked_scores(facts.get("findings", []), "f", arrays),
             costs=tuple(Cost(*c) for c in facts["costs"]), skipped=facts["skipped"],
         )  # fmt: skip
+
+
+def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray[Any]]) -> list[Json]:
+    facts: list[Json] = []
+    for i, s in enumerate(scores):
+        arrays[f"{mark}{i}.values"] = s.values
+        arrays.update({f"{mark}{i}.c.{name}": np.asarray(values) for name, values in s.curves.items()})
+        facts.append(
+            {
+                "metric": s.metric, "method": s.method, "ids": [*s.ids], "better": s.better,
+                "where": dict(s.where), "grid": [*s.grid], "curves": [*sorted(s.curves)],
+            }
+        )  # fmt: skip
+    return facts
+
+
+def _unpacked_scores(facts: Sequence[Any], mark: str, arrays: Mapping[str, NDArray[Any]]) -> tuple[Score, ...]:
+    return tuple(
+        Score(
+            s["metric"], s["method"], tuple(s["ids"]), arrays[f"{mark}{i}.values"], s["better"], s["where"],
+            {name: arrays[f"{mark}{i}.c.{name}"] for name in s["curves"]}, tuple(s["grid"]),
+        )
+        for i, s in enumerate(facts)
+    )  # fmt: skip
 
 
 def units_to_json(units: Units) -> dict[str, Json]:

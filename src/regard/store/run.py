@@ -9,7 +9,7 @@ run/ledger.sqlite    the book: facts, examples, tasks, problems
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -80,7 +80,8 @@ class Run:
     def _judged(self) -> set[str]:
         """Methods and metrics that left something for at least one example."""
         scored = {f"{s.metric} of {s.method}" for page in self._pages for s in page.scores}
-        return scored | {r.method for page in self._pages for r in page.relevances}
+        tried = {f"experiment {s.where['experiment']}" for page in self._pages for s in page.findings}
+        return scored | tried | {r.method for page in self._pages for r in page.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
         """One dictionary per example, in the order of the data; what the model said is None where it was not asked."""
@@ -105,12 +106,19 @@ class Run:
 
     def scores(self) -> list[Score]:
         """Every metric of every method, one value per example."""
+        return self._joined(score for page in self._pages for score in page.scores)
+
+    def findings(self) -> list[Score]:
+        """What the experiments left, one value per example; `where["experiment"]` says which one."""
+        return self._joined(score for page in self._pages for score in page.findings)
+
+    def _joined(self, scores: Iterable[Score]) -> list[Score]:
         groups: dict[tuple[str, str, str], list[Score]] = {}
-        for page in self._pages:
-            for score in page.scores:
-                key = (score.metric, score.method, canonical(dict(score.where)))
-                groups.setdefault(key, []).append(score)
-        return [joined_scores(parts, self._order) for parts in groups.values()]
+        for score in scores:
+            key = (score.metric, score.method, canonical(dict(score.where)))
+            groups.setdefault(key, []).append(score)
+        # rows that are no examples (seeds, models) come from one task
+        return [p[0] if len(p) == 1 else joined_scores(p, self._order) for p in groups.values()]
 
     def summaries(self) -> list[Summary]:
         """The numbers that may be shown; empty before the run is complete."""

@@ -28,6 +28,7 @@ POSITIONAL: Mapping[str, tuple[int, str]] = {
     "explainer": (1, "(case, *, own parameters)"),
     "metric": (2, "(case, relevance, *, own parameters)"),
     "head": (1, "(view, *, own parameters)"),
+    "experiment": (1, "(case or study, *, own parameters)"),
 }
 MOST_PARAMETERS = 5
 

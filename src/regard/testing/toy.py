@@ -24,6 +24,7 @@ from regard.protocols import (
     Continuous,
     Parts,
     Point,
+    Read,
     SiteAttention,
     Slopes,
     Target,
@@ -31,7 +32,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Relevance, Site, Spec, Units, frozen
+from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Relevance, Site, Spec, Units, frozen
 from regard.registry import build
 
 TEXTS = (
@@ -319,6 +320,23 @@ class ToyCase:
             for i in range(len(self.texts))
         ]
         return np.array([change / whole if whole else 0.0 for change, whole in sizes])
+
+    @property
+    def companions(self) -> ToyCase:
+        return replace(self, texts=tuple(text for text in TEXTS if text), calls=Counter())
+
+    def routed(self, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
+        """Nothing here depends on attention: the answer stays what it is."""
+        self.calls["edited"] += len(donors)
+        rows = np.repeat(self.word_weights(i)[None], len(donors), 0)
+        return self.subset([i])._answers([rows])
+
+    @property
+    def orders(self) -> tuple[Ints, ...]:
+        return tuple(np.arange(len(units)) for units in self.units)
+
+    def shuffled(self, draw: int = 0) -> ToyCase:
+        raise Unsupported("the toy case", expected="texts in the order in which they are named", got="another order")
 
     def noisy(self, noise: float, draw: int = 0) -> ToyCase:
         return replace(self, noise=(float(noise), int(draw)))

@@ -1,0 +1,167 @@
+"""The attention that is audited: which sites, rows and heads, as it is read and as it can be changed.
+
+Defined once for every experiment (and the same as `explainers.attention`): the pooling site where the model has one,
+else its cross-attention, else its self-attention; in it the query rows that the objective reads; of the last layer, of
+one layer, or of all; and of one head or of all heads. A change of the map changes exactly these rows and heads. Weight
+on special tokens and sinks stays where it is: only what lies on the units changes places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import Unsupported
+from regard.explainers._alignment import on_units, pooled_heads, rows_read
+from regard.explainers._choice import chosen_sites
+from regard.protocols import Case, Read, SiteAttention
+from regard.records import Answers, Bools, Edit, Floats, Ints, Json
+
+Layers = str | int
+Heads = str | int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The rows of one site that are read. weights: (head, row, unit) on the free units; open: (row, unit) is seen."""
+
+    read: Read
+    keys: tuple[int, ...]
+    weights: Floats
+    open: Bools
+
+    def edit(self, weights: Floats) -> Edit:
+        """These weights instead."""
+        return Edit(
+            "replace", site=self.read.site, heads=self.read.heads, queries=self.read.queries, keys=self.keys,
+            values=np.asarray(weights, np.float32),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Map:
+    """The attention of one example. alpha: (free unit,) as it is read, summing to 1; free: where these units stand."""
+
+    alpha: Floats
+    free: Ints
+    sites: tuple[Rows, ...]
+
+    def __len__(self) -> int:
+        return len(self.free)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        return tuple(rows.read for rows in self.sites)
+
+    def moved(self, order: Ints) -> list[Edit]:
+        """Unit j gets the weights of unit order[j]; in a row that cannot see all units, among those that it sees."""
+        return [rows.edit(_moved(rows, order)) for rows in self.sites]
+
+    def given(self, share: Floats) -> list[Edit]:
+        """Every row and head shares its mass among the units like `share`, which sums to 1."""
+        return [rows.edit(_given(rows, share)) for rows in self.sites]
+
+    def uniform(self) -> list[Edit]:
+        return self.given(np.full(len(self), 1 / len(self)))
+
+    def single(self, unit: int) -> list[Edit]:
+        """All of the mass on one unit."""
+        return self.given(np.eye(len(self))[unit])
+
+
+def _moved(rows: Rows, order: Ints) -> Floats:
+    changed = rows.weights.copy()
+    for row, seen in enumerate(rows.open):
+        mine = order[seen[order]]
+        changed[:, row, np.flatnonzero(seen)] = rows.weights[:, row, mine]
+    return changed
+
+
+def _given(rows: Rows, share: Floats) -> Floats:
+    part = np.where(rows.open, share, 0.0)
+    total = part.sum(-1, keepdims=True)
+    mass = rows.weights.sum(-1, keepdims=True)
+    # a row that sees none of these units keeps what it has
+    return np.asarray(np.where(total > 0, mass * part / np.where(total > 0, total, 1.0), rows.weights))
+
+
+def maps(case: Case, layers: Layers, heads: Heads, name: str) -> list[Map]:
+    """The audited attention of every example; a model without one is refused."""
+    return [_map(case, i, layers, heads, name) for i in range(len(case.ids))]
+
+
+def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
+    units = case.units[i]
+    free = np.flatnonzero(units.free)
+    keys = tuple(int(k) for k in units.keys[free])
+    sites, read = [], []
+    for site in chosen_sites(case, i, layers, name):
+        queries = tuple(rows_read(case, i, site))
+        weights = np.asarray(site.rows(0, queries), np.float64)
+        read.append(pooled_heads(weights.mean(1), heads))
+        only = (heads,) if isinstance(heads, int) else None
+        chosen = weights if only is None else weights[list(only)]
+        part = Read(site.site.key, queries, only)
+        sites.append(Rows(part, keys, chosen[:, :, list(keys)], _open(site, queries, keys, chosen)))
+    alpha, _ = on_units(read, units, renormalise=True)
+    kept = alpha[free]
+    # nothing on any unit (all on special tokens): there is no preference among them
+    return Map(kept if kept.sum() > 0 else np.full(len(free), 1 / max(1, len(free))), free, tuple(sites))
+
+
+def _open(site: SiteAttention, queries: Sequence[int], keys: Sequence[int], weights: NDArray[np.float64]) -> Bools:
+    """(row, unit) whether a row may look at a unit: later ones are hidden from causal rows, others from windows."""
+    shape = (len(queries), len(keys))
+    if site.site.kind == "causal":
+        return np.asarray(np.array(keys)[None] <= np.array(queries)[:, None])
+    if site.site.kind == "windowed":
+        return np.asarray(weights[:, :, list(keys)].max(0) > 0)
+    return np.ones(shape, np.bool_)
+
+
+def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> str:
+    """Which attention is meant, as it is printed beside every verdict; the same for all examples of one model."""
+    sites = chosen_sites(case, i, layers, name)
+    first = sites[0]
+    rows = tuple(rows_read(case, i, first))
+    _, width, queries, _ = first.shape
+    if first.site.kind == "pooling":
+        which = "the pooling weights" if queries == 1 else "the mean of all pooling rows"
+    elif len(rows) == queries:
+        which = "the mean of all query rows"
+    elif rows == (0,):
+        which = "the row of the first position (class token)"
+    elif rows == (queries - 1,):
+        which = "the row of the last position"
+    else:
+        which = f"the {'row' if len(rows) == 1 else 'rows'} that the objective reads"
+    where = f"layer {first.site.layer}" if len(sites) == 1 else f"{len(sites)} layers" if layers == "all" else "a layer"
+    pooled = (
+        f"head {heads}" if isinstance(heads, int) else "its one head" if width == 1 else f"{heads} of {width} heads"
+    )
+    named = f"`{first.site.name}`" if len(sites) == 1 else f"`{first.site.name}` and {len(sites) - 1} more"
+    return f"{which} of {named}, {where}, {pooled}"
+
+
+def setting(layers: Layers, heads: Heads, **more: Json) -> dict[str, Json]:
+    """What every finding says about the attention that it is about."""
+    return {"layers": layers, "heads": heads, **more}
+
+
+def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
+    """For each row that belongs to an example: total variation from its base answer, and whether the decision changed.
+
+    Only for models that decide among classes.
+    """
+    base = case.base()
+    if base.distribution is None or answers.distribution is None:
+        raise Unsupported("verdicts about attention", expected="a model that decides among classes", got="another task")
+    apart, flips = [], []
+    for i in range(len(case.ids)):
+        rows = answers.distribution[answers.rows(i)]
+        apart.append(0.5 * np.abs(rows - base.distribution[i]).sum(-1))
+        flips.append(rows.argmax(-1) != base.distribution[i].argmax())
+    return apart, flips

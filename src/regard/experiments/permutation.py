@@ -1,0 +1,44 @@
+"""Permutation of attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._map import distances, maps, setting
+from regard.protocols import Case, Findings
+from regard.records import Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Would the prediction be another one if the same weights lay on other words?",
+    needs=("attention",),
+    cite="Jain & Wallace 2019; Vashishth et al. 2019",
+    formula="mean and median over permutations of the total variation between predictions; share of changed decisions",
+    cost="`times` forwards, of which only what lies above the attention is computed",
+    misleads="no power where the weights are nearly equal; passes an attention to the neighbour of the evidence",
+)
+def permutation(case: Case, *, times: int = 20, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How far does the prediction move when the attention weights of an example change places?
+
+    Comes out, per example: `permuted` (mean distance), `permuted_median` (Jain & Wallace's), `permuted_flips` (share of
+    decisions that change) and `largest_weight`. Curve `distance`: (examples, times). All heads change places alike, so
+    that the map that is read is permuted. Only weights on units move; examples of fewer than two units are undefined.
+    """
+    found = maps(case, layers, heads, "permutation")
+    orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(found)]
+    answers = case.variants([[m.moved(order) for order in some] for m, some in zip(found, orders, strict=True)])
+    apart, flips = distances(case, answers)
+    short = np.array([len(m) < 2 for m in found])
+    curve = np.where(short[:, None], np.nan, np.stack(apart))
+    columns = {
+        "permuted": curve.mean(-1),
+        "permuted_median": np.median(curve, axis=-1),
+        "permuted_flips": np.where(short, np.nan, np.stack(flips).mean(-1)),
+        "largest_weight": np.array([m.alpha.max(initial=0.0) for m in found]),
+    }
+    where = setting(layers, heads)
+    return [
+        Score(name, "attention", case.ids, values, "none", where, {"distance": curve} if name == "permuted" else {})
+        for name, values in columns.items()
+    ]

@@ -1,0 +1,1 @@
+"""From stored evidence to verdicts: pure functions of numbers. No model is asked anything here."""
