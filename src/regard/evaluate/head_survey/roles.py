@@ -72,13 +72,13 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """(example, head) tables of one score, the clusters of the examples, and the best fixed offset where it counts."""
+    """(example, head) tables of one score, the clusters of the examples, and the best fixed place where it counts."""
 
     value: Floats
     null: Floats
     variance: Floats
     clusters: Ints
-    fixed: tuple[int, float] | None
+    fixed: tuple[str, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _columns(passes: Sequence[Seen], site: str, seed: int) -> list[_Column]:
             rng = keyed_rng(seed, "heads", number)  # the same resamples for every score and head
             width = value.shape[1]
             drawn = resampled_means(np.concatenate([value, null], 1), seen.clusters, rng, DRAWS)
-            fixed = seen.streamed.columns[site, str(spec)].best_offset
+            fixed = seen.streamed.columns[site, str(spec)].best_blind
             content = facts["role"] and not facts["positional"] and seen.streamed.columns[site, str(spec)].rows
             named = str(spec), _called(spec, str(facts["role"]))
             known = _Known(value, null, variance, seen.clusters, fixed if content else None)
@@ -182,7 +182,7 @@ def _score(head: Head, column: _Column, p: float) -> HeadScore:
         lower = float(np.nanquantile(column.drawn_strength[:, h], tails[0])) if clusters > 1 else float("nan")
     is_ = "uniform attention" if not column.role else "the same rows shuffled"
     if column.known.fixed is not None and column.known.fixed[1] >= baseline > 0:
-        is_ = f"a head that always looks at offset {column.known.fixed[0]:+d}"
+        is_ = f"a head that always looks at {column.known.fixed[0]}"
     return HeadScore(
         head.name, column.score, estimate, float(low), float(high), int(defined.sum()), clusters,
         int((~defined).sum()), baseline, is_, strength, lower, p, column.on,

@@ -17,7 +17,7 @@ from regard.registry import build
 CELLS = 1 << 21
 """Weights held at once."""
 REACH = 16
-"""Offsets up to this far, either way, may be the best fixed one."""
+"""Offsets up to this far, and so many places from either end, may be the best fixed one."""
 
 
 @dataclass(slots=True)
@@ -27,14 +27,21 @@ class Column:
     value: list[Floats] = field(default_factory=list)
     null: list[Floats] = field(default_factory=list)
     variance: list[Floats] = field(default_factory=list)
-    hits: Floats = field(default_factory=lambda: np.zeros(2 * REACH + 1))
+    offsets: Floats = field(default_factory=lambda: np.zeros(2 * REACH + 1))
+    places: Floats = field(default_factory=lambda: np.zeros(2 * REACH))
     rows: int = 0
 
     @property
-    def best_offset(self) -> tuple[int, float]:
-        """(offset, share of the rows in which the key there is a chosen one): what a head blind to content can do."""
-        at = int(np.argmax(self.hits))
-        return at - REACH, float(self.hits[at] / self.rows) if self.rows else 0.0
+    def best_blind(self) -> tuple[str, float]:
+        """The best that a head blind to content can do: the share of rows in which the key at one offset, or at one
+        place counted from the start or the end, is a chosen one; and which place that is."""
+        if not self.rows:
+            return "nothing", 0.0
+        offset, place = int(np.argmax(self.offsets)), int(np.argmax(self.places))
+        if self.offsets[offset] >= self.places[place]:
+            return f"offset {offset - REACH:+d}", float(self.offsets[offset] / self.rows)
+        name = f"position {place}" if place < REACH else f"position {place - 2 * REACH} from the end"
+        return name, float(self.places[place] / self.rows)
 
 
 @dataclass(slots=True)
@@ -127,8 +134,12 @@ def _add(total: _Sum, column: Column, tally: Tally, view: View) -> None:
     total.variance = total.variance + (tally.variance * tally.defined).sum(-1)
     total.rows += rows
     if tally.chosen is not None:
-        chosen = tally.chosen & tally.defined[:, None] & (np.abs(view.offset) <= REACH)
-        column.hits += np.bincount(view.offset[chosen] + REACH, minlength=2 * REACH + 1)
+        chosen = tally.chosen & tally.defined[:, None]
+        near = chosen & (np.abs(view.offset) <= REACH)
+        column.offsets += np.bincount(view.offset[near] + REACH, minlength=2 * REACH + 1)
+        each = chosen.sum(0)[:REACH], chosen.sum(0)[::-1][:REACH]
+        column.places[: len(each[0])] += each[0]
+        column.places[2 * REACH - len(each[1]) :] += each[1][::-1]
         column.rows += rows
 
 

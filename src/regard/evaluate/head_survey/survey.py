@@ -178,7 +178,7 @@ def _health(
             SiteHealth(key, site.kind, breadth, sink, cone, random, dimension, hidden, count, streamed.examples)
         )
     return Health(
-        tuple(rows), tuple(warnings_of(rows, scored, {role.head for role in roles if role.name})), tuple(notes)
+        tuple(rows), tuple(warnings_of(rows, scored, {role.head for role in roles if role.name})), tuple(nulls.notes)
     )
 
 
