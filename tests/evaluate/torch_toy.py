@@ -11,7 +11,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ class Read:
     units: Units
     ids: tuple[int, ...]
     text: str
+    shift: NDArray[np.float32] | None = None
 
     @property
     def length(self) -> int:
@@ -68,6 +69,7 @@ class TorchToy:
 
     name, task, labels = "toy", "text-classification", ("bad", "good")
     operators = ("delete", "mask")
+    baselines = ("zero",)
 
     def __init__(
         self,
@@ -120,10 +122,27 @@ class TorchToy:
         ]
 
     def remove(self, encoded: Read, drop: Bools, operator: str, rng: np.random.Generator) -> Read:
-        pairs = zip(encoded.ids, drop, strict=True)
+        pairs, shift = zip(encoded.ids, drop, strict=True), encoded.shift
         if operator == "delete":
-            return Read(encoded.units, tuple(i for i, gone in pairs if not gone), encoded.text)
-        return Read(encoded.units, tuple(MASK if gone else i for i, gone in pairs), encoded.text)
+            ids = tuple(i for i, gone in pairs if not gone)
+            return Read(encoded.units, ids, encoded.text, None if shift is None else shift[~drop])
+        ids = tuple(MASK if gone else i for i, gone in pairs)
+        return Read(encoded.units, ids, encoded.text, None if shift is None else np.where(drop[:, None], 0, shift))
+
+    def noisy(self, encoded: Read, noise: float, rng: np.random.Generator) -> tuple[Read, float]:
+        x = self.table[list(encoded.ids)].numpy()
+        change = noise * rng.standard_normal(x.shape, np.float32) * encoded.units.free[:, None]
+        return replace(encoded, shift=change), float(np.linalg.norm(change) / np.linalg.norm(x))
+
+    def randomised(self, share: float, draw: int) -> TorchToy:
+        return TorchToy(seed=1000 + draw, live=True)
+
+    def _inputs(self, batch: Sequence[Read], ids: Tensor) -> Tensor:
+        x = self.table[ids].clone()
+        for row, e in enumerate(batch):
+            if e.shift is not None:
+                x[row, : e.length] += torch.from_numpy(np.asarray(e.shift, np.float32))
+        return x
 
     def _padded(self, batch: Sequence[Read]) -> tuple[Tensor, Tensor]:
         longest = max(e.length for e in batch)
@@ -164,7 +183,7 @@ class TorchToy:
         self.rows.update(e.ids for e in batch)
         with torch.no_grad():
             ids, real = self._padded(batch)
-            logits, _ = self._run(self.table[ids], real)
+            logits, _ = self._run(self._inputs(batch, ids), real)
         targets = logits.argmax(-1).tolist()
         return self._answers(logits, targets), targets
 
@@ -173,7 +192,7 @@ class TorchToy:
         self.rows.update(e.ids for e in batch)
         with torch.no_grad():
             ids, real = self._padded(batch)
-            logits, _ = self._run(self.table[ids], real)
+            logits, _ = self._run(self._inputs(batch, ids), real)
         return self._answers(logits, targets)
 
     def capture(
@@ -184,14 +203,14 @@ class TorchToy:
         self._called("capture", batch)
         with torch.no_grad():
             ids, real = self._padded(batch)
-            logits, weights = self._run(self.table[ids], real)
+            logits, weights = self._run(self._inputs(batch, ids), real)
         site = Shown(Site("attention", 0, "self", 0, 1, "toy"), weights[:, None].numpy())
         return Seen([site], [e.units for e in batch], self._answers(logits, targets))
 
     def slopes(self, batch: Sequence[Read], targets: Sequence[object], points: Sequence[Point]) -> list[Slopes]:
         self._called("slopes", batch)
         ids, real = self._padded(batch)
-        x = self.table[ids]
+        x = self._inputs(batch, ids)
         dots, norms, values = [], [], []
         for point in points:
             at = (point.alpha * x).requires_grad_()

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from regard.errors import UnknownName
 from regard.present.differences import Difference, differences
 from regard.present.evidence import Column, evidence, main_settings, of_a_part, other_method
 from regard.present.run_reader import Material
 from regard.present.wording import NOT_A_VERDICT, count
 from regard.records import Summary
+from regard.registry import entry
 
 FEW = 20
 """Independent draws below which the intervals come with a warning."""
+
+SPOKEN = ("comprehensiveness", "sufficiency", "agreement")
+TRUTH_SEEKING = ("faithfulness", "agreement", "plausibility")
 
 TOLERABLE = 0.1
 """Share of the whole that an additive method may miss, and share of examples that may do so, before it is said."""
@@ -26,7 +32,7 @@ def reading(material: Material) -> list[str]:
         return ["There are no summary numbers yet: the run is not complete."]
     against = differences(material)
     sentences = []
-    for column in main_settings(found.columns):
+    for column in _spoken(main_settings(found.columns)):
         here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
         if here:
             own = {d.method for d in here if found.judged_by_itself(d.method, column)}
@@ -39,6 +45,22 @@ def reading(material: Material) -> list[str]:
         sentences.append("The data have no labels: everything here is about the predicted class.")
     sentences.append(NOT_A_VERDICT)
     return sentences
+
+
+def _spoken(columns: Sequence[Column]) -> list[Column]:
+    """The columns that get a sentence: those every audit has; without any of them, all that ask what is true.
+
+    Stable, simple or hard to forget is not better than random, only other.
+    """
+    usual = [column for column in columns if column.metric in SPOKEN]
+    return usual or [column for column in columns if _family(column.metric) in TRUTH_SEEKING]
+
+
+def _family(metric: str) -> str:
+    try:
+        return str(entry("metric", metric).facts.get("family", "faithfulness"))
+    except UnknownName:  # a score that was made elsewhere
+        return "faithfulness"
 
 
 def _few(material: Material) -> list[str]:
