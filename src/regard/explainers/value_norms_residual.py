@@ -26,8 +26,8 @@ def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise:
     that it actually had. Where LayerNorm comes before attention there is none behind the sum. In cross-attention and
     pooling no key is the query: there the residual is nobody's, and a model that only pools has `value_norms` again.
     layers: "last", "all" (mean) or a number.
-    Extras, one value per example: `mixing_ratio` (share of the others in the rows that are read; NaN where the residual
-    is nobody's), `decomposition_error`, `special_mass`, `sites`.
+    Extras, one value per example: `decomposition_error`, `special_mass`, `sites`, and where the residual is somebody's,
+    `mixing_ratio` (share of the others in the rows that are read).
 
     >>> from regard.testing.toy import ToyCase
     >>> value_norms_residual(ToyCase(("wonderful film",), flavour="layers"))[0].round(2).tolist()
@@ -49,8 +49,7 @@ def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise:
         counts.append(float(len(chosen)))
         pairs = zip(chosen, parts, strict=True)
         ratios.append(float(np.mean([mixing_ratio(part, name, rows_read(case, i, site)) for site, part in pairs])))
-    extras = {
-        "mixing_ratio": np.array(ratios), "decomposition_error": np.array(errors), "special_mass": np.array(masses),
-        "sites": np.array(counts),
-    }  # fmt: skip
+    extras = {"decomposition_error": np.array(errors), "special_mass": np.array(masses), "sites": np.array(counts)}
+    if np.isfinite(ratios).all():
+        extras["mixing_ratio"] = np.array(ratios)
     return Relevance.of(name, case.ids, rows, extras=extras)

@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 from regard.errors import CaptureError, Unsupported
 from regard.models.attention_interface import interface, look_again, may_be_direct, switches
 from regard.models.auditor import Auditor, no_site, siteless
-from regard.models.editing import EditRewriting, Edits
+from regard.models.editing import EditRewriting
 from regard.models.finished import Resume
 from regard.models.plan import Plan, is_compiled, make_plan, plan_of
 from regard.models.provenance import Provenance
@@ -33,7 +33,7 @@ from regard.models.rewriter import Rewriter, Rewriting
 from regard.models.self_check import prove
 from regard.models.sites import AnySite, Padding, build_sites, first_mask
 from regard.models.tap import Handler, Tap, Watch
-from regard.protocols import Check, Mode
+from regard.protocols import Check, Edits, Mode
 from regard.records import Site
 
 T = TypeVar("T")

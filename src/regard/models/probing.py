@@ -20,7 +20,7 @@ from regard.models.capture_call import discover, rewritten_call
 from regard.models.encoded import Item
 from regard.models.finished import Resume
 from regard.models.plan import plan_of
-from regard.models.resume import record_below
+from regard.models.resume import run_below
 from regard.models.tap import ROOT
 from regard.models.tapped import Runs
 from regard.protocols import Target
@@ -140,7 +140,7 @@ class Probing:
         """
         with torch.inference_mode():
             if site.key not in self._below:
-                self._below[site.key] = record_below(self.model.module, self._call(1), site.key)[1]
+                self._below[site.key] = run_below(self.model.module, self._call(1), site.key)
             try:
                 return self._asked(site, variants, place, self._below[site.key])
             except (RuntimeError, InputError, IndexError, ValueError):

@@ -7,6 +7,7 @@ out, _ = capture_call(model, call, edits=[Edit("uniform", "encoder.layer.4.*")],
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
@@ -15,15 +16,19 @@ from torch import Tensor, nn
 
 from regard.errors import UnknownName
 from regard.models.capture_call import discover, tapped
-from regard.models.editing import Edits
 from regard.models.finished import Recording, Resume
 from regard.models.plan import Plan, plan_of
 from regard.models.recorder import Recorder
 from regard.models.sdpa import SdpaCall
 from regard.models.tap import Event
+from regard.protocols import Edits
 from regard.records import Edit, Site
 
 T = TypeVar("T")
+
+
+class _Reached(Exception):
+    """The first wanted site: nothing behind it is needed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,11 +39,14 @@ class _Until:
     recorder: Recorder
     recording: Recording
     patterns: tuple[str, ...]
+    halt: bool = False
 
     def _met(self, event: Event) -> None:
         entry = self.plan.events.get(event.key)
         if entry is not None and entry.site is not None and matches(entry.site, self.patterns):
             self.recording.stop()
+            if self.halt:
+                raise _Reached
         if not self.recording.stopped:
             self.recording.events[event.name] += 1
 
@@ -67,13 +75,26 @@ def record_below(module: nn.Module, call: Callable[[], T], *sites: str) -> tuple
     The outputs of whole modules are kept: layers below, an embedding, a recurrent encoder. Code outside modules is
     run again. `Resume.for_rows([0] * 8)` serves eight variants of the first example in one batch.
     """
+    out, recording = _recorded(module, call, sites, halt=False)
+    return out[0], recording.result()
+
+
+def run_below(module: nn.Module, call: Callable[[], object], *sites: str) -> Resume:
+    """The second of `record_below` alone: the pass ends where the first of the sites begins."""
+    return _recorded(module, call, sites, halt=True)[1].result()
+
+
+def _recorded(
+    module: nn.Module, call: Callable[[], T], sites: tuple[str, ...], *, halt: bool
+) -> tuple[list[T], Recording]:
     plan = plan_of(module, switched=False) or discover(module, call)
     known = plan.sites()
     for pattern in sites:
         if not any(matches(site, (pattern,)) for site in known):
             raise UnknownName("site", pattern, [site.key for site in known])
     recorder, recording = Recorder("qk"), Recording(module)
-    handler = _Until(plan, recorder, recording, sites)
-    with recording.watching():
-        out, _ = tapped(module, call, handler, recorder, plan=plan, switch=False)
-    return out, recording.result()
+    handler = _Until(plan, recorder, recording, sites, halt)
+    out: list[T] = []
+    with recording.watching(), suppress(_Reached):
+        out.append(tapped(module, call, handler, recorder, plan=plan, switch=False)[0])
+    return out, recording
