@@ -13,9 +13,8 @@ from regard.protocols import Dataset
 from regard.records import Json
 from regard.registry import method
 from regard.training.learner import Learner
-from regard.training.loop import Settings
 from regard.training.scoring import EXACT_MATCH
-from regard.training.translation import PairRows, alignment, pair_rows, vocabularies
+from regard.training.translation import RECIPES, WORD_DROPOUT, PairRows, alignment, pair_rows, vocabularies
 
 ROOM = 8
 """Tokens that a translation may have more than the longest one that was learned from."""
@@ -50,7 +49,7 @@ def translator(
         )  # fmt: skip
 
     def rows(data: Dataset, learning: bool) -> PairRows:
-        return pair_rows(data, source, target)
+        return pair_rows(data, source, target, WORD_DROPOUT if learning else 0.0)
 
     def save(out: Path, trained: Translator, facts: Mapping[str, Json]) -> None:
         words: dict[str, Json] = {
@@ -74,5 +73,5 @@ def translator(
     how = f"{attention} attention" if encoder == "recurrent" else f"{layers} layers"
     return Learner(
         f"{encoder} translator with {how}", network, rows, save,
-        Settings(epochs=20, batch_size=32, rate=3e-3, warmup=0.05, patience=4), measure=EXACT_MATCH, further=further,
+        RECIPES[encoder], measure=EXACT_MATCH, further=further,
     )  # fmt: skip
