@@ -17,7 +17,9 @@ HERE = Path(__file__).parent
 PAGES = [
     ("index.md", "Overview"),
     ("tutorial.md", "Ten minutes"),
+    ("walkthrough.md", "Attention by hand"),
     ("capture.md", "Capture and edit"),
+    ("preconditions.md", "Before you look"),
     ("data.md", "Data and models"),
     ("reading.md", "Reading the numbers"),
     ("exit-codes.md", "Command line"),
@@ -38,9 +40,13 @@ td,th{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-
 """
 
 
+def plural(kind: str) -> str:
+    return "planted models" if kind == "planted" else f"{kind}s"
+
+
 def reference(kind: str) -> str:
     """The Markdown of one kind's reference page, from the catalogue (signatures and docstrings)."""
-    out = [f"# {kind.capitalize()}s\n"]
+    out = [f"# {plural(kind).capitalize()}\n"]
     for name in registry.names(kind):
         entry = registry.entry(kind, name)
         out.append(f"## `{name}`\n\n{entry.summary}\n")
@@ -64,7 +70,7 @@ def build(target: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
     render = MarkdownIt("commonmark", {"html": False}).enable("table")
     sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in PAGES]
-    sources += [(f"{kind}s.md", f"Reference: {kind}s", reference(kind)) for kind in registry.ROOMS]
+    sources += [(f"{kind}s.md", f"Reference: {plural(kind)}", reference(kind)) for kind in registry.ROOMS]
     links = [(name.removesuffix(".md") + ".html", title) for name, title, _ in sources]
     written = []
     for (name, title, text), (file, _) in zip(sources, links, strict=True):

@@ -34,8 +34,8 @@ _WIDE = 30.0  # sigmoid(30) is 1 in float32, sigmoid(-30) is 1e-13
 class HandSet(nn.Module):
     """Words (batch, n) -> logits (batch, 2) through `attention`, in which everything is planted.
 
-    `attention` takes states (batch, n, WIDTH) and mask (batch, n), and gives what the answer is made from: (batch,
-    WIDTH), or any width whose answer `attention.evidence` says (which features carry the evidence).
+    `attention` takes states (batch, n, WIDTH) and mask (batch, n), and gives what the answer is made from, (batch,
+    WIDTH).
     """
 
     def __init__(self, vocabulary: Vocabulary, attention: nn.Module) -> None:
@@ -52,7 +52,7 @@ class HandSet(nn.Module):
             self.output.bias.zero_()
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        # padding adds nothing to any cell, so no state depends on how far a batch is filled up
+        # padding adds nothing to any cell: the states of real words do not depend on how far a batch is filled up
         states, _ = self.encoder(self.embedding(tokens))
         logits: Tensor = self.output(self.attention(states, mask))
         return logits

@@ -29,7 +29,9 @@ class Unused(nn.Module):
     def forward(self, states: Tensor, mask: Tensor) -> Tensor:
         weights = masked_softmax(self.score(torch.tanh(states)).squeeze(-1), mask)
         self.context = torch.bmm(weights.unsqueeze(1), states).squeeze(1).detach()
-        return states.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)  # states of padding are 0
+        real = mask.unsqueeze(-1).to(states.dtype)
+        mean: Tensor = (states * real).sum(1) / real.sum(1).clamp(min=1)
+        return mean
 
 
 @method(
