@@ -14,7 +14,7 @@ from regard.training.batches import ArrayRows, SequenceRows, TextRows, bucketed
 
 TEXTS = TextRows([[5, 6, 7], [8], [9, 3], [4, 4, 4, 4]], np.array([0, 1, 0, 1]), word_dropout=0.5)
 ARRAYS = ArrayRows(torch.rand(4, 3), np.array([0, 1, 0, 1]), noise=0.5)
-SEQUENCES = SequenceRows([torch.rand(n, 2) for n in (3, 1, 2, 4)], np.array([0, 1, 0, 1]), noise=0.5)
+SEQUENCES = SequenceRows([torch.rand(n, 2) for n in (3, 1, 2, 4)], np.array([0, 1, 0, 1]), noise=torch.full((2,), 0.5))
 
 
 @given(st.lists(st.integers(0, 50), max_size=80), st.integers(1, 9), st.integers(0, 3))

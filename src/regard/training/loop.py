@@ -145,7 +145,7 @@ def fit(
             judged = evaluate(network, dev, terms, measure, settings.batch_size)
             epoch = Epoch(course.loss / len(batches), *judged)
             if not math.isfinite(epoch.dev_loss):
-                raise _not_finite(epoch.dev_loss, "on the dev split", what, course)
+                raise _not_finite(epoch.dev_loss, f"on the dev split after epoch {course.epoch + 1}", what)
             if course.best < 0 or worth(epoch) > worth(course.history[course.best]):
                 course.best = len(course.history)
                 best = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
@@ -210,14 +210,14 @@ def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) 
     if math.isfinite(value):
         return value
     broken = ", ".join(name for name, part in parts.items() if not math.isfinite(part.item())) or "their sum"
-    raise _not_finite(value, f"({broken})", what, course)
+    raise _not_finite(value, f"at step {course.step + 1} of epoch {course.epoch + 1} ({broken})", what)
 
 
-def _not_finite(value: float, where: str, what: str, course: _Course) -> InputError:
+def _not_finite(value: float, where: str, what: str) -> InputError:
     return InputError(
         f"training of {what}",
         expected="a finite loss",
-        got=f"{value} at step {course.step + 1} of epoch {course.epoch + 1} {where}",
+        got=f"{value} {where}",
         remedy="look for NaN or huge values in the data, or use a smaller rate",
     )
 
