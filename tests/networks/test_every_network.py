@@ -113,3 +113,12 @@ def test_what_must_be_given_beside_a_text(name: str, beside: Tensor | None) -> N
     network, _ = made(name)
     with pytest.raises(InputError, match=r"expected .* beside"):
         network(TOKENS, beside)
+
+
+def test_one_step_of_a_decoder_and_then_several() -> None:
+    """One additive query looks like a pooling; when there are more of them, it was a decoder."""
+    network, (source, target) = made("recurrent gru")
+    for steps, kind in ((1, "pooling"), (4, "cross"), (1, "cross")):
+        with torch.no_grad():
+            _, taps = capture_call(network, lambda m=steps: network(source, target[:, :m]))
+        assert [site.site.kind for site in taps.sites] == [kind], steps

@@ -15,7 +15,7 @@ from regard.datasets.builtin.sequences import sequences
 from regard.errors import InputError
 from regard.models.load import load
 from regard.networks.recurrent_translator import RecurrentTranslator
-from regard.networks.vocabulary import END, PAD, START
+from regard.networks.vocabulary import END, MASK, PAD, START
 from regard.records import Example
 from regard.training.learners.translator import translator
 from regard.training.loop import Settings
@@ -40,6 +40,15 @@ def test_a_batch_of_pairs() -> None:
     assert batch.labels.tolist() == [[7, 6, END], [9, END, NOTHING]]
     assert rows.lengths.tolist() == [5, 4]
     assert PairRows([[5]] * 3, [[9, END], [7, END], [9, END]]).labels.tolist() == [1, 0, 1]
+
+
+def test_words_are_hidden_in_training_only() -> None:
+    rows = PairRows([[5] * 50, [8]], [[9, END], [7, END]], word_dropout=0.5)
+    (source, before), labels, *_ = rows.batch(np.array([0, 1]), np.random.default_rng(0))
+    assert 10 < int((source == MASK).sum()) < 40
+    assert (source[1, 1:] == PAD).all()
+    assert (before.tolist(), labels.tolist()) == ([[START, 9], [START, 7]], [[9, END], [7, END]])
+    assert not (rows.batch(np.array([0, 1]), None).inputs[0] == MASK).any()
 
 
 def test_a_label_that_is_no_text() -> None:
