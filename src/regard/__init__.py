@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from regard.datasets.read import read as read
     from regard.evaluate.audit import audit as audit
     from regard.evaluate.explain import explain as explain
+    from regard.evaluate.head_survey.survey import heads as heads
     from regard.evaluate.preconditions import preconditions as preconditions
+    from regard.evaluate.prune import prune as prune
     from regard.models.arrays import from_arrays as from_arrays
     from regard.models.capturing import capture as capture
     from regard.models.generating import capture_generation as capture_generation
     from regard.models.load import load as load
     from regard.models.registered import register_site as register_site
     from regard.models.walkthrough import walkthrough as walkthrough
+    from regard.models.watching import watch as watch
     from regard.models.wrapped import wrap as wrap
     from regard.present.report import write_report as write_report
     from regard.records import Example as Example
@@ -41,13 +44,16 @@ _HOMES = {
     "capture_generation": "regard.models.generating",
     "explain": "regard.evaluate.explain",
     "from_arrays": "regard.models.arrays",
+    "heads": "regard.evaluate.head_survey.survey",
     "load": "regard.models.load",
     "names": "regard.registry",
     "preconditions": "regard.evaluate.preconditions",
+    "prune": "regard.evaluate.prune",
     "read": "regard.datasets.read",
     "register_site": "regard.models.registered",
     "train": "regard.training.train",
     "walkthrough": "regard.models.walkthrough",
+    "watch": "regard.models.watching",
     "wrap": "regard.models.wrapped",
     "write_report": "regard.present.report",
     "Example": "regard.records",
@@ -67,13 +73,16 @@ __all__ = [
     "errors",
     "explain",
     "from_arrays",
+    "heads",
     "load",
     "names",
     "preconditions",
+    "prune",
     "read",
     "register_site",
     "train",
     "walkthrough",
+    "watch",
     "wrap",
     "write_report",
 ]

@@ -1,0 +1,107 @@
+"""`regard heads`: what every head of a model does on a corpus, against baselines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regard.cli.console import clean, print_json, remarks, results
+from regard.cli.opening import ModelChoice, model_options
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+
+if TYPE_CHECKING:
+    from regard.evaluate.head_survey.findings import HeadSurvey
+    from regard.models.text import Overflow
+
+
+@verb(
+    "heads",
+    "regard heads minilm",
+    "regard heads ./model --data reviews.csv --limit 200 --out heads",
+    "regard heads smollm2 --data reviews --limit 20 --ablate 0      roles only, no pruning",
+)
+@click.argument("model")
+@click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
+@click.option(
+    "--ablate",
+    type=click.IntRange(0),
+    default=32,
+    show_default=True,
+    help="Examples on which heads are switched off one by one and pruned; 0: not at all.",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="Directory for heads.csv (tidy) and heads.json.")
+@click.option("--all", "everything", is_flag=True, help="Every head, also those without a role.")
+@model_options
+def command(
+    model: str, data: str | None, limit: int, ablate: int, seed: int, out: Path | None, everything: bool, device: str,
+    task: str | None, overflow: Overflow, as_json: bool,
+) -> None:  # fmt: skip
+    from regard.evaluate.head_survey.survey import heads
+    from regard.evaluate.opening import default_data
+
+    choice = ModelChoice(model, device, task, overflow)
+    wanted = data or default_data(model)
+    with bar(remarks(), making=choice.making) as shown:
+        live = choice.open()
+
+        def progress(what: str, done: int, total: int) -> None:
+            shown.show(what, done / max(1, total), f"{done}/{total}")
+
+        found = heads(live, wanted, limit=limit, ablate=ablate, seed=seed, progress=progress)
+    if out is not None:
+        _write(found, out)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _show(found, everything, out)
+
+
+def _write(found: HeadSurvey, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    rows = found.records()
+    with (out / "heads.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else ["head"])
+        writer.writeheader()
+        writer.writerows(rows)
+    text = json.dumps(clean(found.to_json()), indent=1, ensure_ascii=False, allow_nan=False)
+    (out / "heads.json").write_text(text + "\n", "utf-8")
+
+
+def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
+    from regard.present import heads_view as view
+    from regard.present.terminal import bullets
+
+    console, survey = results(), found.to_json()
+    table, left = view.heads_table(survey, everything=everything)
+    console.print(table)
+    if left:
+        console.print(f"and {left} heads without a role or a larger drop (--all shows them)", style="dim")
+    console.print()
+    console.print(bullets(view.legend(survey)), style="dim")
+    console.print("\nheads that say the same", style="bold")
+    console.print(bullets(view.groups_told(survey)))
+    curve = view.curve_table(survey)
+    if curve is not None:
+        console.print()
+        console.print(curve)
+    console.print()
+    console.print(view.health_table(survey))
+    console.print(view.HEALTH_LEGEND, style="dim")
+    for warning in found.health.warnings:
+        console.print(f"warning: {warning}", markup=False, style="yellow")
+    for note in (*found.notes, *found.health.notes):
+        console.print(f"note: {note}", markup=False, style="yellow")
+    console.print(f"\n{view.HEADS_CAVEAT}", markup=False, style="dim")
+    if out is not None:
+        console.print(f"written: {out / 'heads.csv'}, {out / 'heads.json'}", markup=False, soft_wrap=True)
+
+
+command.help = SUMMARIES["heads"]

@@ -1,0 +1,68 @@
+"""`regard prune`: a model without some of its heads, written and audited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import InputError
+
+
+@verb(
+    "prune",
+    "regard prune minilm --heads 0.1,3.7 --out minilm-pruned",
+    "regard prune ./model --fraction 0.3 --data reviews.csv --out model-pruned",
+)
+@click.argument("model")
+@click.option("--heads", help="Heads to take out, as `regard heads` names them: 0.1,3.7.")
+@click.option("--fraction", type=float, help="Share of all heads to take out, the least important first.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="New directory for the pruned model.")
+@click.option("--data", metavar="DATA", help="Data to rank and to audit on (default: the model's own).")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+def command(
+    model: str, heads: str | None, fraction: float | None, out: Path, data: str | None, limit: int, seed: int,
+    device: str, as_json: bool,
+) -> None:  # fmt: skip
+    if (heads is None) == (fraction is None):
+        raise InputError("prune", expected="--heads or --fraction", got="both" if heads is not None else "neither")
+    from regard.evaluate.prune import prune
+
+    choice = ModelChoice(model, device, None, "windows")
+    with bar(remarks(), making=choice.making):
+        found = prune(model, heads=heads, fraction=fraction, out=out, data=data, limit=limit, seed=seed, device=device)
+    if as_json:
+        print_json(found.to_json())
+        return
+    from regard.present.heads_view import pruned_table
+
+    console = results()
+    console.print(
+        f"{found.model} without {len(found.heads)} of {found.of} heads ({', '.join(found.heads[:12])}"
+        + (", ..." if len(found.heads) > 12 else "") + f"), {found.how}", markup=False, style="bold",
+    )  # fmt: skip
+    if found.why:
+        console.print(
+            f"silenced, not dropped, because {found.why}: their columns of the output projection are zero, so the "
+            "model computes without them but is not smaller or faster.",
+            markup=False,
+        )
+    console.print(pruned_table(found.to_json()))
+    console.print(
+        f"on {found.n} examples of {found.data}, seed {found.seed}; the written model was read again: it differs from "
+        f"the whole model with these heads switched off by at most {found.error:.1e} in the objective.",
+        markup=False, style="dim",
+    )  # fmt: skip
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False, style="yellow")
+    console.print(f"written: {found.path}", markup=False, soft_wrap=True)
+
+
+command.help = SUMMARIES["prune"]
