@@ -20,8 +20,8 @@ from regard.registry import metric
     "without S))^2; b >= 0 fitted per example",
     ceiling="leave_one_out",
     cost="`draws` forwards (10), the same sets for every method",
-    misleads="large sets dominate, and they make inputs unlike any that the model has seen; with few draws the fit of "
-    "b flatters everyone",
+    misleads="large sets dominate, and they make inputs unlike any that the model has seen; a flat "
+    "positive relevance already tells large sets from small ones, so compare with random, not with 1",
 )
 def infidelity(
     case: Case,

@@ -1,0 +1,76 @@
+"""Does the order of methods depend on how they were judged? Rankings under two settings, whole clusters redrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.measures.agreement import kendall
+from regard.measures.keyed_random import keyed_rng
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """tau: Kendall's tau-b between the two orders of the methods, with its interval. n: examples that both judged.
+
+    best: the position of the best method under either setting. same_best: the share of resamples in which it is one.
+    """
+
+    tau: float
+    low: float
+    high: float
+    n: int
+    clusters: int
+    best: tuple[int, int]
+    same_best: float
+
+
+def rank_stability(
+    one: ArrayLike,
+    other: ArrayLike,
+    clusters: Sequence[str],
+    *,
+    higher_is_better: bool,
+    seed: int = 0,
+    level: float = 0.95,
+    draws: int = 2000,
+) -> Stability | None:
+    """How alike two settings rank the methods: (methods, examples) scores under each; examples with a NaN are left out.
+
+    None where fewer than two methods or no example is left. The interval is NaN for fewer than two clusters.
+
+    >>> a = np.array([[3.0, 3.0], [2.0, 2.0], [1.0, 1.0]])
+    >>> found = rank_stability(a, a[[1, 0, 2]], ["x", "y"], higher_is_better=True)
+    >>> round(found.tau, 3), found.best, found.same_best
+    (0.333, (0, 1), 0.0)
+    """
+    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    if a.shape != b.shape or a.ndim != 2 or a.shape[1] != len(clusters):
+        raise ValueError(f"expected two (methods, examples) arrays, got {a.shape}, {b.shape}, {len(clusters)} clusters")
+    there = np.isfinite(a).all(0) & np.isfinite(b).all(0)
+    if len(a) < 2 or not there.any():
+        return None
+    sign = 1.0 if higher_is_better else -1.0
+    both = sign * np.stack([a[:, there], b[:, there]])
+    _, where = np.unique(np.asarray(clusters, np.str_)[there], return_inverse=True)
+    count = np.bincount(where).astype(np.float64)
+    sums = both @ np.eye(len(count))[where]  # (settings, methods, clusters)
+    whole = sums.sum(-1) / count.sum()
+    tau = float(kendall(whole[0], whole[1]))
+    best = int(whole[0].argmax()), int(whole[1].argmax())
+    if len(count) < 2:
+        return Stability(tau, np.nan, np.nan, int(there.sum()), len(count), best, float("nan"))
+    rng = keyed_rng(seed, "rank_stability", len(count))
+    weights = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws).astype(np.float64)
+    means = np.einsum("smc,dc->sdm", sums, weights) / (weights @ count)[:, None]
+    taus = kendall(means[0], means[1])
+    taus = taus[np.isfinite(taus)]
+    tails = ((1 - level) / 2, (1 + level) / 2)
+    low, high = np.quantile(taus, tails) if len(taus) else (np.nan, np.nan)
+    same = float((means[0].argmax(-1) == means[1].argmax(-1)).mean())
+    return Stability(tau, float(low), float(high), int(there.sum()), len(count), best, same)
