@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.lines import Line
 
 HERE = Path(__file__).parent
-NAMES = ["startup", "capture", "leave_one_out"]
+NAMES = ["startup", "capture", "leave_one_out", "training", "flow", "norms"]
 
 
 def commit() -> str:

@@ -18,7 +18,12 @@ from regard.registry import explainer
     misleads="in deep Transformers, where special tokens draw most of the mass and values are ignored",
 )
 def attention(
-    case: Case, *, layers: str | int = "last", heads: str | int = "mean", renormalise: bool = True
+    case: Case,
+    *,
+    layers: str | int = "last",
+    heads: str | int = "mean",
+    renormalise: bool = True,
+    drop_sink: bool = False,
 ) -> Relevance:
     """The attention weight that the model's reading rows put on each unit.
 
@@ -26,22 +31,29 @@ def attention(
     What is read: the pooling site where the model has one, else its cross-attention, else its self-attention, in the
     rows that the objective reads (class token, last token, all of a mean pooling); their mean.
     layers: "last", "all" (mean over layers) or a layer number. heads: "mean", "max" or a head number.
-    Extras, one value per example: `special_mass` (weight that lay on special tokens and sinks before it was
-    dropped), and how many `sites`, `heads` and `rows` were pooled.
+    drop_sink: the first position gets 0 too, where causal models park attention that they do not need (Xiao et al.
+    2023).
+    Extras, one value per example: `special_mass` (weight that lay on special tokens and learned sinks before it was
+    dropped), `sink_mass` (weight on the first position), and how many `sites`, `heads` and `rows` were pooled.
 
     >>> from regard.testing.toy import ToyCase
     >>> attention(ToyCase(("wonderful film",)))[0].round(2).tolist()
     [0.0, 0.93, 0.07]
     """
-    rows, masses, counts = [], [], []
+    rows, masses, counts, sinks = [], [], [], []
     for i, units in enumerate(case.units):
         chosen = chosen_sites(case, i, layers, "attention")
         read = [read_row(case, i, site, heads) for site in chosen]
+        sinks.append(float(np.mean([row[0] for row in read])))
+        if drop_sink:
+            read = [np.concatenate([[0.0], row[1:]]) for row in read]
         values, mass = on_units(read, units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
         pooled = 1 if isinstance(heads, int) else chosen[0].shape[1]
         counts.append((len(chosen), pooled, len(rows_read(case, i, chosen[0]))))
     sites, width, depth = np.array(counts, np.float64).reshape(-1, 3).T
-    extras = {"special_mass": np.array(masses), "sites": sites, "heads": width, "rows": depth}
+    extras = {
+        "special_mass": np.array(masses), "sink_mass": np.array(sinks), "sites": sites, "heads": width, "rows": depth,
+    }  # fmt: skip
     return Relevance.of("attention", case.ids, rows, extras=extras)

@@ -27,13 +27,13 @@ def part_norms(weights: Array, values: Array, own: Array | None = None) -> Float
     >>> part_norms(a, v).tolist()
     [[2.5]]
     """
-    a = np.ascontiguousarray(np.moveaxis(weights, 0, -1).swapaxes(0, 1))  # (key, query, head)
-    v = np.ascontiguousarray(np.swapaxes(values, 0, 1))  # (key, head, feature)
+    a = np.ascontiguousarray(np.transpose(weights, (2, 0, 1)))  # (key, head, query)
+    v = np.swapaxes(values, 0, 1)  # (key, head, feature)
     gram = v @ v.swapaxes(1, 2)
-    squares = np.einsum("kqh,kqh->qk", a @ gram, a, dtype=np.float64)
+    squares = np.asarray(np.einsum("khq,khq->kq", gram @ a, a).T, np.float64)
     if own is not None:
         place = np.arange(len(own))
-        made = (a[place, place][:, None] @ v[place])[:, 0] + own
+        made = (a[place, :, place][:, None] @ v[place])[:, 0] + own
         squares[place, place] = np.einsum("qd,qd->q", made, made, dtype=np.float64)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
