@@ -1,4 +1,4 @@
-"""Builds the documentation: Markdown in docs/ plus one reference page per kind of method -> static pages.
+"""Builds the documentation: Markdown in docs/ plus a reference page per kind and per method -> static pages.
 
 python docs/build.py site
 """
@@ -6,6 +6,7 @@ python docs/build.py site
 from __future__ import annotations
 
 import html
+import inspect
 import sys
 from pathlib import Path
 
@@ -44,25 +45,66 @@ def plural(kind: str) -> str:
     return "planted models" if kind == "planted" else f"{kind}s"
 
 
+ASKED = {
+    "formula": "formula", "better": "better", "misleads": "when it misleads", "needs": "needs", "cost": "cost",
+    "baseline": "baseline", "ceiling": "ceiling", "cite": "reference", "family": "family", "question": "question",
+}  # fmt: skip
+"""Facts in the order in which a reader asks for them; the others follow under their own names."""
+
+
+def page_of(kind: str, name: str) -> str:
+    """The file name of one method's page."""
+    return f"{kind}-{name.replace('_', '-')}.md"
+
+
 def reference(kind: str) -> str:
-    """The Markdown of one kind's reference page, from the catalogue (signatures and docstrings)."""
-    out = [f"# {plural(kind).capitalize()}\n"]
+    """The Markdown of one kind's list: every method with what it does, and a link to its page."""
+    rows = [f"# {plural(kind).capitalize()}\n", "| name | what comes out |", "|---|---|"]
     for name in registry.names(kind):
-        entry = registry.entry(kind, name)
-        out.append(f"## `{name}`\n\n{entry.summary}\n")
-        facts = {k: v for k, v in entry.facts.items() if v not in ("", [], None)}
-        if facts:
-            out.append("| | |\n|---|---|")
-            for key, value in facts.items():
-                shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-                shown = shown.replace("|", "\\|")  # a bar would end the table cell
-                out.append(f"| {key} | {shown} |")
-            out.append("")
-        if entry.parameters:
-            out.append("| parameter | type | default |\n|---|---|---|")
-            out += [f"| `{p.name}` | {p.type} | `{p.default!r}` |" for p in entry.parameters]
-            out.append("")
+        rows.append(f"| [`{name}`]({page_of(kind, name)}) | {_cell(registry.entry(kind, name).summary)} |")
+    return "\n".join(rows)
+
+
+def method_page(kind: str, name: str) -> str:
+    """The Markdown of one method's page, from its signature, its docstring and the facts of its decorator."""
+    entry, function = registry.entry(kind, name), registry.find(kind, name)
+    summary, _, rest = (inspect.getdoc(function) or "").partition("\n")
+    out = [f"# `{name}`\n\n*{kind}*: {summary}\n"]
+    facts = {k: v for k, v in entry.facts.items() if v not in ("", [], None)}
+    if facts:
+        out.append("| | |\n|---|---|")
+        for key in sorted(facts, key=lambda k: list(ASKED).index(k) if k in ASKED else len(ASKED)):
+            value = facts[key]
+            shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            out.append(f"| {ASKED.get(key, key)} | {_cell(shown)} |")
+        out.append("")
+    text, example = _split(rest)
+    out.append(text)
+    if entry.parameters:
+        out.append("\n## Parameters\n\n| parameter | type | default |\n|---|---|---|")
+        out += [f"| `{p.name}` | {_cell(p.type)} | `{p.default!r}` |" for p in entry.parameters]
+    if example:
+        out.append(f"\n## Example\n\n```\n{example}\n```")
+    out.append(f"\n## Use\n\n```\nfrom {entry.module} import {name}\n```")
+    if kind in ("explainer", "metric"):
+        verb = (
+            f"regard explain MODEL --text '...' --method {name}"
+            if kind == "explainer"
+            else (f"regard metrics RUN --metric {name}")
+        )
+        out.append(f"\n```\n{verb}\n```")
     return "\n".join(out)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")  # a bar would end the table cell
+
+
+def _split(text: str) -> tuple[str, str]:
+    """(the words, the doctests)."""
+    lines = text.strip("\n").splitlines()
+    first = next((i for i, line in enumerate(lines) if line.startswith(">>>")), len(lines))
+    return "\n".join(lines[:first]), "\n".join(lines[first:])
 
 
 def build(target: Path) -> list[Path]:
@@ -72,8 +114,12 @@ def build(target: Path) -> list[Path]:
     sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in PAGES]
     sources += [(f"{kind}s.md", f"Reference: {plural(kind)}", reference(kind)) for kind in registry.ROOMS]
     links = [(name.removesuffix(".md") + ".html", title) for name, title, _ in sources]
+    sources += [
+        (page_of(kind, name), name, method_page(kind, name)) for kind in registry.ROOMS for name in registry.names(kind)
+    ]
     written = []
-    for (name, title, text), (file, _) in zip(sources, links, strict=True):
+    for name, title, text in sources:
+        file = name.removesuffix(".md") + ".html"
         current = ' aria-current="page"'
         nav = "".join(f'<a href="{href}"{current if href == file else ""}>{html.escape(t)}</a>' for href, t in links)
         body = render.render(text).replace('.md"', '.html"')
@@ -85,7 +131,6 @@ def build(target: Path) -> list[Path]:
         path = target / file
         path.write_text(page, "utf-8")
         written.append(path)
-        assert name
     return written
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from regard import registry
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 
@@ -38,6 +40,13 @@ def test_the_site_builds(tmp_path: Path) -> None:
     pages = module.build(tmp_path / "site")
     text = "".join(p.read_text("utf-8") for p in pages)
     assert "integrated_gradients" in text
+    for kind in ("explainer", "metric"):
+        for name in registry.names(kind):
+            page = (tmp_path / "site" / module.page_of(kind, name)).with_suffix(".html").read_text("utf-8")
+            wanted = ["cost", "formula", "better", "baseline"] if kind == "metric" else ["cost"]
+            if registry.entry(kind, name).facts.get("role") != "baseline":
+                wanted += ["when it misleads", "reference"]
+            assert not [fact for fact in wanted if f"<td>{fact}</td>" not in page], f"{kind} {name}"
     for page in pages:
         for href in re.findall(r'href="([^":#]+)"', page.read_text("utf-8")):
             assert (page.parent / href).exists() or href.startswith(".."), f"{page.name} -> {href}"

@@ -103,6 +103,44 @@ def test_explain_colours_a_sentence(regard: Callable[..., Result]) -> None:
     assert example["answer"] in {"negative", "positive"}
 
 
+def test_explain_compares_methods(regard: Callable[..., Result]) -> None:
+    words = ("explain", "mine.py:make", "--text", "a quiet moving film", "--method", "attention,leave_one_out,random")
+    shown = regard(*words, "--compare")
+    assert shown.exit_code == 0, shown.output
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    words_shown = ["a", "quiet", "moving", "film"]
+    assert [row[0] for row in rows if row and row[0] in words_shown] == words_shown
+    assert "attention and leave_one_out" in shown.stdout
+    assert "n = 4 units" in shown.stdout
+    found = json.loads(regard(*words, "--json").stdout)
+    pairs = found["examples"][0]["agreement"]
+    assert len(pairs) == 3
+    assert all(-1 <= pair["tau"] <= 1 and pair["units"] == 4 for pair in pairs)
+
+
+def test_explain_a_whole_data_set(regard: Callable[..., Result], tmp_path: Path) -> None:
+    out = tmp_path / "explained"
+    words = (
+        "explain",
+        "mine.py:make",
+        "--data",
+        "good.csv",
+        "--method",
+        "attention,random",
+        "--out",
+        str(out),
+        "--json",
+    )
+    first = json.loads(regard(*words).stdout)
+    assert first["methods"] == ["attention", "random"]
+    assert first["examples"] == len(Path("good.csv").read_text("utf-8").splitlines()) - 1
+    assert Path(first["report"]).exists()
+    assert json.loads(regard(*words).stdout) == first  # the run is there: nothing is computed again
+    refused = regard("explain", "mine.py:make", "--text", "a film", "--out", str(tmp_path / "x"))
+    assert refused.exit_code == 2
+    assert "--data" in refused.stderr
+
+
 def test_explain_a_row_of_a_data_set(regard: Callable[..., Result]) -> None:
     found = json.loads(regard("explain", "mine.py:make", "--data", "good.csv", "--row", "1", "--json").stdout)
     assert found["examples"][0]["text"] == "dull and far too long"

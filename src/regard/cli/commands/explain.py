@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ from regard.cli.opening import (
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
+from regard.errors import InputError
 
 if TYPE_CHECKING:
     from regard.evaluate.explain import Explained
@@ -33,13 +35,18 @@ MOST_WINDOWS = 3
     "regard explain bilstm --text 'a quiet, moving film'",
     "regard explain ./model --text 'a quiet, moving film' --method attention,leave_one_out,rollout:residual=0.3",
     "regard explain ./model --text 'unbelievably good' --units unit --json",
+    "regard explain bilstm --text 'a quiet, moving film' --method attention,lime,integrated_gradients --compare",
     "regard explain digits --data digits --row 3",
+    "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
 )
 @click.argument("model")
 @click.option("--text", help="The text to explain.")
 @click.option("--pair", help="The second text, for models that read two.")
 @click.option("--data", help="Take the input from a data set instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--out", type=click.Path(path_type=Path), help="Explain the whole data set into this run directory.")
+@click.option("--limit", type=click.IntRange(1), help="With --out: examples at most (default: all).")
+@click.option("--compare", is_flag=True, help="One table: units down, methods across, and how far they agree.")
 @column_options
 @click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
 @click.option("--units", type=click.Choice(["word", "unit"]), default="word", show_default=True,
@@ -47,17 +54,20 @@ MOST_WINDOWS = 3
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, text_column: str | None,
-    pair_column: str | None, label_column: str | None, method: str, units: str, seed: int, device: str,
-    task: str | None, overflow: Overflow, as_json: bool,
+    model: str, text: str | None, pair: str | None, data: str | None, row: int, out: Path | None, limit: int | None,
+    compare: bool, text_column: str | None, pair_column: str | None, label_column: str | None, method: str,
+    units: str, seed: int, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     methods = listed(method) or []
     checked_names("explainer", methods)
+    choice = ModelChoice(model, device, task, overflow)
+    if out is not None:
+        columns = Columns(text_column, pair_column, label_column)
+        return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.evaluate.explain import explain
     from regard.evaluate.opening import said_by, unknown_words
 
-    choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
@@ -72,7 +82,37 @@ def command(
                          + (more if len(windows) > MOST_WINDOWS else ""))  # fmt: skip
         for note in notes:
             results().print(f"note: {note}", markup=False, style="yellow")
-        _show(found, live.name, live.task, words=units == "word")
+        _show(found, live.name, live.task, words=units == "word", compare=compare)
+
+
+def _whole(
+    choice: ModelChoice, data: str | None, columns: Columns, methods: list[str], out: Path, *, limit: int | None,
+    seed: int, as_json: bool,
+) -> None:  # fmt: skip
+    """Every example of a data set, into a run directory: an audit without judges, resumable like one."""
+    if data is None:
+        raise InputError("--out", expected="--data NAME", got="no data", remedy="leave --out away for one text")
+    from regard.datasets.read import read
+    from regard.evaluate.audit import audit
+    from regard.present.report import write_report
+
+    said = remarks()
+    examples = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit)
+    with bar(said, making=choice.making) as shown:
+        live = choice.open()
+        run = audit(
+            live, examples, out=out, seed=seed, limit=limit or max(1, len(examples)), explainers=methods, metrics=[],
+            experiments=[], progress=shown.examples, announce=lambda line: said.print(line, style="dim", markup=False),
+            command_line=click.get_current_context().obj,
+        )  # fmt: skip
+    page = write_report(run, out / "report.html")
+    count = len(run.examples())
+    if as_json:
+        print_json({"run": str(out), "report": str(page), "examples": count, "methods": run.methods(),
+                    "seed": seed, "skipped": dict(run.skipped)})  # fmt: skip
+        return
+    results().print(f"{count} examples explained by {', '.join(run.methods())} (seed {seed}): {out}", markup=False)
+    results().print(f"judge them: regard metrics {out}   tables: regard export {out}   page: {page}", markup=False)
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
@@ -84,6 +124,7 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
+    from regard.present.comparison import agreements
     from regard.present.wording import CAVEAT
 
     examples = []
@@ -93,13 +134,15 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
             "text": shown["inputs"].get("text"), "answer": found.said(i), "target": found.targets[i],
             "probability": float(found.answers.probability[i]), "value": float(found.answers.value[i]),
             "units": shown["units"], "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
+            "agreement": agreements(shown, {m: (r[i], r.signed) for m, r in found.relevance.items()}),
         })  # fmt: skip
     signed = {m: r.signed for m, r in found.relevance.items()}
     return {"model": model, "seed": found.seed, "signed": signed, "examples": examples,
             "skipped": dict(found.skipped), "caveat": CAVEAT}  # fmt: skip
 
 
-def _show(found: Explained, model: str, task: str, *, words: bool) -> None:
+def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
+    from regard.present.comparison import agreement_table, agreements, comparison
     from regard.present.scales import objective, scale
     from regard.present.terminal import drawing, key, strongest
     from regard.present.wording import CAVEAT
@@ -113,6 +156,15 @@ def _show(found: Explained, model: str, task: str, *, words: bool) -> None:
         in_words = example["units"]["place_kind"] == "span"
         said, probability = found.said(i), float(found.answers.probability[i])
         out.print(f"{model} says {said} (probability {probability:.3f})", markup=False, style="bold")
+        if compare:
+            whole = {m: (gathered(example, r[i]) if words and in_words else (example, r[i]), r.signed)
+                     for m, r in found.relevance.items()}  # fmt: skip
+            drawn = next(iter(whole.values()))[0][0]
+            columns = {m: (values, signed) for m, ((_, values), signed) in whole.items()}
+            out.print(comparison(drawn, columns))
+            out.print()
+            out.print(agreement_table(agreements(drawn, columns)))
+            continue
         for method, relevance in found.relevance.items():
             drawn, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
             out.print()
