@@ -99,13 +99,16 @@ class Slopes:
 
     dot: (points, n) sum over features of gradient x (x - baseline).
     norm: (points, n) Euclidean norm of the gradient over features.
-    value: (points,) the objective there. end_values: the objective at x and at the baseline.
+    value: (points,) the objective there. end_values: the objective at x and at the baseline (the mean over baselines
+    where they are drawn; NaN where no point lies on the way there). lows: (points,) the objective at the baseline of
+    each point where they differ.
     """
 
     dot: Floats
     norm: Floats
     value: Floats
     end_values: tuple[float, float]
+    lows: Floats | None = None
 
 
 class Continuous(Protocol):

@@ -297,9 +297,11 @@ class Desk:
 
             found = self._in_batches(group, self._lengths(group), ask)
             for name, slopes in zip(group, found, strict=True):
+                high, low = slopes.end_values
                 for j, point in enumerate(missing):
+                    own = low if slopes.lows is None else float(slopes.lows[j])
                     self._slopes[name, point] = _Slope(
-                        slopes.dot[j], slopes.norm[j], float(slopes.value[j]), slopes.end_values
+                        slopes.dot[j], slopes.norm[j], float(slopes.value[j]), (high, own)
                     )
             self._pay(forwards=len(group) * len(missing), backwards=len(group) * len(missing))
         return [_together([self._slopes[name, point] for point in points]) for name in names]
@@ -478,9 +480,12 @@ def _said(answers: Answers) -> list[Said]:
 
 
 def _together(slopes: Sequence[_Slope]) -> Slopes:
+    # a point at the input itself was perhaps asked alone, and then nobody looked at the baseline
+    known = [s.ends for s in slopes if not np.isnan(s.ends).any()]
+    lows = np.array([low for _, low in known])
     return Slopes(
-        np.stack([s.dot for s in slopes]), np.stack([s.norm for s in slopes]),
-        np.array([s.value for s in slopes]), next((s.ends for s in slopes if not np.isnan(s.ends).any()), slopes[0].ends),
+        np.stack([s.dot for s in slopes]), np.stack([s.norm for s in slopes]), np.array([s.value for s in slopes]),
+        (known[0][0], float(lows.mean())) if known else slopes[0].ends, lows if len(lows) == len(slopes) else None,
     )  # fmt: skip
 
 

@@ -20,7 +20,9 @@ def input_x_gradient(case: Case) -> Relevance:
     """The input of each unit times the gradient of the objective there, summed over its features.
 
     Comes out: one signed value per unit, in the units of the objective (log-odds); positive speaks for the
-    prediction. Special units are 0. Exact for a linear model without bias: the values sum to the objective.
+    prediction. Special units are 0.
+    Conservation: for an objective that is linear in the inputs of its free units the values sum to f(x) - f(those
+    inputs all 0); for any other they do not.
 
     >>> from regard.testing.toy import ToyCase
     >>> input_x_gradient(ToyCase(("wonderful film",)))[0].round(2).tolist()

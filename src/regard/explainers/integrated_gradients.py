@@ -14,13 +14,15 @@ from regard.registry import explainer
     needs=("gradient",),
     signed=True,
     cite="Sundararajan et al. 2017",
-    cost="`steps` forwards and backwards",
+    cost="`steps` forwards and backwards, 2 forwards",
     misleads="where the baseline is itself an input with a meaning, or too few steps leave the sum incomplete",
 )
-def integrated_gradients(case: Case, *, steps: int = 20, baseline: str = "zero") -> Relevance:
+def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = None) -> Relevance:
     """Input x gradient averaged along the straight line from the baseline to the input (midpoint rule).
 
     Comes out: one signed value per unit in the units of the objective. Special units are 0.
+    baseline: what the line starts from; default: the model's preferred one (the mask token where it has one, else the
+    mean of an array, else zeros).
     Conservation: over all positions, special ones too, the values sum to f(x) - f(baseline); extras, one value per
     example: `completeness_error` (how far the sum is off), `difference` (f(x) - f(baseline)) and `special_sum`
     (what the special units, shown as 0, had).
@@ -31,7 +33,8 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str = "zero")
     """
     if steps < 1:
         raise InputError("integrated_gradients.steps", expected="at least 1", got=str(steps))
-    points = [Point(alpha=(k + 0.5) / steps, baseline=baseline) for k in range(steps)]
+    chosen = baseline or case.baselines[0]
+    points = [Point(alpha=(k + 0.5) / steps, baseline=chosen) for k in range(steps)]
     rows, errors, differences, specials = [], [], [], []
     for units, slopes in zip(case.units, case.slopes(points), strict=True):
         whole = slopes.dot.mean(0)

@@ -20,7 +20,9 @@ def leave_one_out(case: Case, *, operator: str | None = None) -> Relevance:
     """How much the objective falls when one unit is removed.
 
     Comes out: one signed value per unit, f(x) - f(x without the unit); positive speaks for the prediction. Special
-    units are never removed and get 0. operator: how a unit is removed; the model's preferred way by default.
+    units are never removed and get 0. operator: how a unit is removed; text offers "mask" (the mask token), "delete"
+    (the text gets shorter) and "attention_mask" (nobody may look at it); the model's preferred way by default.
+    Conservation: for an objective that is a sum over units the values sum to f(x) - f(nothing); for any other not.
     Deviation from Jain & Wallace: the signed change of the log-odds rather than the distance of the outputs; its
     absolute value ranks units the same way for two classes.
 

@@ -43,7 +43,7 @@ class ArrayReader:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        return ("zero", "mean")
+        return ("mean", "zero", "resample") if "resample" in self.fills else ("mean", "zero")
 
     def notes(self) -> list[str]:
         return list(self.said)

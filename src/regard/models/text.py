@@ -95,7 +95,7 @@ class TextReader:
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        return ("zero", "mask") if self.alphabet.blank is not None else ("zero",)
+        return ("mask", "zero", "resample") if self.alphabet.blank is not None else ("zero", "resample")
 
     def notes(self) -> list[str]:
         return list(self.said)

@@ -241,7 +241,10 @@ class ToyCase:
         for i in range(len(self.texts)):
             w, sign = self.word_weights(i), self._sign(i)
             self.calls["slopes"] += len(points)
-            shift = [p.noise and p.noise * self.rng(i, "noise", p.draw).standard_normal(len(w)).sum() for p in points]
+            shift = [
+                p.noise and p.noise * keyed_rng(self.seed, self.ids[i], "noise", p.draw).standard_normal(len(w)).sum()
+                for p in points
+            ]
             at = np.array([p.alpha for p in points]) * w.sum() + np.array(shift)
             steep = np.ones(len(points)) if self.link == "linear" else 1 / np.cosh(at) ** 2
             ends = (float(sign * self._bend(w.sum())), 0.0)

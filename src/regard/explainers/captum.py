@@ -1,0 +1,136 @@
+"""Any attribution of Captum."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
+from regard.protocols import Case, Continuous
+from regard.records import Floats, Json, Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("gradient",),
+    signed=True,
+    cite="Kokhlikyan et al. 2020",
+    cost="as Captum spends; counted",
+    misleads="as the method it calls; perturbations work in embedding space, not on tokens",
+)
+def captum(
+    case: Case,
+    *,
+    attribution: str = "InputXGradient",
+    params: dict[str, Json] | None = None,
+    baseline: str | None = None,
+) -> Relevance:
+    """Any input attribution of Captum by the name of its class, over the continuous inputs, summed per unit.
+
+    Comes out: one signed value per unit, special units 0. attribution: "IntegratedGradients", "DeepLift",
+    "FeatureAblation", "ShapleyValueSampling", ...; "NoiseTunnel(Saliency)" wraps one in another. params: further
+    arguments of its `attribute`, as JSON. baseline: one of the model's baselines, where the method takes `baselines`;
+    where it takes a `feature_mask`, every unit is one feature. Random methods are seeded per example.
+    Conservation: that of the method it calls.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> captum(ToyCase(("wonderful film",)))[0].round(2).tolist()
+    [0.0, 2.0, 0.11]
+    """
+    outer, inner = _classes(attribution)
+    rows = []
+    for i, units in enumerate(case.units):
+        function = case.continuous(i)
+        with _seeded(case.rng(i, "captum", attribution)):
+            found = _attributed(outer, inner, function, dict(params or {}), baseline or case.baselines[0])
+        owner = np.broadcast_to(function.owner.cpu().numpy(), found.shape)
+        inside = owner >= 0
+        if owner.shape == found.shape and _per_feature(outer, inner):
+            # a feature's value stands on each of its entries: their mean, not their sum
+            counts = np.maximum(np.bincount(owner[inside], minlength=len(units)), 1)
+            sums = np.bincount(owner[inside], found[inside], minlength=len(units)) / counts
+        else:
+            sums = np.bincount(owner[inside], found[inside], minlength=len(units))
+        rows.append(np.where(units.free, sums, 0.0))
+    return Relevance.of("captum", case.ids, rows, signed=True)
+
+
+def _classes(attribution: str) -> tuple[Any, Any]:
+    """The class, and the one that it wraps."""
+    try:
+        from captum import attr
+    except ImportError as problem:
+        raise EnvironmentProblem(
+            "explainer captum", expected="the package captum", got=str(problem), remedy="pip install 'regard[captum]'"
+        ) from problem
+    known = {
+        name: kind
+        for name, kind in vars(attr).items()
+        if inspect.isclass(kind) and callable(getattr(kind, "attribute", None)) and not inspect.isabstract(kind)
+    }
+    fitting = sorted(name for name in known if not name.startswith(("Layer", "Neuron", "LLM", "Remote", "Internal")))
+    parsed = re.fullmatch(r"(\w+)(?:\((\w+)\))?", attribution)
+    names = [name for name in (parsed.groups() if parsed else (attribution, None)) if name is not None]
+    for name in names:
+        if name not in fitting:
+            if name in known:
+                raise Unsupported(f"Captum's {name}", expected="an attribution to the inputs", got="to inner layers")
+            raise UnknownName("attribution of Captum", name, fitting)
+    if (len(names) == 2) != (names[0] == "NoiseTunnel"):
+        raise InputError(f"attribution {attribution!r}", expected="Name, or NoiseTunnel(Name)", got=attribution)
+    return known[names[0]], known[names[1]] if len(names) == 2 else None
+
+
+def _per_feature(outer: Any, inner: Any) -> bool:
+    return "feature_mask" in inspect.signature((inner or outer).attribute).parameters
+
+
+def _attributed(outer: Any, inner: Any, function: Continuous, params: dict[str, Json], baseline: str) -> Floats:
+    import torch
+
+    class Objective(torch.nn.Module):
+        """The function as a module around the native one: methods that hook layers find them."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.native = function.module
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            value: torch.Tensor = function(x)
+            return value
+
+    method = outer(inner(Objective())) if inner is not None else outer(Objective())
+    takes = set(inspect.signature((inner or outer).attribute).parameters)
+    takes_outer = set(inspect.signature(outer.attribute).parameters)
+    unknown = sorted(set(params) - takes - takes_outer)
+    if unknown:
+        raise UnknownName(f"argument of {outer.__name__}", unknown[0], takes | takes_outer)
+    x = function.x.clone().detach().requires_grad_()
+    given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in params.items()}
+    if "baselines" in takes:
+        given.setdefault("baselines", function.baseline(baseline))
+    if "feature_mask" in takes:
+        given.setdefault("feature_mask", function.owner.clamp(min=-1) + 1)
+    found = method.attribute(x, **given)
+    tensor = found[0] if isinstance(found, tuple) else found
+    return np.asarray(tensor.detach().double().cpu().numpy(), np.float64)
+
+
+@contextmanager
+def _seeded(rng: np.random.Generator) -> Iterator[None]:
+    """Captum draws from the global numbers of torch and numpy: they are seeded here and put back afterwards."""
+    import torch
+
+    state, seed = np.random.get_state(), int(rng.integers(2**32))
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        np.random.seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(state)

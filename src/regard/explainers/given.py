@@ -1,0 +1,150 @@
+"""Relevances of your own: from a file, from a function, or the rationale of the example."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.datasets.read import open_table
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.measures.plausibility import inside
+from regard.protocols import Case
+from regard.records import Example, Floats, Relevance, Units
+from regard.registry import explainer
+
+
+@explainer(signed=True, cost="none", role="method", misleads="where the units it was computed for are not this model's")
+def given(case: Case, *, file: str = "", function: str = "") -> Relevance:
+    """Relevances that were computed elsewhere, put through the same tests as every other method.
+
+    Comes out: one signed value per unit as given, special units 0; values for all units or for the free ones only.
+    file: .npz (one array per example, named by its id), or .jsonl, .csv, .parquet: either one row per example with
+    columns `id` and `relevance` (a list), or one row per unit with `id`, `unit` (its number among the free units, from
+    0) and `relevance`; units that are not listed get 0.
+    function: "package.module:name" or "file.py:name", called as name(example, units); you name it, so it is run.
+    Neither: the example's own rationale, 1 on the units it marks.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> given(ToyCase(("wonderful film",)))[0].tolist()
+    [0.0, 1.0, 0.0]
+    """
+    if file and function:
+        raise InputError("given", expected="a file or a function", got="both")
+    tell = _from_file(file) if file else _from_function(function) if function else _rationale
+    rows = [_fitted(example, u, tell(example, u)) for example, u in zip(case.examples, case.units, strict=True)]
+    return Relevance.of("given", case.ids, rows, signed=True)
+
+
+def _fitted(example: Example, units: Units, values: Any) -> Floats:
+    try:
+        row = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"given relevance of {example.id!r}", expected="numbers", got=str(problem)) from problem
+    n, free = len(units), int(units.free.sum())
+    if row.shape not in ((n,), (free,)):
+        shown = ", ".join(units.names[:8]) + (", ..." if n > 8 else "")
+        raise InputError(
+            f"given relevance of {example.id!r}", expected=f"{free} values, one per free unit, or {n} with special ones",
+            got=f"an array of shape {row.shape}", remedy=f"the units are {shown}",
+        )  # fmt: skip
+    whole = np.zeros(n)
+    whole[units.free] = row[units.free] if len(row) == n else row
+    return whole
+
+
+def _rationale(example: Example, units: Units) -> Floats:
+    if example.rationale is None:
+        raise Unsupported(
+            f"given relevance of {example.id!r}", expected="a file, a function, or an example with a rationale",
+            got="none of them", remedy="given:file=relevances.jsonl",
+        )  # fmt: skip
+    return np.asarray(inside(units.places, example.rationale) & (units.part == 0), np.float64)
+
+
+Tell = Callable[[Example, Units], Any]
+
+
+def _from_file(file: str) -> Tell:
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise InputError(f"file {file}", expected="an .npz, .jsonl, .csv or .parquet file", got="no such file")
+    table = _table(str(path), path.stat().st_mtime_ns)
+
+    def tell(example: Example, units: Units) -> Any:
+        if example.id not in table:
+            raise UnknownName(f"example in {path.name}", example.id, list(table)[:1000])
+        held = table[example.id]
+        if isinstance(held, dict):
+            row = np.zeros(int(units.free.sum()))
+            bad = [unit for unit in held if not 0 <= unit < len(row)]
+            if bad:
+                got = f"unit {bad[0]}"
+                raise InputError(f"{path.name}, example {example.id!r}", expected=f"units below {len(row)}", got=got)
+            row[list(held)] = list(held.values())
+            return row
+        return held
+
+    return tell
+
+
+@lru_cache(maxsize=4)
+def _table(file: str, stamp: int) -> dict[str, Any]:
+    """By example id: an array, or {unit: value}. `stamp` is when the file was written: a new one is read anew."""
+    if file.endswith(".npz"):
+        try:
+            with np.load(file, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files}
+        except (ValueError, OSError, EOFError) as problem:
+            raise InputError(f"file {file}", expected="an .npz file of plain arrays", got=str(problem)) from problem
+    table = open_table(Path(file))
+    missing = {"id", "relevance"} - set(table.columns)
+    if missing:
+        raise InputError(
+            f"file {file}", expected="columns id, relevance and perhaps unit", got=", ".join(table.columns)
+        )
+    found: dict[str, Any] = {}
+    for row in table.walk(None):
+        name, value = str(row.values["id"]), row.values["relevance"]
+        try:
+            if "unit" in table.columns:
+                found.setdefault(name, {})[int(row.values["unit"])] = float(value)
+            else:
+                found[name] = json.loads(value) if isinstance(value, str) else value
+        except (TypeError, ValueError) as problem:
+            where = f"{Path(file).name}, {table.counted} {row.number}"
+            raise InputError(where, expected="a number, or a list of numbers", got=repr(value)[:60]) from problem
+    return found
+
+
+def _from_function(spec: str) -> Tell:
+    home, _, name = spec.rpartition(":")
+    if not home or not name:
+        raise InputError(f"function {spec!r}", expected="package.module:name or file.py:name", got=repr(spec))
+    try:
+        module = _loaded(Path(home)) if home.endswith(".py") else importlib.import_module(home)
+    except RecursionError:
+        raise
+    except Exception as problem:  # somebody else's file may fail in any way
+        got = f"{type(problem).__name__}: {problem}"
+        raise InputError(f"function {spec!r}", expected="a module that can be imported", got=got) from problem
+    called = getattr(module, name, None)
+    if not callable(called):
+        raise UnknownName(f"function in {home}", name, [k for k, v in vars(module).items() if callable(v)])
+    tell: Tell = called
+    return tell
+
+
+def _loaded(path: Path) -> Any:
+    found = importlib.util.spec_from_file_location(f"_regard_given_{path.stem}", path)
+    if found is None or found.loader is None or not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

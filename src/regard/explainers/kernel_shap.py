@@ -1,0 +1,123 @@
+"""KernelSHAP: Shapley values by weighted least squares."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.protocols import Case
+from regard.records import Bools, Floats, Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("removal",),
+    signed=True,
+    cite="Lundberg & Lee 2017; Covert & Lee 2021",
+    cost="`samples` forwards, or all 2^n subsets where these are fewer",
+    misleads="where there are more units than samples (see `exact`): then neighbours in the solution share the credit",
+)
+def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) -> Relevance:
+    """The Shapley value of each unit: what it adds to the objective, averaged over all orders of adding units.
+
+    Comes out: one signed value per unit; special units are always there and get 0. Exact where all subsets fit into
+    `samples`; else the smallest and the largest subsets are complete, as far as they fit, and the rest is drawn by the
+    Shapley kernel, each with its complement. The first of them are the forwards of leave-one-out.
+    Conservation (efficiency): the values sum to f(x) - f(no unit), always, by construction. Extras, one value per
+    example: `difference` (that), `completeness_error`, `exact` (1 or 0), `subsets` (how many were asked).
+
+    >>> from regard.testing.toy import ToyCase
+    >>> kernel_shap(ToyCase(("wonderful film",)))[0].round(2).tolist()
+    [0.0, 2.0, 0.11]
+    """
+    if samples < 2:
+        raise InputError("kernel_shap.samples", expected="at least 2", got=str(samples))
+    base = case.base()
+    chosen = []
+    for i, units in enumerate(case.units):
+        chosen.append(coalitions(int(units.free.sum()), samples, case.rng(i, "kernel_shap")))
+    drops = []
+    for units, (there, _) in zip(case.units, chosen, strict=True):
+        drop = np.zeros((len(there) + 1, len(units)), np.bool_)
+        drop[0], drop[1:, units.free] = units.free, ~there
+        drops.append(drop)
+    answers = case.removed(drops, operator)
+    rows, extras = [], np.zeros((len(drops), 4))
+    for i, (units, (there, weight)) in enumerate(zip(case.units, chosen, strict=True)):
+        said = answers.value[answers.rows(i)]
+        difference = float(base.value[i] - said[0])
+        values = np.zeros(len(units))
+        values[units.free] = solved(there, said[1:] - said[0], weight, difference)
+        rows.append(values)
+        exact = float(len(there) == 2 ** there.shape[1] - 2 or there.shape[1] == 0)
+        extras[i] = difference, abs(float(values.sum()) - difference), exact, len(there)
+    names = ("difference", "completeness_error", "exact", "subsets")
+    kept = {name: extras[:, k] for k, name in enumerate(names)}
+    return Relevance.of("kernel_shap", case.ids, rows, signed=True, extras=kept)
+
+
+def coalitions(n: int, samples: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
+    """(subsets, n) which units are there, neither none nor all, each once; and the weight of each."""
+    if n < 2:
+        return np.zeros((0, n), np.bool_), np.zeros(0)
+    size_weight = np.array([(n - 1) / (k * (n - k)) for k in range(1, n)])
+    size_weight /= size_weight.sum()
+    if n < 63 and 2**n - 2 <= samples:
+        there = (np.arange(1, 2**n - 1)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+        sizes = there.sum(-1)
+        return there, size_weight[sizes - 1] / np.array([comb(n, int(k)) for k in sizes])
+    rows: dict[bytes, float] = {}
+    open_sizes, left = list(range(1, n)), samples
+    for k in range(1, n // 2 + 1):
+        both = {k, n - k}
+        count = sum(comb(n, size) for size in both)
+        share = sum(size_weight[size - 1] for size in both) / sum(size_weight[size - 1] for size in open_sizes)
+        if count > left or left * share < count:
+            break
+        for size in both:
+            for row in _of_size(n, size):
+                rows[row.tobytes()] = float(size_weight[size - 1]) / comb(n, size)
+            open_sizes.remove(size)
+        left -= count
+    rest = sum(size_weight[size - 1] for size in open_sizes)
+    odds = np.array([size_weight[size - 1] for size in open_sizes]) / rest
+    drawn: dict[bytes, float] = {}
+    for _ in range(20 * samples):  # a subset drawn twice costs nothing and counts twice
+        if len(drawn) + 2 > left:
+            break
+        row = rng.permutation(n) < int(rng.choice(open_sizes, p=odds))
+        for one in (row, ~row):
+            drawn[one.tobytes()] = drawn.get(one.tobytes(), 0.0) + 1.0
+    total = sum(drawn.values())
+    rows.update({key: count / total * float(rest) for key, count in drawn.items()})
+    there = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), n)
+    return there, np.array(list(rows.values()))
+
+
+def _of_size(n: int, size: int) -> Bools:
+    """All subsets of one size, small sizes by who is there and large ones by who is not."""
+    from itertools import combinations
+
+    few = min(size, n - size)
+    row = np.zeros((comb(n, few), n), np.bool_)
+    for i, members in enumerate(combinations(range(n), few)):
+        row[i, list(members)] = True
+    return row if few == size else ~row
+
+
+def solved(there: Bools, gain: Floats, weight: Floats, difference: float) -> Floats:
+    """(n,) the weighted least-squares values that sum to `difference`; the smallest deviation from equal shares.
+
+    With c = values - difference / n the sum of c over a subset is that of c against presence without its mean, whose
+    rows sum to 0: so does c, and nothing has to be forced.
+    """
+    n = there.shape[1]
+    if n < 2:
+        return np.full(n, difference)
+    share = there.mean(-1)
+    root = np.sqrt(weight)
+    x = (there - share[:, None]) * root[:, None]
+    c = np.linalg.lstsq(x, (gain - share * difference) * root, rcond=None)[0]
+    return np.asarray(difference / n + c - c.mean())

@@ -1,0 +1,79 @@
+"""Occlusion: leave-one-out with windows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.protocols import Case
+from regard.records import Bools, Relevance, Units
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("removal",),
+    signed=True,
+    cite="Zeiler & Fergus 2014",
+    cost="1 forward per window",
+    misleads="as leave-one-out; and a unit gets a share of what its neighbours do",
+)
+def occlusion(
+    case: Case,
+    *,
+    window: int = 3,
+    stride: int = 1,
+    per: Literal["unit", "word"] = "unit",
+    operator: str | None = None,
+) -> Relevance:
+    """How much the objective falls when a window of neighbours is removed, averaged over the windows of a unit.
+
+    Comes out: one signed value per unit; special units are never removed and get 0. window, stride: counted in units,
+    or in words (the larger unit that each belongs to; per="word"); on a grid of patches the window is a square.
+    The last window is moved back to end with the last unit, so that every unit is in one.
+    Not additive: there is no conservation law. window=1 is leave-one-out.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> occlusion(ToyCase(("wonderful film",)), window=1)[0].round(2).tolist()
+    [0.0, 2.0, 0.11]
+    """
+    if window < 1 or stride < 1:
+        raise InputError("occlusion", expected="window and stride of at least 1", got=f"{window}, {stride}")
+    base = case.base()
+    drops = [windows(units, window, stride, words=per == "word") for units in case.units]
+    answers = case.removed(drops, operator)
+    rows = []
+    for i, drop in enumerate(drops):
+        fall = base.value[i] - answers.value[answers.rows(i)]
+        rows.append(fall @ drop / np.maximum(drop.sum(0), 1))
+    return Relevance.of("occlusion", case.ids, rows, signed=True)
+
+
+def windows(units: Units, window: int, stride: int, *, words: bool) -> Bools:
+    """(windows, n) True on the units of each window."""
+    free = np.flatnonzero(units.free)
+    drop = np.zeros((0, len(units)), np.bool_)
+    if not len(free):
+        return drop
+    if words:
+        # a unit without a word (spaces, marks) is one of its own
+        labels = np.where(units.groups >= 0, units.groups, len(units) + np.arange(len(units)))[free]
+        _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+        grid = [np.argsort(np.argsort(first))[places]]
+    elif len(units.shape) == 2 and int(np.prod(units.shape)) == len(free):
+        grid = list(np.divmod(np.arange(len(free)), units.shape[1]))
+    else:
+        grid = [np.arange(len(free))]
+    inside = [_along(axis, window, stride) for axis in grid]
+    whole = inside[0] if len(inside) == 1 else (inside[0][:, None] & inside[1][None]).reshape(-1, len(free))
+    drop = np.zeros((len(whole), len(units)), np.bool_)
+    drop[:, free] = whole
+    return drop
+
+
+def _along(places: np.ndarray[tuple[int, ...], np.dtype[np.int64]], window: int, stride: int) -> Bools:
+    """(windows, units) of one axis."""
+    last = max(0, int(places.max()) + 1 - window)
+    starts = np.unique([*range(0, last + 1, stride), last])[:, None]
+    return np.asarray((places >= starts) & (places < starts + window))

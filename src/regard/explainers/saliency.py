@@ -1,0 +1,30 @@
+"""Saliency: the size of the gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.protocols import Case, Point
+from regard.records import Relevance
+from regard.registry import explainer
+
+
+@explainer(
+    needs=("gradient",),
+    cite="Simonyan et al. 2014; Li et al. 2016",
+    cost="1 forward, 1 backward",
+    misleads="where a unit matters much but a small change of it does not; it has no sign and ignores the input itself",
+)
+def saliency(case: Case) -> Relevance:
+    """The Euclidean norm of the gradient of the objective over the features of each unit.
+
+    Comes out: one non-negative value per unit; special units are 0. Not additive: there is no conservation law.
+    Deviation from Simonyan et al.: the norm over features rather than their largest magnitude.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> saliency(ToyCase(("wonderful film",)))[0].tolist()
+    [0.0, 1.0, 1.0]
+    """
+    slopes = case.slopes([Point()])
+    rows = [np.where(units.free, s.norm[0], 0.0) for units, s in zip(case.units, slopes, strict=True)]
+    return Relevance.of("saliency", case.ids, rows)

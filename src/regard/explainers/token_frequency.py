@@ -1,0 +1,66 @@
+"""Relevance by rarity: what a method that only knows how common a word is would say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from math import log
+
+import numpy as np
+
+from regard.datasets.read import read
+from regard.errors import Unsupported
+from regard.protocols import Case
+from regard.records import Example, Relevance, Units
+from regard.registry import explainer
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@explainer(role="baseline", cite="Sparck Jones 1972", cost="none (the corpus is counted once per process)")
+def token_frequency(case: Case, *, corpus: str = "reviews") -> Relevance:
+    """The rarer its word in a corpus, the higher the relevance of a unit.
+
+    Comes out: one value of at least 0 per unit, -log of the smoothed share of its word in the corpus ((count + 1) /
+    (words + vocabulary + 1)); special units 0. All pieces of a word get the value of the word.
+    corpus: any data that `regard.read` reads (a built-in name, a file); its texts are counted, case ignored.
+
+    >>> from regard.testing.toy import ToyCase
+    >>> common, rare = token_frequency(ToyCase(("the xylophone",)))[0][1:]
+    >>> bool(common < rare)
+    True
+    """
+    counts = _counts(corpus)
+    floor = sum(counts.values()) + len(counts) + 1
+    rows = []
+    for example, units in zip(case.examples, case.units, strict=True):
+        words = _words(example, units)
+        rarity = [log(floor / (counts[word] + 1)) for word in words]
+        rows.append(np.where(units.free, rarity, 0.0))
+    return Relevance.of("token_frequency", case.ids, rows)
+
+
+def _words(example: Example, units: Units) -> list[str]:
+    """The word that each unit belongs to, as it stands in the text."""
+    if units.place_kind != "span":
+        raise Unsupported("token_frequency", expected="units of text", got=f"units of kind {units.kind!r}")
+    texts = [str(example.inputs.get(key, "")) for key in ("text", "text_pair")]
+    words = []
+    for j in range(len(units)):
+        same = units.groups == units.groups[j] if units.groups[j] >= 0 else np.arange(len(units)) == j
+        start, end = int(units.places[same, 0].min()), int(units.places[same, 1].max())
+        written = texts[int(units.part[j])][start:end] if end > start else units.names[j]
+        words.append(written.strip().lower())
+    return words
+
+
+@lru_cache(maxsize=4)
+def _counts(corpus: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for example in read(corpus, limit=None):
+        for key in ("text", "text_pair"):
+            found.update(_WORD.findall(str(example.inputs.get(key, "")).lower()))
+    if not found:
+        raise Unsupported(f"token_frequency of {corpus}", expected="a corpus of texts", got="no word in it")
+    return found
