@@ -30,8 +30,8 @@ def legend(survey: Mapping[str, Any]) -> list[str]:
         "conf. (confidence): share of 1000 resamples of the examples in which this head gets this role.",
         (
             "score: attention mass on the keys that the role is about, mean over examples, with a 95 % interval that "
-            "resamples whole clusters; base (baseline): what the same rows have there when their weights are shuffled, or a "
-            "head that always looks at one place, whichever is more."
+            "resamples whole clusters; base (baseline): what the same rows have there when their weights are shuffled, "
+            "or a head that always looks at one place, whichever is more."
         ),
         (
             "entropy in nats; broad / focused: all of its interval above 80 % or below 40 % of the largest possible "
@@ -55,8 +55,9 @@ def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, 
         f"({count(survey['clusters'], 'cluster')}, seed {survey['seed']})"
     )
     kinds = len({row["kind"] for row in rows}) > 1  # one kind for all is said by the health table
-    names = ["head", *(["kind"] if kinds else []), "role", "conf.", "score [95 %]", "base", "spread", "entropy", "dist.",
-             "sink", "slope", "drop [95 %]", "like"]  # fmt: skip
+    names = ["head", "role", "conf.", "score [95 %]", "base", "spread", "entropy", "dist.", "sink", "slope"]
+    names += ["drop [95 %]", "like"]
+    names[1:1] = ["kind"] if kinds else []
     cells = [[c for k, c in enumerate(_cells(row, scores)) if kinds or k != 1] for row in kept]
     words = {"head", "kind", "role", "spread"}
     right = tuple(i for i, name in enumerate(names) if name not in words)
