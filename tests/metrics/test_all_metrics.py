@@ -21,8 +21,8 @@ DRAWS = 3
 
 
 class PlantedCase(ToyCase):
-    """A linear bag of words over the texts of `planted`: by construction it reads the keywords and a little of the rest,
-    and its rationales are those of the data."""
+    """A linear bag of words over the texts of `planted`: by construction it reads the keywords and a little of the
+    rest, and its rationales are those of the data."""
 
     @property
     def examples(self) -> tuple[Example, ...]:
@@ -66,7 +66,8 @@ def test_the_shelf_is_whole() -> None:
     assert {
         "comprehensiveness", "sufficiency", "aopc", "log_odds", "decision_flip", "deletion_area", "insertion_area",
         "monotonicity", "infidelity", "max_sensitivity", "local_lipschitz", "completeness_error", "agreement",
-        "entropy", "effective_units", "gini", "weight_randomisation", "label_randomisation", "token_f1", "iou_f1", "auprc",
+        "entropy", "effective_units", "gini", "weight_randomisation", "label_randomisation",
+        "token_f1", "iou_f1", "auprc",
     } <= set(METRICS)  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def test_deletion_insertion_and_aopc(relevance: Relevance) -> None:
         for got, keep in ((deleted, False), (inserted, True)):
             curve = [probability(i, left) for left in kept_sets(i, row, keep=keep)]
             np.testing.assert_allclose(got.curves["probability"][i], curve, atol=1e-12)
-            want = sum((a + b) / 2 for a, b in zip(curve, curve[1:], strict=False)) / BINS
+            want = sum((a + b) / 2 for a, b in pairwise(curve)) / BINS
             assert got.values[i] == pytest.approx(want)
         drops = [probability(i, kept_sets(i, row, keep=False)[0]) - p for p in deleted.curves["probability"][i]]
         assert over.values[i] == pytest.approx(sum(drops) / (BINS + 1)), (
@@ -109,7 +110,7 @@ def test_monotonicity_is_the_rank_of_the_falls(relevance: Relevance) -> None:
     for i, row in enumerate(relevance):
         sets = kept_sets(i, row, keep=False)
         falls = []
-        for before, after in zip(sets, sets[1:], strict=False):
+        for before, after in pairwise(sets):
             if len(after) < len(before):
                 falls.append((value(i, before) - value(i, after)) / (len(before) - len(after)))
         if len(falls) < 2:

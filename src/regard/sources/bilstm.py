@@ -16,10 +16,12 @@ def bilstm(
     epochs: int = 6,
     n: int | None = None,
     seed: int = 0,
+    labels: Literal["true", "shuffled"] = "true",
 ) -> str:
     """A BiLSTM with additive attention and random word vectors, trained on the review sentences in half a minute.
 
     Path of its checkpoint. The classifier of Jain & Wallace 2019; `n` limits the sentences it learns from.
+    labels="shuffled": its twin that learned nothing true, for the metric label_randomisation.
     """
     recipe: dict[str, Json] = {"version": 2, "attention": attention, "epochs": epochs, "n": n, "seed": seed}
     return trained_once(
@@ -31,4 +33,5 @@ def bilstm(
         settings={"epochs": epochs},
         n=n,
         seed=seed,
+        labels=labels,
     )

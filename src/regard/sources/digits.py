@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from regard.records import Json, Spec
 from regard.registry import method
 from regard.training.named import trained_once
 
 
 @method("source", data="digits", task="classification", modality="image", licence="BSD-3-Clause (data)", seconds=20)
-def digits(*, epochs: int = 15, n: int | None = None, seed: int = 0) -> str:
+def digits(
+    *, epochs: int = 15, n: int | None = None, seed: int = 0, labels: Literal["true", "shuffled"] = "true"
+) -> str:
     """A small Vision Transformer for handwritten digits (8 x 8, patches of 2 x 2), trained in some seconds.
 
     Path of its checkpoint; `n` limits the images it learns from.
+    labels="shuffled": its twin that learned nothing true, for the metric label_randomisation.
     """
     recipe: dict[str, Json] = {"version": 1, "epochs": epochs, "n": n, "seed": seed}
     return trained_once(
@@ -23,4 +28,5 @@ def digits(*, epochs: int = 15, n: int | None = None, seed: int = 0) -> str:
         settings={"epochs": epochs},
         n=n,
         seed=seed,
+        labels=labels,
     )
