@@ -73,6 +73,7 @@ class FakeRun:
             "specs": [{"kind": "explainer", "name": m, "params": {}} for m in METHODS], "status": "complete",
             "created": "2026-11-15T12:00:00+00:00", "command": ["regard", "audit"], "checked": "first",
             "label_table": [{"model": "negative", "data": "0"}, {"model": "positive", "data": "1"}], "skipped": {},
+            "preconditions": {"n": 8, "sites": 1, "defects": [], "notes": []},
         }  # fmt: skip
         self.manifest = {**defaults, **self.manifest}
 
