@@ -75,5 +75,6 @@ def classifier(
         else Settings(epochs=6, batch_size=128, rate=1e-2, patience=3)
     )
     return Learner(
-        f"{encoder} with {attention} attention", network, rows, save, settings, names, spans=spans, imposes=attention == "frozen",
+        f"{encoder} with {attention} attention", network, rows, save, settings, names, spans=spans,
+        imposes=attention == "frozen",
     )  # fmt: skip
