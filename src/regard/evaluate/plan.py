@@ -25,9 +25,14 @@ COMPANIONS = 16
 """Examples that every shard has at hand (see `Settings`)."""
 
 
-EXPERIMENTS: tuple[str, ...] = ("permutation",)
-"""What the judge needs (see `judge`)."""
-QUICK: tuple[str, ...] = ("permutation:times=5",)
+EXPERIMENTS: tuple[str, ...] = (
+    "map_shape", "permutation", "uniform_weights", "random_weights", "route", "pointing", "top_word", "exclusive",
+    "conicity",
+)  # fmt: skip
+"""What verdicts rest on, and what is printed beside them."""
+QUICK: tuple[str, ...] = (
+    "map_shape", "permutation:times=8", "uniform_weights", "route", "pointing:sizes=[1]", "top_word", "exclusive",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

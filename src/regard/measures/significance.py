@@ -26,6 +26,19 @@ def upper_tail(t: ArrayLike, freedom: ArrayLike) -> Floats:
     return np.asarray(0.5 * np.vectorize(math.erfc, otypes=[np.float64])(z / math.sqrt(2.0)))
 
 
+def t_quantile(tail: float, freedom: float) -> float:
+    """The t with P(T >= t) = tail, by halving what `upper_tail` says.
+
+    >>> round(t_quantile(0.025, 10), 2), round(t_quantile(0.05, float("inf")), 3)
+    (2.23, 1.645)
+    """
+    low, high = -1e3, 1e3
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(upper_tail(middle, freedom)) > tail else (low, middle)
+    return high
+
+
 def holm(p: ArrayLike) -> Floats:
     """Probabilities corrected for having asked so many questions (Holm 1979); NaN stays NaN and is no question.
 

@@ -62,7 +62,8 @@ class Run:
     @property
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
-        return {**facts, "status": self._facts.get("status", "running"), "skipped": self.skipped}
+        status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
+        return {**facts, "status": status, "skipped": self.skipped, "judgements": judged}
 
     @property
     def progress(self) -> tuple[int, int]:

@@ -1,0 +1,56 @@
+"""The rankings that attention is compared with, and the operators that judge them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.measures.ranking import order
+from regard.protocols import Case
+from regard.records import Floats, Ints, Spec
+
+OPERATORS = ("delete", "mask", "resample")
+"""The preferred ways to take a unit away; what a modality does not know is made up for by its own ways."""
+BY_REMOVAL = "leave_one_out"
+STEPS = 8
+
+
+def operators(case: Case, most: int = 3) -> list[str]:
+    """At most three operators, the preferred ones first."""
+    known = [o for o in OPERATORS if o in case.operators]
+    known += [o for o in case.operators if o not in known and o != "attention_mask"]
+    known += [o for o in case.operators if o not in known]
+    return sorted(known[:most], key=case.operators.index)
+
+
+def leave_one_outs(case: Case) -> dict[str, str]:
+    """Ranking -> the operator that it is made with: the two that replace nothing by something of another example."""
+    ways = [o for o in operators(case) if o != "resample"][:2] or operators(case)[:1]
+    return {f"{BY_REMOVAL}:{way}": way for way in ways}
+
+
+def references(case: Case) -> dict[str, list[Floats]]:
+    """Name -> (free unit,) scores of each example, the larger the earlier; those that the model supports."""
+    zero = "zero" if "zero" in case.baselines else case.baselines[0]
+    made = {
+        "integrated_gradients": Spec("explainer", "integrated_gradients", {"steps": STEPS, "baseline": zero}),
+        "gradient": Spec("explainer", "input_x_gradient"),
+    }
+    made |= {n: Spec("explainer", BY_REMOVAL, {"operator": way}) for n, way in leave_one_outs(case).items()}
+    found, reasons = {}, []
+    for name, spec in made.items():
+        try:
+            relevance = case.relevance(spec)
+        except Unsupported as refusal:
+            reasons.append(str(refusal))
+            continue
+        rows = [np.asarray(row)[units.free] for row, units in zip(relevance, case.units, strict=True)]
+        found[name] = [np.abs(row) for row in rows] if name == "gradient" else rows
+    if not found:
+        raise Unsupported("other rankings", expected="gradients or removals", got="; ".join(reasons))
+    return found
+
+
+def first(values: Floats, count: int) -> Ints:
+    """The `count` units that come first."""
+    return order(values)[:count]

@@ -1,0 +1,35 @@
+"""How different are the states that attention chooses from?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._map import maps, setting
+from regard.measures.conicity import conicity as cone
+from regard.protocols import Case, Findings
+from regard.records import Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Are the states that attention chooses from different enough for the choice to matter?",
+    needs=("attention",),
+    cite="Chandrahas et al. 2018; Mohankumar et al. 2020",
+    formula="mean cosine between the value of each unit and their mean, over the heads that are read",
+    cost="1 forward, and one per head",
+    misleads="context only: faithful and deceptive models have the same range; never judge by it",
+)
+def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How far do the vectors that attention mixes point one way?
+
+    Comes out, per example: `conicity`, 0..1; near 1 any weights give nearly the same mixture. Deviation: of the values
+    behind the output projection, which is what is mixed, rather than of the encoder's states.
+    """
+    found = []
+    for i, m in enumerate(maps(case, layers, heads, "conicity")):
+        cones = []
+        for part, rows in zip(case.parts(i, [r.site for r in m.reads]), m.sites, strict=True):
+            chosen = part.values if rows.read.heads is None else part.values[list(rows.read.heads)]
+            cones += cone(chosen[:, list(rows.keys)]).tolist()
+        found.append(float(np.mean(cones)))
+    return [Score("conicity", "attention", case.ids, np.array(found), "none", setting(layers, heads))]

@@ -1,0 +1,124 @@
+"""Are there very different attentions with the same prediction?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from regard.experiments._map import Map, distances, maps, setting
+from regard.measures.divergence import jsd
+from regard.measures.exclusivity import displaceable, heaviest, most_distant
+from regard.protocols import Case, Findings
+from regard.records import Answers, Edit, Floats, Score
+from regard.registry import experiment
+
+LINEAR = 1e-3
+"""How far the answer may be from the weighted sum of the answers to one unit each, to be called linear."""
+CAPS = (0.01, 0.05, 0.1)
+CAP = 0.05
+
+
+@experiment(
+    question="Would an attention that ignores the words it looks at give the same prediction?",
+    needs=("attention",),
+    cite="Jain & Wallace 2019; the exact optimum for linear decoders",
+    formula="max JSD(alpha', alpha) with |change of p| <= cap, by enumeration of all attentions on one or two units; "
+    "whether attention with nothing on the heaviest half can keep p within the cap",
+    cost="1 forward per unit, and 4 to check what was found",
+    misleads="it says something about the decoder far from what it was trained on: it succeeds on faithful models too",
+)
+def exclusive(
+    case: Case, *, caps: tuple[float, ...] = CAPS, layers: str | int = "last", heads: str | int = "mean"
+) -> Findings:
+    """How different can attention be while the prediction stays?
+
+    Comes out, per example: `reach` (how far attention on one unit can move p), `linear` (1 where the answer is linear
+    in the attention), `max_jsd` (at the cap .05; curve `jsd` over all caps, curve `change` what a forward pass says
+    the candidate does to p: above the cap it is not accepted), `feasible_jsd` (of the most distant attention on one
+    unit, without a cap), `displaceable` (1 where attention without the heaviest half can keep p within .05) and
+    `displaceable_random` (the same without as many units drawn by lot). Exact where `linear` is 1; elsewhere attentions
+    on one unit and the rest of the attention are tried, which is a lower bound.
+    """
+    found = maps(case, layers, heads, "exclusive")
+    ones = case.variants([[m.single(t) for t in range(len(m))] for m in found])
+    apart, _ = distances(case, ones)
+    base = case.base()
+    linear = [_linear(m, ones, i, float(base.value[i]), base) for i, m in enumerate(found)]
+    chosen: list[list[tuple[float, Floats]]] = []
+    for i, m in enumerate(found):
+        single, p = ones.value[ones.rows(i)], float(base.probability[i])
+        if linear[i]:
+            chosen.append([most_distant(m.alpha, single, *_slab(p, cap)) for cap in caps])
+        else:
+            chosen.append([_best_single(m, apart[i], cap) for cap in caps])
+    tried: list[list[list[Edit]]] = []
+    for i, m in enumerate(found):
+        rest = _without(m, heaviest(m.alpha)), _without(m, _lot(case, i, m))
+        tried.append([m.given(other) for _, other in chosen[i]] + [m.given(share) for share in rest])
+    checked, _ = distances(case, case.variants(tried))
+    curves = np.full((2, len(found), len(caps)), np.nan)
+    columns: dict[str, list[float]] = {
+        name: [] for name in ("reach", "linear", "feasible_jsd", "displaceable", "displaceable_random")
+    }
+    for i, m in enumerate(found):
+        if len(m) < 2:
+            for values in columns.values():
+                values.append(math.nan)
+            continue
+        single, slab = ones.value[ones.rows(i)], _slab(float(base.probability[i]), CAP)
+        for k, (value, _) in enumerate(chosen[i]):
+            change = float(checked[i][k])
+            kept = value >= 0 and change <= caps[k] + 1e-4
+            curves[:, i, k] = (value, change) if kept else (0.0, 0.0)  # attention itself always keeps the prediction
+        columns["reach"].append(float(apart[i].max()))
+        columns["linear"].append(float(linear[i]))
+        columns["feasible_jsd"].append(max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))))
+        for name, away, at in (
+            ("displaceable", heaviest(m.alpha), len(caps)),
+            ("displaceable_random", _lot(case, i, m), len(caps) + 1),
+        ):
+            could = bool((apart[i][~away] <= CAP).any() or (not away.all() and checked[i][at] <= CAP))
+            columns[name].append(float(displaceable(single, away, *slab) if linear[i] else could))
+    where = setting(layers, heads)
+    at_cap = curves[0][:, caps.index(CAP)] if CAP in caps else np.full(len(found), np.nan)
+    both = {"jsd": curves[0], "change": curves[1]}
+    return [
+        Score("max_jsd", "attention", case.ids, at_cap, "none", where, both, tuple(caps)),
+        *(Score(name, "attention", case.ids, np.array(v), "none", where) for name, v in columns.items()),
+    ]
+
+
+def _linear(m: Map, ones: Answers, i: int, value: float, base: Answers) -> bool:
+    """Only for two classes: with more the log-odds are no longer linear where the logits are."""
+    if len(m) < 2 or base.distribution is None or base.distribution.shape[1] != 2:
+        return False
+    single = ones.value[ones.rows(i)]
+    return bool(abs(float(m.alpha @ single) - value) < LINEAR * (1 + np.abs(single).max()))
+
+
+def _slab(p: float, cap: float) -> tuple[float, float]:
+    """The log-odds that keep the probability within the cap."""
+    low, high = max(p - cap, 1e-12), min(p + cap, 1 - 1e-12)
+    return math.log(low / (1 - low)), math.log(high / (1 - high))
+
+
+def _best_single(m: Map, apart: Floats, cap: float) -> tuple[float, Floats]:
+    fitting = [(float(jsd(np.eye(len(m))[t], m.alpha)), t) for t in np.flatnonzero(apart <= cap)]
+    if not fitting:
+        return -1.0, m.alpha.copy()
+    value, unit = max(fitting)
+    return value, np.eye(len(m))[unit]
+
+
+def _without(m: Map, away: np.ndarray) -> Floats:
+    left = np.where(away, 0.0, m.alpha)
+    if left.sum() > 0:
+        return np.asarray(left / left.sum())
+    return m.alpha if away.all() else np.asarray(~away / max(1, int((~away).sum())), np.float64)
+
+
+def _lot(case: Case, i: int, m: Map) -> np.ndarray:
+    away = np.zeros(len(m), np.bool_)
+    away[case.rng(i, "exclusive").permutation(len(m))[: int(heaviest(m.alpha).sum())]] = True
+    return away

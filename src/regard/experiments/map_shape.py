@@ -1,0 +1,66 @@
+"""Is there a map to read?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.experiments._map import in_words, maps, setting
+from regard.measures.divergence import tvd
+from regard.protocols import Case, Findings
+from regard.records import Floats, Json, Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Does the attention choose anything, and does it depend on what is read?",
+    needs=("attention",),
+    formula="TV(alpha, uniform); TV(alpha, alpha of the shuffled example), at the same places and along with the units",
+    cost="1 forward of the shuffled example",
+    misleads="a map may be sharp and depend on every word, and still not matter to the answer",
+)
+def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How flat is the attention, and does it belong to places or to words?
+
+    Comes out, per example: `keys` (units that can be looked at), `flat` (distance from equal weights), `locked`
+    (distance, at the same places, from the map of the same units in another order; 0: it is about places alone) and
+    `follows` (the same with the map carried along with its units; 0: it is about units alone). Distances are total
+    variation, 0..1; undefined below two units. `where` says which attention is meant, in words.
+    """
+    found = maps(case, layers, heads, "map_shape")
+    words = in_words(case, 0, layers, heads, "map_shape") if case.ids else ""
+    sites: list[Json] = [read.site for read in found[0].reads] if found else []
+    where = setting(layers, heads)
+    columns: dict[str, Floats] = {
+        "keys": np.array([float(len(m)) for m in found]),
+        "flat": np.array([_apart(m.alpha, np.full(len(m), 1 / max(1, len(m)))) for m in found]),
+    }
+    try:
+        other = case.shuffled()
+        again = maps(other, layers, heads, "map_shape")
+    except Unsupported:  # units of different sizes cannot change places: it stays open whether the map is about places
+        other, again = None, []
+    if other is not None:
+        at_places, along = [], []
+        for m, shuffled, order in zip(found, again, other.orders, strict=True):
+            place = np.full(len(order), -1)
+            place[m.free] = np.arange(len(m))
+            carried = m.alpha[place[order[m.free]]]
+            at_places.append(_apart(shuffled.alpha, m.alpha))
+            along.append(_apart(shuffled.alpha, carried))
+        columns |= {"locked": np.array(at_places), "follows": np.array(along)}
+    return [
+        Score(
+            name,
+            "attention",
+            case.ids,
+            values,
+            "none",
+            {**where, "attention": words, "sites": sites} if name == "keys" else where,
+        )
+        for name, values in columns.items()
+    ]
+
+
+def _apart(one: Floats, other: Floats) -> float:
+    return float(tvd(one, other)) if len(one) > 1 else float("nan")

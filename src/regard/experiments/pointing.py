@@ -1,0 +1,74 @@
+"""Does attention point at what the prediction needs?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._map import maps, setting
+from regard.experiments._rankings import first, leave_one_outs, operators, references
+from regard.protocols import Case, Findings
+from regard.records import Bools, Floats, Json, Score, Units
+from regard.registry import experiment
+
+
+@experiment(
+    question="Are the words that attention puts first the words that the prediction needs?",
+    needs=("attention", "removal"),
+    cite="the share of the achievable gain; operators and bins after DeYoung et al. 2020",
+    formula="p(predicted class | the first k units alone) and p(predicted class | without them), for attention, four "
+    "other rankings and random ones, by three operators",
+    cost="2 forwards per unit (leave-one-out), 9 gradients, 5 forwards per ranking and size",
+    misleads="erasure sees whether the evidence comes first, not whether everything that is lit is evidence",
+)
+def pointing(
+    case: Case,
+    *,
+    sizes: tuple[int, ...] = (1, 2, 3),
+    randoms: int = 2,
+    layers: str | int = "last",
+    heads: str | int = "mean",
+) -> Findings:
+    """What is left of the predicted probability with, and without, the units that a ranking puts first?
+
+    Comes out, for each ranking and operator: p without the first unit; curves `removed` and `kept`: (examples, sizes),
+    NaN where an example has no more units than that. Rankings: attention, integrated gradients, |gradient x input|,
+    leave-one-out by two operators, and `randoms` random ones. Units that are resampled are only taken away: keeping
+    some would bring in the evidence of others. `own` in `where` marks a ranking made with the operator that judges it.
+    """
+    rankings: dict[str, list[Floats]] = {"attention": [m.alpha for m in maps(case, layers, heads, "pointing")]}
+    rankings |= references(case)
+    free = [int(units.free.sum()) for units in case.units]
+    for draw in range(randoms):
+        rankings[f"random:{draw}"] = [case.rng(i, "pointing", draw).random(n) for i, n in enumerate(free)]
+    own, found = leave_one_outs(case), []
+    for operator in operators(case):
+        for name, scores in rankings.items():
+            removed = _asked(case, scores, sizes, operator, keep=False)
+            curves = {"removed": removed}
+            if operator != "resample":
+                curves["kept"] = _asked(case, scores, sizes, operator, keep=True)
+            where: dict[str, Json] = setting(layers, heads, operator=operator)
+            if own.get(name) == operator:
+                where["own"] = True
+            grid = tuple(float(k) for k in sizes)
+            found.append(Score("pointing", name, case.ids, removed[:, 0], "none", where, curves, grid))
+    return found
+
+
+def _asked(case: Case, scores: list[Floats], sizes: tuple[int, ...], operator: str, *, keep: bool) -> Floats:
+    """(examples, sizes) the predicted probability."""
+    drops = [_drops(row, units, sizes, keep=keep) for row, units in zip(scores, case.units, strict=True)]
+    answers = case.removed(drops, operator)
+    out = np.full((len(case.ids), len(sizes)), np.nan)
+    for i, rows in enumerate(drops):
+        out[i, : len(rows)] = answers.probability[answers.rows(i)]
+    return out
+
+
+def _drops(values: Floats, units: Units, sizes: tuple[int, ...], *, keep: bool) -> Bools:
+    free = np.flatnonzero(units.free)
+    fitting = [k for k in sizes if k < len(free)]
+    rows = np.zeros((len(fitting), len(units)), np.bool_)
+    for row, k in zip(rows, fitting, strict=True):
+        row[free[first(values, k)]] = True
+    return np.logical_and(units.free, ~rows) if keep else rows

@@ -1,0 +1,40 @@
+"""Random weights instead of attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._map import distances, maps, setting
+from regard.protocols import Case, Findings
+from regard.records import Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Would the prediction be another one under weights drawn at random?",
+    needs=("attention",),
+    cite="Vashishth et al. 2019",
+    formula="total variation between the prediction and that under weights from a flat Dirichlet distribution",
+    cost="`times` forwards, of which only what lies above the attention is computed",
+    misleads="random weights are rarely as sharp as trained ones; the permutation keeps their sharpness",
+)
+def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How far does the prediction move under random weights?
+
+    Comes out, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of decisions that change).
+    Curve `distance`: (examples, times). Undefined below two units.
+    """
+    found = maps(case, layers, heads, "random_weights")
+    edits = [
+        [m.given(case.rng(i, "random_weights", k).dirichlet(np.ones(len(m)))) for k in range(times)]
+        for i, m in enumerate(found)
+    ]
+    apart, flips = distances(case, case.variants(edits))
+    short = np.array([len(m) < 2 for m in found])
+    curve = np.where(short[:, None], np.nan, np.stack(apart))
+    flipped = np.where(short, np.nan, np.stack(flips).mean(-1))
+    where = setting(layers, heads)
+    return [
+        Score("random_weights", "attention", case.ids, curve.mean(-1), "none", where, {"distance": curve}),
+        Score("random_flips", "attention", case.ids, flipped, "none", where),
+    ]

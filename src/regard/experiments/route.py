@@ -1,0 +1,52 @@
+"""Does the decision run through this attention?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.experiments._map import maps, setting
+from regard.protocols import Case, Findings
+from regard.records import Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="If this attention had given out what it gives for a text of another class, would the decision follow?",
+    needs=("attention",),
+    cite="interchange interventions: Geiger et al. 2021; Vig et al. 2020",
+    formula="share of donors of another predicted class whose class is decided when their attention output is put in",
+    cost="`donors` forwards, and two per companion",
+    misleads="it says that the decision passes here, not that the weights point at a reason",
+)
+def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """Does the decision follow when the attention's output is taken from an example of another class?
+
+    Comes out, per example: `route`, the share of donors (companions with another predicted class, drawn by lot) whose
+    class the model then decides for; NaN where there is no such donor. Only the rows that are read are exchanged, of
+    the chosen heads; everything that goes past this attention stays the example's own. `route_moved`: the mean total
+    variation between the predictions.
+    """
+    base, others = case.base(), case.companions
+    known = others.base().distribution if others.ids else np.zeros((0, 2))
+    if base.distribution is None or known is None:
+        raise Unsupported("route", expected="a model that decides among classes", got="another task")
+    decided, theirs = base.distribution.argmax(-1), known.argmax(-1)
+    drawn: list[list[int]] = []
+    for i, name in enumerate(case.ids):
+        fitting = [d for d in range(len(theirs)) if theirs[d] != decided[i] and others.ids[d] != name]
+        drawn.append([fitting[int(k)] for k in case.rng(i, "route").permutation(len(fitting))[:donors]])
+    used = sorted({d for some in drawn for d in some})
+    reads = dict(zip(used, (m.reads for m in maps(others.subset(used), layers, heads, "route")), strict=True))
+    followed, moved = np.full((2, len(case.ids)), np.nan)
+    for i, m in enumerate(maps(case, layers, heads, "route")):
+        if drawn[i]:
+            said = case.routed(i, m.reads, [(d, reads[d]) for d in drawn[i]]).distribution
+            assert said is not None
+            followed[i] = np.mean(said.argmax(-1) == theirs[drawn[i]])
+            moved[i] = np.mean(0.5 * np.abs(said - base.distribution[i]).sum(-1))
+    where = setting(layers, heads)
+    return [
+        Score("route", "attention", case.ids, followed, "none", where),
+        Score("route_moved", "attention", case.ids, moved, "none", where),
+    ]

@@ -1,0 +1,53 @@
+"""Does attention name the same word as other methods?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._map import maps, setting
+from regard.experiments._rankings import BY_REMOVAL, first, references
+from regard.protocols import Case, Findings
+from regard.records import Floats, Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Does attention name the same word as other methods, as often as they do among themselves?",
+    needs=("attention", "removal"),
+    cite="Jain & Wallace 2019; the ceiling: gradient with leave-one-out",
+    formula="share of other methods with the same first unit, minus 1/n; the same between gradients and leave-one-outs",
+    cost="none beyond `pointing`, which asks the same",
+    misleads="methods can agree and be wrong together",
+)
+def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How often is the first unit of attention the first unit of other methods?
+
+    Comes out, per example: `agreement` (share of the other methods that put the same unit first, minus chance) and
+    `ceiling` (the same between {integrated gradients, gradient} and {leave-one-out by each operator}); `chance` is 1/n.
+    Without gradients the ceiling is that of the leave-one-outs among themselves. Undefined below two units.
+    """
+    ours = [m.alpha for m in maps(case, layers, heads, "top_word")]
+    others = {
+        name: [int(first(row, 1)[0]) if len(row) else -1 for row in rows] for name, rows in references(case).items()
+    }
+    removals = [name for name in others if name.startswith(BY_REMOVAL)]
+    slopes = [name for name in others if name not in removals]
+    pairs = [(a, b) for a in slopes for b in removals] or [(a, b) for a in removals for b in removals if a < b]
+    agreement, ceiling, chance = [], [], []
+    for i, alpha in enumerate(ours):
+        n = len(alpha)
+        if n < 2:
+            agreement.append(np.nan)
+            ceiling.append(np.nan)
+            chance.append(np.nan)
+            continue
+        top = int(first(alpha, 1)[0])
+        agreement.append(float(np.mean([tops[i] == top for tops in others.values()])) - 1 / n)
+        same = [others[a][i] == others[b][i] for a, b in pairs]
+        ceiling.append(float(np.mean(same)) - 1 / n if same else np.nan)
+        chance.append(1 / n)
+    columns: dict[str, Floats] = {
+        "agreement": np.array(agreement), "ceiling": np.array(ceiling), "chance": np.array(chance)
+    }  # fmt: skip
+    where = setting(layers, heads)
+    return [Score(name, "attention", case.ids, values, "none", where) for name, values in columns.items()]

@@ -1,0 +1,34 @@
+"""Equal weights instead of attention."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._map import distances, maps, setting
+from regard.protocols import Case, Findings
+from regard.records import Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Would the prediction be another one if the model looked everywhere equally?",
+    needs=("attention",),
+    cite="Vashishth et al. 2019; Wiegreffe & Pinter 2019",
+    formula="total variation between the prediction and that under equal weights; whether the decision changes",
+    cost="1 forward",
+    misleads="the model was not trained with equal weights; a small change may mean that all states say the same",
+)
+def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How far does the prediction move under equal weights, without training anew?
+
+    Comes out, per example: `uniform` (distance of the predictions, 0..1) and `uniform_flips` (1 where the decision
+    changes); undefined below two units.
+    """
+    found = maps(case, layers, heads, "uniform_weights")
+    apart, flips = distances(case, case.variants([[m.uniform()] for m in found]))
+    short = np.array([len(m) < 2 for m in found])
+    where = setting(layers, heads)
+    return [
+        Score("uniform", "attention", case.ids, np.where(short, np.nan, [a[0] for a in apart]), "none", where),
+        Score("uniform_flips", "attention", case.ids, np.where(short, np.nan, [f[0] for f in flips]), "none", where),
+    ]

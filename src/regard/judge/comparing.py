@@ -1,0 +1,120 @@
+"""Is a mean above or below a margin? One-sided tests on per-example values, clustered, and never NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from regard.judge.margins import LEVEL, POWER
+from regard.measures.significance import t_quantile, upper_tail
+from regard.records import Contrast, Floats, Json
+
+FEWEST_CLUSTERS = 10
+"""Independent draws below which nothing is claimed."""
+MOST = 100_000
+"""More examples than this are no answer to "how many would decide it"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of per-example values with its cluster-robust error.
+
+    The variance is that of sums over clusters (patients, documents), with as many degrees of freedom as clusters minus
+    one. An error of 0 (all examples alike) is certainty in the direction of the mean.
+    """
+
+    estimate: float
+    error: float
+    n: int
+    clusters: int
+
+    @staticmethod
+    def of(values: Floats, clusters: Sequence[str], *, share: bool = False) -> Mean:
+        """NaN is no value. share: the values are yes or no; one of each is added, so that all alike is not certain."""
+        there = ~np.isnan(values)
+        v = values[there]
+        names = np.asarray(clusters, np.str_)[there]
+        if not len(v):
+            return Mean(math.nan, math.nan, 0, 0)
+        which = np.unique(names, return_inverse=True)[1]
+        count = int(which.max()) + 1
+        if share:
+            v, which = np.append(v, [0.0, 1.0]), np.append(which, [count, count + 1])
+        mean = float(v.mean())
+        sums = np.bincount(which, weights=v - mean)
+        groups = len(sums)
+        variance = groups / max(1, groups - 1) * float((sums**2).sum()) / len(v) ** 2
+        return Mean(mean, math.sqrt(variance), int(there.sum()), count)
+
+    def p(self, claim: Literal["above", "below"], margin: float) -> float:
+        """Of a mean this far on the claimed side of the margin, if the truth were on the other side."""
+        if self.clusters < FEWEST_CLUSTERS:
+            return 1.0
+        way = self.estimate - margin if claim == "above" else margin - self.estimate
+        if self.error < 1e-12:
+            return 0.0 if way > 1e-12 else 1.0
+        return float(upper_tail(way / self.error, self.clusters - 1))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Two-sided; infinitely wide where there are too few draws."""
+        if self.clusters < FEWEST_CLUSTERS:
+            return (-math.inf, math.inf) if self.n else (math.nan, math.nan)
+        half = t_quantile((1 - level) / 2, self.clusters - 1) * self.error
+        return self.estimate - half, self.estimate + half
+
+    def decides_at(self, margin: float, tests: int) -> float:
+        """Examples that would probably put the mean on its side of the margin, if it stays where it is."""
+        way = abs(self.estimate - margin)
+        if not self.n or math.isnan(way) or way == 0:
+            return math.inf
+        normal = NormalDist()
+        reach = normal.inv_cdf(1 - LEVEL / max(1, tests)) + normal.inv_cdf(POWER)
+        return max(self.n * (reach * self.error / way) ** 2, 3.0 * FEWEST_CLUSTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One comparison, before it is known how many others there are."""
+
+    __test__ = False
+
+    name: str
+    claim: Literal["above", "below"]
+    margin: float
+    mean: Mean
+    where: Mapping[str, Json]
+
+    @property
+    def p(self) -> float:
+        return self.mean.p(self.claim, self.margin)
+
+    @property
+    def passes(self) -> bool:
+        return self.p < LEVEL
+
+    def contrast(self, family: int, corrected: float) -> Contrast:
+        level = 1 - 2 * LEVEL / max(1, family)
+        low, high = self.mean.interval(level)
+        return Contrast(
+            self.name, self.claim, self.margin, self.mean.estimate, low, high, level, self.mean.n, self.mean.clusters,
+            self.p, corrected, dict(self.where),
+        )  # fmt: skip
+
+
+def all_of(tests: Sequence[Test]) -> float:
+    """The p of a claim that needs all of its tests: the largest (intersection-union)."""
+    return max((t.p for t in tests), default=1.0)
+
+
+def examples_for(tests: Sequence[Test], family: int, share: float = 1.0) -> int | None:
+    """Examples in all that would probably decide these tests; None where no reasonable number would.
+
+    share: the part of all examples that the tests are about.
+    """
+    needed = max((t.mean.decides_at(t.margin, family) for t in tests), default=math.inf) / max(share, 1e-9)
+    return int(math.ceil(needed / 10) * 10) if needed <= MOST else None

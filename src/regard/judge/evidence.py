@@ -1,0 +1,172 @@
+"""What the judge looks at: per-example numbers, read from a run or made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from regard.records import Floats, Score
+
+SINGLE = (
+    "keys", "flat", "locked", "follows", "permuted", "permuted_median", "permuted_flips", "largest_weight", "uniform",
+    "uniform_flips", "random_weights", "random_flips", "route", "route_moved", "agreement", "ceiling", "chance",
+    "reach", "linear", "max_jsd", "feasible_jsd", "displaceable", "displaceable_random", "conicity",
+)  # fmt: skip
+"""Quantities with one value per example."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """One ranking by one operator: (examples, sizes) p without its first units, and with them alone (or None).
+
+    own: the ranking was made with this very operator, so it is no judge of it.
+    """
+
+    removed: Floats
+    kept: Floats | None = None
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Everything about one attention of one model. All arrays have one entry per example, in the same order.
+
+    classes: the predicted class; clusters: what counts as one independent draw; probability: of the predicted class;
+    neutral: its probability when nothing speaks for it. single: quantity -> values. pointing: (ranking, operator) ->
+    curves over `sizes`. attention: in words. defects: what is wrong with the weights themselves, in words.
+    """
+
+    ids: tuple[str, ...]
+    classes: tuple[str, ...]
+    clusters: tuple[str, ...]
+    probability: Floats
+    neutral: Floats
+    single: Mapping[str, Floats] = field(default_factory=dict)
+    pointing: Mapping[tuple[str, str], Curves] = field(default_factory=dict)
+    sizes: tuple[int, ...] = (1, 2, 3)
+    attention: str = ""
+    layers: str | int = "last"
+    heads: str | int = "mean"
+    defects: tuple[tuple[str, str], ...] = ()
+    labels: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def of(self, name: str) -> Floats:
+        """(examples,) NaN throughout where it was not measured."""
+        return self.single.get(name, np.full(len(self.ids), np.nan))
+
+    def measured(self, name: str) -> bool:
+        return bool(np.isfinite(self.of(name)).any())
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """In the order of the plan; one that gave the very same answers as another says nothing new."""
+        found: dict[str, None] = {}
+        for _, operator in self.pointing:
+            if operator not in found and not any(self._same(operator, other) for other in found):
+                found[operator] = None
+        return tuple(found)
+
+    def _same(self, one: str, other: str) -> bool:
+        rankings = [ranking for ranking, operator in self.pointing if operator == one]
+        return all(
+            (r, other) in self.pointing
+            and np.array_equal(self.pointing[r, one].removed, self.pointing[r, other].removed, equal_nan=True)
+            for r in rankings
+        )
+
+
+def neutral_levels(distributions: Sequence[Sequence[float] | None], targets: Sequence[int]) -> Floats:
+    """(examples,) the probability of the predicted class when nothing speaks for it.
+
+    One half for two classes; else the larger of 1/C and its mean over all examples.
+
+    >>> neutral_levels([[0.9, 0.1], [0.2, 0.8]], [0, 1]).tolist()
+    [0.5, 0.5]
+    """
+    rows = [row for row in distributions if row is not None]
+    if not rows:
+        return np.full(len(targets), 0.5)
+    table = np.asarray(rows, np.float64)
+    count = table.shape[1]
+    level = np.full(count, 0.5) if count == 2 else np.maximum(1 / count, table.mean(0))
+    return np.array([level[t] if 0 <= t < count else 1 / count for t in targets])
+
+
+def evidence_of(
+    examples: Sequence[Mapping[str, Any]],
+    findings: Iterable[Score],
+    *,
+    defects: Sequence[Mapping[str, Any]] = (),
+    labels: Sequence[str] = (),
+) -> list[Evidence]:
+    """The evidence about every attention that experiments were made on, in the order in which it was found.
+
+    examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`).
+    """
+    known = [e for e in examples if e.get("distribution") is not None and isinstance(e.get("target"), int)]
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in findings:
+        if "layers" in score.where and "heads" in score.where:
+            groups.setdefault((str(score.where["layers"]), str(score.where["heads"])), []).append(score)
+    return [_evidence(known, scores, defects, labels) for scores in groups.values()] if known else []
+
+
+def _evidence(
+    known: Sequence[Mapping[str, Any]],
+    scores: Sequence[Score],
+    defects: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+) -> Evidence:
+    place = {str(e["id"]): i for i, e in enumerate(known)}
+    single: dict[str, Floats] = {}
+    pointing: dict[tuple[str, str], Curves] = {}
+    sizes: tuple[int, ...] = (1,)
+    words, sites = "", set[str]()
+    for score in scores:
+        if score.metric in SINGLE:
+            into = single.setdefault(score.metric, np.full(len(known), np.nan))
+            _lay(into, score, score.values, place)
+        if score.metric == "keys":
+            words = str(score.where.get("attention") or words)
+            sites |= {str(s) for s in score.where.get("sites") or ()}  # type: ignore[union-attr]
+        if score.metric == "pointing" and "removed" in score.curves:
+            sizes = tuple(int(k) for k in score.grid)
+            key = (score.method, str(score.where["operator"]))
+            blank = np.full((len(known), len(sizes)), np.nan)
+            before = pointing.get(key, Curves(blank.copy(), blank.copy() if "kept" in score.curves else None))
+            _lay(before.removed, score, np.asarray(score.curves["removed"]), place)
+            if before.kept is not None and "kept" in score.curves:
+                _lay(before.kept, score, np.asarray(score.curves["kept"]), place)
+            pointing[key] = Curves(before.removed, before.kept, bool(score.where.get("own")))
+    first = scores[0].where
+    return Evidence(
+        ids=tuple(place),
+        classes=tuple(str(e["predicted"]) for e in known),
+        clusters=tuple(str(e.get("cluster") or e["id"]) for e in known),
+        probability=np.array([float(e["probability"]) for e in known]),
+        neutral=neutral_levels([e["distribution"] for e in known], [int(e["target"]) for e in known]),
+        single=single,
+        pointing=pointing,
+        sizes=sizes,
+        attention=words,
+        layers=first["layers"],  # type: ignore[arg-type]
+        heads=first["heads"],  # type: ignore[arg-type]
+        defects=tuple(
+            (str(d["what"]), str(d["sentence"]))
+            for d in defects
+            if str(d["site"]) in sites and (d["heads"] is None or first["heads"] in d["heads"])
+        ),
+        labels=tuple(labels),
+    )
+
+
+def _lay(into: Floats, score: Score, values: Floats, place: Mapping[str, int]) -> None:
+    for name, value in zip(score.ids, values, strict=True):
+        if name in place:
+            into[place[name]] = value

@@ -1,0 +1,54 @@
+"""Every number that a rule compares with, in one place: fixed before looking, printed with every verdict.
+
+The margins were chosen on one half of a zoo of planted models and are a wide plateau there: .6 to .8 instead of .7 and
+.02 to .10 instead of .05 change few verdicts. On natural text they are conventions.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from regard.records import Json
+
+LEVEL: Final = 0.05
+"""Every claim is a one-sided test at this level, after Holm's correction over the questions of one audit."""
+STRICT: Final = 0.01
+"""The level at which a map is called flat or locked: there is nothing to read then, whatever else was found."""
+FEWEST: Final = 30
+"""Predictions of a class below which nothing is said about it."""
+FEWEST_KEYS: Final = 3
+EMPTY: Final = 0.05
+"""Total variation: a map this close to equal weights, or to its own shuffled self, is none."""
+MATTERS: Final = 0.05
+DOES_NOT_MATTER: Final = 0.02
+FOLLOWS: Final = 0.5
+PASSES_BY: Final = 0.1
+FOUND: Final = 0.05
+"""Gain over random (in probability) below which no ranking has found anything: the class is a default."""
+GOOD: Final = 0.7
+POOR: Final = 0.3
+"""Shares of the best other ranking's gain."""
+AGREE: Final = 0.1
+SOME_OTHER: Final = 0.2
+MOST_OTHER: Final = 0.5
+SET_ASIDE: Final = 0.2
+"""With more than two classes: rare classes up to this share of the predictions are named and set aside."""
+POWER: Final = 0.8
+
+PRINTED: Final[dict[str, Json]] = {
+    "level": LEVEL,
+    "level for an empty map": STRICT,
+    "fewest predictions per class": FEWEST,
+    "fewest units to look at": FEWEST_KEYS,
+    "empty map: total variation below": EMPTY,
+    "matters: change of the prediction above": MATTERS,
+    "does not matter: change and flips below": DOES_NOT_MATTER,
+    "route: decisions that follow above": FOLLOWS,
+    "passes by: decisions that follow below": PASSES_BY,
+    "evidence was found: gain over random above": FOUND,
+    "points: share of the best gain above": GOOD,
+    "does not point: share of the best gain below": POOR,
+    "others agree: top word above chance by": AGREE,
+    "exclusive: displaceable below": SOME_OTHER,
+    "not exclusive: displaceable above": MOST_OTHER,
+}

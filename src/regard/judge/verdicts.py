@@ -1,0 +1,55 @@
+"""The door of this room: a stored run -> judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.judge.evidence import evidence_of
+from regard.judge.judging import judge
+from regard.judge.margins import PRINTED
+from regard.judge.there import WHY
+from regard.records import Judgement, Verdict
+from regard.store.judgements import keep_judgements
+from regard.store.run import Run
+
+
+def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
+    """What the evidence in a run says about each attention that was audited; the model is not needed.
+
+    The first is the attention that the report shows. Empty where no experiment could be made (`Run.skipped` says why).
+    keep: write them into the run, where the report finds them.
+    """
+    opened = run if isinstance(run, Run) else Run(run)
+    manifest = opened.manifest
+    tested = manifest.get("preconditions") or {}
+    labels = manifest["model"].get("labels") or []
+    defects = tested.get("defects", [])
+    found = evidence_of(opened.examples(), opened.findings(), defects=defects, labels=labels)
+    made = [judge(evidence) for evidence in found]
+    if not made and _nothing(tested):
+        made = [_from_defects(tested)]
+    if keep:
+        keep_judgements(opened.path, made)
+    return made
+
+
+def _nothing(tested: Mapping[str, Any]) -> bool:
+    """Whether every site has a defect, so that no experiment is needed to know that there is nothing to read."""
+    whole = {d["site"] for d in tested.get("defects", []) if d["heads"] is None}
+    return bool(whole) and len(whole) == tested.get("sites")
+
+
+def _from_defects(tested: Mapping[str, Any]) -> Judgement:
+    first = tested["defects"][0]
+    said = "There is nothing here to read: " + WHY[first["what"]][0].lower() + WHY[first["what"]][1:]
+    verdict = Verdict(
+        "is there a map to read?", "fails", WHY[first["what"]], f"P.{first['what']}",
+        "Fails if the weights of every attention site show a defect that is measured exactly.",
+        "It says nothing about other inputs.",
+    )  # fmt: skip
+    notes = tuple(str(d["sentence"]) for d in tested["defects"])
+    return Judgement(
+        "nothing to read", said, "there is no map", str(first["site"]), tested["n"], (verdict,), (), PRINTED, notes
+    )
