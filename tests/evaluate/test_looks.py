@@ -1,0 +1,78 @@
+"""What was seen inside the model is asked for once, paid for by what it costs, and kept within a limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.evaluate import looks
+from regard.evaluate.case import DeskCase
+from regard.evaluate.counting import CountingModel, probe
+from regard.evaluate.desk import Desk
+from regard.evaluate.looks import Looks
+from regard.models.wrapped import wrap
+from regard.networks.classifier import AttentionClassifier
+from regard.protocols import Parts
+from regard.records import Example, Site
+
+SITES = {name: Site(name, 0, "self", i, 4) for i, name in enumerate(("one", "two", "three"))}
+
+
+class Seen:
+    """A model that counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+
+    def parts(self, encoded: Any, target: Any, keys: Any) -> list[Parts]:
+        self.asked.update(keys)
+        big = np.zeros((4, 100, 100), np.float32)
+        return [Parts(SITES[k], big, big, big[0], big[0, 0], big[0], (), 0.0) for k in keys]
+
+
+def looking() -> tuple[Seen, Looks, Counter[str]]:
+    model, paid = Seen(), Counter[str]()
+    return model, Looks(model, lambda **costs: paid.update(costs)), paid  # type: ignore[arg-type]
+
+
+def test_a_site_is_taken_apart_once() -> None:
+    model, seen, paid = looking()
+    assert [p.site.name for p in seen.parts("x", ["two", "one"], None, None)] == ["two", "one"]  # type: ignore[arg-type]
+    assert paid["forwards"] == 1 + 2 + 4  # to look, to reach two sites, and for four heads
+    seen.parts("x", ["one", "three", "two"], None, None)  # type: ignore[arg-type]
+    assert model.asked == {"one": 1, "two": 1, "three": 1}
+    seen.parts("y", ["one"], None, None)  # type: ignore[arg-type]
+    assert model.asked["one"] == 2
+    assert paid["requests"] == 3
+
+
+def test_the_oldest_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, seen, _ = looking()
+    monkeypatch.setattr(looks, "LIMIT", 700_000)
+    for _ in range(2):
+        found = seen.parts("x", ["one", "two", "three"], None, None)  # type: ignore[arg-type]
+        assert [p.site.name for p in found] == ["one", "two", "three"]
+    assert model.asked["one"] == 2, "it had to go, and is asked for again"
+    assert len(seen._held) <= 2
+
+
+METHODS = ("value_norms", "globenc", "alti", "value_zeroing", "attention_x_gradient", "knock_out", "flow")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_cost_is_known_before(name: str) -> None:
+    network = AttentionClassifier(words=40, classes=2, encoder="transformer", size=8, hidden=8).eval()
+    model = wrap(network, lambda t: [3 + len(w) for w in t.split()], labels=["a", "b"], mask="mask", device="cpu")
+    example = Example("x", {"text": "some words of many lengths here"})
+    counter = CountingModel(model, probe(model, model.encode(example), np.random.default_rng(0)))
+    spent = []
+    for one in (model, counter):
+        desk = Desk(one)
+        DeskCase(desk, [example]).relevance(name)
+        costs = [c for c in desk.costs() if c.kind == "explainer"]
+        spent.append((sum(c.forwards for c in costs), sum(c.backwards for c in costs)))
+    assert spent[0] == spent[1]
+    assert spent[0][0] > 0
