@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from regard.records import Answers, Attention, Bools, Example, Floats, Ints, Jso
 from regard.store.pages import Cost
 
 _ROWS = 8
+MOST_KINDS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +354,10 @@ class Estimate:
 
 
 def estimate(model: Model, examples: Sequence[Example], settings: Settings, seen: Probe) -> Estimate:
-    """The cost of all examples. Those with the same number of units cost the same, so one of each kind is counted."""
+    """The cost of all examples. Those with the same number of units cost the same, so one of each kind is counted.
+
+    Of more than MOST_KINDS kinds, neighbours in length are counted as one: what methods do grows evenly with length.
+    """
     kinds: dict[tuple[int, int, int], list[Example]] = {}
     for example in examples:
         try:
@@ -363,7 +368,7 @@ def estimate(model: Model, examples: Sequence[Example], settings: Settings, seen
         kinds.setdefault((encoded.length, len(units), int(units.free.sum())), []).append(example)
     total: dict[tuple[str, str], Cost] = {}
     skipped: dict[str, str] = {}
-    for number, alike in enumerate(kinds.values()):
+    for number, alike in enumerate(_few(kinds)):
         if not number:  # what is only paid once (imports, first calls) is not multiplied
             compute(CountingModel(model, seen), alike[:1], settings)
         counter = CountingModel(model, seen)
@@ -382,3 +387,13 @@ def estimate(model: Model, examples: Sequence[Example], settings: Settings, seen
         sum(map(len, kinds.values())), sum(c.forwards for c in costs), sum(c.backwards for c in costs),
         sum(c.seconds for c in costs), costs, skipped,
     )  # fmt: skip
+
+
+def _few(kinds: Mapping[tuple[int, int, int], list[Example]]) -> list[list[Example]]:
+    """Groups of examples that cost about the same, the one of middling length first."""
+    if len(kinds) <= MOST_KINDS:
+        return list(kinds.values())
+    sorted_ = [example for key in sorted(kinds) for example in kinds[key]]
+    cuts = np.linspace(0, len(sorted_), MOST_KINDS + 1).astype(int).tolist()
+    groups = [sorted_[a:b] for a, b in pairwise(cuts)]
+    return [[group[len(group) // 2], *group[: len(group) // 2], *group[len(group) // 2 + 1 :]] for group in groups]
