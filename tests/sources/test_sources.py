@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import subprocess
@@ -104,6 +105,7 @@ def test_minilm_tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = module.reviews
     small = {"train": 32, "dev": 16, "test": 24}
 
+    @functools.wraps(whole)
     def few(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examples:
         return whole(split=split, n=small[split], seed=seed)
 
