@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +107,25 @@ def test_rows_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert asked
     for one, two in zip(whole.scores, pieces.scores, strict=True):
         assert one.estimate == pytest.approx(two.estimate, abs=1e-6)
+
+
+def test_nothing_of_an_example_is_kept_when_the_next_one_comes(tmp_path: Path) -> None:
+    import weakref
+
+    from regard.evaluate.head_survey.axes import Corpus
+    from regard.evaluate.head_survey.streaming import stream
+    from regard.evaluate.head_survey.survey import scores
+    from regard.protocols import SiteAttention
+
+    model = load(llama(tmp_path / "llama"))
+    encoded = [model.encode(Example(str(i), {"text": text})) for i, text in enumerate(TEXTS[:5])]
+    _, targets = model.decide(encoded)
+    held: list[list[weakref.ref[object]]] = []
+
+    def also(i: int, sites: Sequence[SiteAttention]) -> None:
+        held.append([weakref.ref(site.call.query) for site in sites])  # type: ignore[attr-defined]
+        if i > 1:  # the sites of the pass before last are gone, those of the last may still be a local name
+            assert all(query() is None for query in held[i - 2])
+
+    stream(model, encoded, targets, scores(), Corpus(), also=also)
+    assert len(held) == 5
