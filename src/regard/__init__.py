@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from regard.evaluate.head_survey.survey import heads as heads
     from regard.evaluate.preconditions import preconditions as preconditions
     from regard.evaluate.prune import prune as prune
+    from regard.judge.verdicts import verdicts as verdicts
     from regard.models.arrays import from_arrays as from_arrays
     from regard.models.capturing import capture as capture
     from regard.models.generating import capture_generation as capture_generation
@@ -52,6 +53,7 @@ _HOMES = {
     "read": "regard.datasets.read",
     "register_site": "regard.models.registered",
     "train": "regard.training.train",
+    "verdicts": "regard.judge.verdicts",
     "walkthrough": "regard.models.walkthrough",
     "watch": "regard.models.watching",
     "wrap": "regard.models.wrapped",
@@ -81,6 +83,7 @@ __all__ = [
     "read",
     "register_site",
     "train",
+    "verdicts",
     "walkthrough",
     "watch",
     "wrap",

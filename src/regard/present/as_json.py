@@ -27,6 +27,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "manifest": manifest,
         "summaries": [_summary(s) for s in material.summaries],
         "differences": against,
+        "verdicts": manifest.pop("judgements", []),
         "preconditions": manifest.get("preconditions"),
         "reading": list(reading(material)),
         "problems": [dict(p) for p in run.problems()],

@@ -43,7 +43,8 @@ def reading(material: Material) -> list[str]:
     sentences += _left_nothing(material)
     if not any(example.get("label") is not None for example in material.examples):
         sentences.append("The data have no labels: everything here is about the predicted class.")
-    sentences.append(NOT_A_VERDICT)
+    if not material.manifest.get("judgements"):
+        sentences.append(NOT_A_VERDICT)
     return sentences
 
 

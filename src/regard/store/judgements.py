@@ -25,7 +25,8 @@ def _verdict(v: Verdict) -> dict[str, Json]:
     return {
         "question": v.question, "answer": v.answer, "sentence": v.sentence, "rule": v.rule,
         "rule_in_words": v.rule_in_words, "not_claimed": v.not_claimed,
-        "contrasts": [_contrast(c) for c in v.contrasts], "rows": [dict(row) for row in v.rows], "decides_at": v.decides_at,
+        "contrasts": [_contrast(c) for c in v.contrasts], "rows": [dict(row) for row in v.rows],
+        "decides_at": v.decides_at,
     }  # fmt: skip
 
 

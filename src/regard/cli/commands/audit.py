@@ -62,21 +62,23 @@ if TYPE_CHECKING:
 @click.option("--split", help="Split of the data, where it has several.")
 @click.option("--explainers", help="Names separated by commas; parameters as name:key=value.")
 @click.option("--metrics", help="Names separated by commas; parameters as name:key=value.")
+@click.option("--experiments", help="The same; default: those of the profile, none if the audit is narrowed by others.")
 @click.option("--resume/--no-resume", default=True, show_default=True, help="Go on with a run that is there.")
 @model_options
 def command(
     model: str | None, model_option: str | None, data: str | None, out: Path | None, profile: str, seed: int, keep: int,
     limit: int | None, workers: int, labels: str | None, text_column: str | None, pair_column: str | None,
     label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
-    id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None, resume: bool,
-    device: str, task: str | None, overflow: Overflow, as_json: bool,
+    id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None,
+    experiments: str | None, resume: bool, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
     source = model or model_option or DEFAULT_MODEL
-    asked, judged = listed(explainers), listed(metrics)
+    asked, judged, tried = listed(explainers), listed(metrics), listed(experiments)
     checked_names("explainer", asked)
     checked_names("metric", judged)
+    checked_names("experiment", tried)
     from regard.evaluate.audit import audit
     from regard.evaluate.opening import default_data
     from regard.evaluate.plan import profile as known_profile
@@ -106,13 +108,22 @@ def command(
             run = audit(
                 live, read_data, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, labels=labels,
                 workers=workers, device=device, progress=shown.examples, announce=announce,
-                explainers=asked, metrics=judged, resume=resume, command_line=called,
+                explainers=asked, metrics=judged, experiments=tried, resume=resume, command_line=called,
             )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
-    page = _show(run, folder, as_json=as_json)
+    page = _show(_with_verdicts(run), folder, as_json=as_json)
     _judge(run, page, asked=asked is not None)
+
+
+def _with_verdicts(run: Run) -> Run:
+    """The run with its verdicts in its book."""
+    from regard.judge.verdicts import verdicts
+    from regard.store.run import Run as Opened
+
+    verdicts(run, keep=True)
+    return Opened(run.path)
 
 
 def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> None:
@@ -138,9 +149,12 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         from regard.present.reading import reading
         from regard.present.run_reader import Material
         from regard.present.terminal import bullets
+        from regard.present.verdict_words import verdict_table
         from regard.present.wording import CAVEAT
 
         out, material = results(), Material(run)
+        if material.manifest["judgements"]:
+            out.print(verdict_table(material.manifest["judgements"]))
         for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
             out.print(f"before you look: {defect['sentence']}", markup=False, style="bold yellow")
         out.print(evidence_table(material, width=out.width))

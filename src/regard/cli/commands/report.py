@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from regard.cli.console import clean, print_json, results
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
+from regard.errors import RegardError
 
 
 @verb(
@@ -21,9 +23,12 @@ from regard.cli.verb import verb
 @click.option("--out", type=click.Path(path_type=Path), help="File to write (default: RUN/report.html or .json).")
 @click.option("--format", "form", type=click.Choice(["html", "json"]), default="html", show_default=True)
 def command(run: Path, out: Path | None, form: str, as_json: bool) -> None:
+    from regard.judge.verdicts import verdicts
     from regard.present.report import write_report
     from regard.store.run import Run
 
+    with suppress(RegardError):  # a run that is still going on, or may not be written to, keeps the verdicts it has
+        verdicts(run, keep=True)  # by the rules of this version
     opened = Run(run)
     if form == "html":
         path = write_report(opened, out or run / "report.html")

@@ -1,0 +1,52 @@
+"""`regard verdicts`: a stored run judged (again), without its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regard.cli.console import print_json, results
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import Incomplete
+
+
+@verb(
+    "verdicts",
+    "regard verdicts regard-runs/bilstm-reviews-quick-seed0",
+    "regard verdicts RUN --rules                       with the rule and the comparisons behind every answer",
+    "regard verdicts RUN --json",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
+def command(run: Path, rules: bool, as_json: bool) -> None:
+    from regard.judge.verdicts import verdicts
+    from regard.store.judgements import judgement_to_json
+    from regard.store.run import Run
+
+    opened = Run(run)
+    found: list[dict[str, Any]] = [judgement_to_json(j) for j in verdicts(opened)]
+    if not found:
+        reasons = "; ".join(f"{k}: {v}" for k, v in opened.skipped.items() if k.startswith("experiment "))
+        raise Incomplete(
+            f"run {run}", expected="evidence about attention", got=reasons or "a run without experiments",
+            remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
+        )  # fmt: skip
+    if as_json:
+        print_json(found)
+        return
+    from regard.present.terminal import bullets
+    from regard.present.verdict_words import contrast, verdict_table
+
+    results().print(verdict_table(found))
+    if rules:
+        for judgement in found:
+            for v in judgement["verdicts"]:
+                results().print(f"{v['question']} [{v['rule']}]", markup=False, style="bold")
+                lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
+                results().print(bullets([str(v["rule_in_words"]), *lines]))
+
+
+command.help = SUMMARIES["verdicts"]
