@@ -38,10 +38,11 @@ def _parts(probing: Probing, site: Site) -> Parts:
     if weights.shape[0] != 1:
         raise _refused(site, "one row of attention for one example", f"{weights.shape[0]}: it is cut into windows")
     _, heads, queries, keys = weights.shape
-    variants = _single_heads(weights[0])
+    turns = -(-keys // queries)
     for meeting in _meetings(probing, site):
         place = meeting[0]
-        seen = probing.ask(site, variants, place).float()
+        asked = probing.ask(site, heads * turns + 1, lambda i: _one_head(weights[0], i, turns), place)
+        seen = torch.cat(list(asked)).float()
         if seen.shape[1] != queries:
             raise _refused(site, f"{queries} positions behind it", f"{seen.shape[1]} at {place.name}")
         rest = seen[-1]
@@ -64,20 +65,18 @@ def _parts(probing: Probing, site: Site) -> Parts:
     return Parts(site, taken[0], taken[1], taken[2], taken[3], taken[4], norms, error)
 
 
-def _single_heads(weights: Tensor) -> list[Tensor]:
-    """Weights of 1 from each query to one key, in one head, until every key of every head had its turn; then none.
+def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:
+    """Weights of 1 from each query to one key, in one head, so that `turns` variants read every key of it.
 
-    As many keys are read at once as there are queries.
+    As many keys are read at once as there are queries. Behind the last head: no weight at all.
     """
     heads, queries, keys = weights.shape
-    variants = []
-    for head in range(heads):
-        for first in range(0, keys, queries):
-            variant = torch.zeros_like(weights)
-            some = torch.arange(first, min(first + queries, keys), device=weights.device)
-            variant[head, some - first, some] = 1.0
-            variants.append(variant)
-    return [*variants, torch.zeros_like(weights)]
+    variant = torch.zeros_like(weights)
+    head, turn = divmod(i, turns)
+    if head < heads:
+        some = torch.arange(turn * queries, min((turn + 1) * queries, keys), device=weights.device)
+        variant[head, some - turn * queries, some] = 1.0
+    return variant
 
 
 Normed = tuple[nn.Module, Tensor, Tensor]

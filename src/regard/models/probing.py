@@ -6,7 +6,7 @@ about values, grouped heads or output projections: the layer itself is run with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +49,9 @@ class Place:
     name: str
 
 
+_TROUBLES = (RuntimeError, InputError, IndexError, ValueError)
+
+
 class _Enough(Exception):
     """Everything that was asked for has been seen."""
 
@@ -80,7 +83,7 @@ class Probing:
     moments: list[Moment] = field(default_factory=list)
     weights: dict[str, Tensor] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
-    _below: dict[str, Resume] = field(default_factory=dict)
+    _below: dict[str, Resume | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         module, call = self.model.module, self._call(1)
@@ -133,35 +136,34 @@ class Probing:
 
     # ------------------------------------------------------------------ asking
 
-    def ask(self, site: Site, variants: Sequence[Tensor], place: Place) -> Tensor:
-        """(variant, query, feature): what is seen at the place, the first time after the site, for each variant.
+    def ask(self, site: Site, count: int, variant: Callable[[int], Tensor], place: Place) -> Iterator[Tensor]:
+        """(variant, query, feature), some variants at a time: what is seen at the place, the first time after the site.
 
-        A variant is (head, query, key): the weights that are used instead.
+        variant(i): (head, query, key), the weights that are used instead. They are made when their turn comes.
         """
-        with torch.inference_mode():
-            if site.key not in self._below:
-                self._below[site.key] = run_below(self.model.module, self._call(1), site.key)
-            try:
-                return self._asked(site, variants, place, self._below[site.key])
-            except (RuntimeError, InputError, IndexError, ValueError):
-                # what is below cannot be spread over more rows (a bias without a batch axis): computed again instead
-                pass
-            try:
-                return self._asked(site, variants, place, None)
-            except (RuntimeError, InputError, IndexError, ValueError) as problem:
-                raise Unsupported(
-                    f"the attention of {site.key}", expected="a layer that takes several variants at a time",
-                    got=f"{type(problem).__name__}: {problem}",
-                ) from problem  # fmt: skip
-
-    def _asked(self, site: Site, variants: Sequence[Tensor], place: Place, below: Resume | None) -> Tensor:
-        seen = []
         step = max(1, POSITIONS // max(1, self.item.length))
-        for start in range(0, len(variants), step):
-            part = torch.stack(list(variants[start : start + step]))
-            held = below.for_rows([0] * len(part)) if below is not None else None
-            seen.append(self._observed(site, part, place, held))
-        return torch.cat(seen)
+        for start in range(0, count, step):
+            part = torch.stack([variant(i) for i in range(start, min(start + step, count))])
+            with torch.inference_mode():
+                yield self._tried(site, part, place)
+
+    def _tried(self, site: Site, part: Tensor, place: Place) -> Tensor:
+        if site.key not in self._below:
+            self._below[site.key] = run_below(self.model.module, self._call(1), site.key)
+        below = self._below[site.key]
+        if below is not None:
+            try:
+                return self._observed(site, part, place, below.for_rows([0] * len(part)))
+            except _TROUBLES:
+                # what is below cannot be spread over more rows (a bias without a batch axis): computed again instead
+                self._below[site.key] = None
+        try:
+            return self._observed(site, part, place, None)
+        except _TROUBLES as problem:
+            raise Unsupported(
+                f"the attention of {site.key}", expected="a layer that takes several variants at a time",
+                got=f"{type(problem).__name__}: {problem}",
+            ) from problem  # fmt: skip
 
     def _observed(self, site: Site, part: Tensor, place: Place, below: Resume | None) -> Tensor:
         found: list[Tensor] = []

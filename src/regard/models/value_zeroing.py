@@ -34,17 +34,29 @@ def _zeroed(probing: Probing, site: Site) -> Zeroed:
         got = "none of its own" if weights.shape[0] == 1 else "windows"
         raise Unsupported(f"value zeroing at {site.key}", expected="a layer around the attention", got=got)
     keys = weights.shape[3]
-    kept = 1 - torch.eye(keys, device=weights.device, dtype=weights.dtype)
-    variants = [*(weights[0] * column for column in kept), weights[0]]
-    seen = probing.ask(site, variants, Place(around, "end", site.name)).double()
-    changed, base = seen[:-1], seen[-1]
+
+    def variant(i: int) -> Tensor:
+        """First nothing is changed, then the value of each key in turn is zero."""
+        if not i:
+            return weights[0]
+        changed = weights[0].clone()
+        changed[..., i - 1] = 0.0
+        return changed
+
+    base: Tensor | None = None
+    found = []
+    for seen in probing.ask(site, keys + 1, variant, Place(around, "end", site.name)):
+        states = seen.double()
+        if base is None:
+            base, states = states[0], states[1:]
+        found.append(1 - torch.nn.functional.cosine_similarity(states, base[None], dim=-1))
+    assert base is not None
     error = _error(probing, site, around, base)
-    if error > TOLERANCE:
+    if not error < TOLERANCE:
         raise Unsupported(
             f"value zeroing at {site.key}", expected="a layer that gives the same again", got=f"off by {error:.1%}"
         )
-    cosine = torch.nn.functional.cosine_similarity(changed, base[None], dim=-1)
-    return Zeroed(site, (1 - cosine).clamp(min=0).T.cpu().numpy(), error)
+    return Zeroed(site, torch.cat(found).clamp(min=0).T.cpu().numpy(), error)
 
 
 def _error(probing: Probing, site: Site, around: torch.nn.Module, base: Tensor) -> float:
