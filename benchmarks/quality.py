@@ -87,7 +87,12 @@ def main() -> int:
         record = {"command": "make quality", "commit": commit(), "rows": rows}
         (HERE / "results").mkdir(exist_ok=True)
         (HERE / "results" / "quality.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-    return 0 if all(row["met"] for row in rows) else 1
+    failed = not all(row["met"] for row in rows)
+    if not sys.argv[1:]:
+        from benchmarks import translators
+
+        failed = bool(translators.main()) or failed
+    return int(failed)
 
 
 if __name__ == "__main__":
