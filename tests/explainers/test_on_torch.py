@@ -102,7 +102,7 @@ def test_every_explainer_keeps_the_rules_on_a_real_model(name: str, cases: Any) 
 
 def test_gradients_agree_with_captum(module: Tiny, cases: Any) -> None:
     case = cases(range(len(TEXTS)), 0)
-    slope, path = input_x_gradient(case), integrated_gradients(case, steps=12)
+    slope, path = input_x_gradient(case), integrated_gradients(case, steps=12, baseline="zero")
     for i, text in enumerate(TEXTS):
         x = module.embedding(torch.tensor([encode(text)])).detach().requires_grad_()
         f = objective(module, int(str(case.targets[i])))
