@@ -258,7 +258,7 @@ def _open(classes: Sequence[OfClass]) -> str:
     known = [float(share) for share in shares if isinstance(share, int | float)]
     if known and len(known) * 2 >= sum(len(c.found) for c in silent):
         return (
-            f"The words it looks at are worth about {max(0.0, float(np.median(known))):.0%} of what the best other method "
-            f"finds{about}; with so few examples that may be good (above {GOOD:.0%}) or not."
+            f"The words it looks at are worth about {max(0.0, float(np.median(known))):.0%} of what the best other "
+            f"method finds{about}; with so few examples that may be good (above {GOOD:.0%}) or not."
         )
     return f"We could not find out what the answer{about} depends on, so the map cannot be checked there."
