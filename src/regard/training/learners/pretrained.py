@@ -20,7 +20,7 @@ from regard.training.loop import Settings
 
 
 @method("learner", modality="text", task="classification", network="a Hugging Face directory")
-def pretrained(train: Dataset, *, directory: str = "", layers: int = 3, longest: int = 128) -> Learner:
+def pretrained(train: Dataset, *, directory: str = "", layers: int = 2, longest: int = 128) -> Learner:
     """A Hugging Face encoder from a local directory: its upper `layers` and a head are fitted to the classes.
 
     layers: 0 means all, word vectors too. longest: tokens of a text that are read. The lower layers of a BERT stay as
@@ -45,5 +45,5 @@ def pretrained(train: Dataset, *, directory: str = "", layers: int = 3, longest:
     def save(out: Path, trained: Any, facts: Mapping[str, Json]) -> None:
         prepared.save(out, trained)
 
-    settings = Settings(epochs=3, batch_size=32, rate=1.5e-4, weight_decay=0.01, warmup=0.1, threads=0)
+    settings = Settings(epochs=3, batch_size=32, rate=2e-4, weight_decay=0.01, warmup=0.1, threads=0)
     return Learner(f"{folder.resolve().name}, {prepared.part}", network, rows, save, settings, names)
