@@ -16,7 +16,7 @@ from rich.text import Text
 
 from regard.errors import UnknownName
 from regard.measures.stability import Stability, rank_stability
-from regard.present.evidence import setting, shown
+from regard.present.evidence import Column, setting, shown
 from regard.present.terminal import plain_table
 from regard.records import Json, Score, Summary
 from regard.registry import entry
@@ -142,7 +142,7 @@ def _fitting(columns: Sequence[str], room: int) -> list[list[str]]:
 
 
 def _heading(s: Summary) -> str:
-    chosen = ", ".join(v if k == "operator" else f"{k} {v}" for k, v in setting(s.where))
+    chosen = Column(s.metric, setting(s.where), s.better).detail
     part = ", ".join(f"{k} {s.where[k]}" for k in ("class", "slice") if k in s.where)
     return "\n".join(filter(None, (chosen, part))) or "all"
 
