@@ -1,6 +1,6 @@
 """A copy of a module whose upper blocks have lost what they learned: the weights are permuted, block by block.
 
-Permuted rather than drawn anew: every tensor keeps its values, so nothing dies or explodes, and only the structure goes.
+Permuted rather than drawn anew: every tensor keeps its values, so nothing dies or explodes, only the structure goes.
 The copy shares the tensors that it does not change with the original; nothing ever writes into them.
 """
 
