@@ -262,7 +262,8 @@ class TorchModel:
         parts: list[tuple[list[int], Said]] = []
         if edits:
             each = per_row(edits)
-            for group in self.groups(items):
+            # the same edits of the same batch again compute nothing below them: such a batch stays together
+            for group in self.groups(items) if each is None else self.pieces(items):
                 some = [items[i] for i in group]
                 mine: Edits = edits if each is None else [each[i] for i in group]
                 parts.append((group, self._edits.said(self, some, [targets[i] for i in group], mine)))
