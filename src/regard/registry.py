@@ -140,15 +140,26 @@ def head(
     role: str = "",
     positional: bool = False,
     probe: bool = False,
+    resting: bool = False,
     cite: str = "",
     baseline: str = "the same rows with their weights shuffled among the allowed keys",
 ) -> Callable[[F], F]:
     """role: what a head is called that does this more than its baseline; "" for a plain description.
 
-    positional: it is about places, so a head that always looks at one place is no baseline for it. probe: causal models are
-    asked on generated sequences of repeated tokens.
+    positional: it is about places, so a head that always looks at one place is no baseline for it. probe: causal
+    models are asked on generated sequences of repeated tokens. resting: where attention lies when a head has nothing
+    to do; a head that also does something else is called by that.
     """
-    return method("head", formula=formula, role=role, positional=positional, probe=probe, cite=cite, baseline=baseline)
+    return method(
+        "head",
+        formula=formula,
+        role=role,
+        positional=positional,
+        probe=probe,
+        resting=resting,
+        cite=cite,
+        baseline=baseline,
+    )
 
 
 def experiment(

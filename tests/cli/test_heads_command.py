@@ -14,7 +14,7 @@ def test_a_table_with_baseline_interval_legend_and_caveat(regard: Callable[..., 
     result = regard("heads", "mine.py:make", "--data", "good.csv", "--ablate", "3", "--out", "found")
     assert result.exit_code == 0, result.stderr
     shown = " ".join(result.stdout.split())
-    for words in ("1 head of Small on 6 examples of good.csv", "score [95 %]", "base", "Holm's correction", "pruning curve",
+    for words in ("1 head of Small on 6 examples", "score [95 %]", "base", "Holm's correction", "pruning curve",
                   "health of attention", "conicity", "null space", "not what the model does with it"):  # fmt: skip
         assert words in shown, words
     rows = list(csv.DictReader((place / "found" / "heads.csv").read_text("utf-8").splitlines()))

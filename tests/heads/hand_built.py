@@ -26,7 +26,7 @@ class TwoHeads(nn.Module):
         self.sharp, self.length = sharp, length
         self.embed = nn.Embedding(WORDS, WORDS)
         self.embed.weight.data = torch.eye(WORDS)
-        self.mix = nn.Linear(2 * WORDS, 2)
+        self.mix = nn.Linear(2 * WORDS, 2, bias=False)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             self.mix.weight.data = torch.randn(2, 2 * WORDS)

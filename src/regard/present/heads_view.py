@@ -25,7 +25,8 @@ def legend(survey: Mapping[str, Any]) -> list[str]:
         (
             "role: given only if the score beats its baseline with p < 0.05 after Holm's correction for all "
             f"{asked} questions asked, and lies at least 0.3 of the way from the baseline to 1 (lower end of its "
-            "interval)."
+            "interval). The first is what conf., score and base are about; then come weaker ones, and where the head "
+            "rests (sink, special tokens)."
         ),
         "conf. (confidence): share of 1000 resamples of the examples in which this head gets this role.",
         (
@@ -75,7 +76,7 @@ def _weighty(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _cells(row: Mapping[str, Any], scores: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
     role = row["role"]
-    best = role["score"]
+    best, called = role["score"], ", ".join([role["name"], *role["others"]])
     group = row["group"]
 
     def plain(name: str) -> str:
@@ -83,7 +84,7 @@ def _cells(row: Mapping[str, Any], scores: Mapping[tuple[str, str], Mapping[str,
         return _said(found["estimate"]) if found else "–"
 
     return [
-        row["name"], row["kind"], role["name"] or "–", _said(role["confidence"]) if best else "–",
+        row["name"], row["kind"], called or "–", _said(role["confidence"]) if best else "–",
         _interval(best) if best else "–", _said(best["baseline"]) if best else "–", row["spread"] or "–",
         plain("entropy"), plain("distance"), plain("sink"), _said(row["slope"]["estimate"]) if row["slope"] else "–",
         _interval(row["drop"]) if row["drop"] else "–", "–" if group is None else f"#{group + 1}",

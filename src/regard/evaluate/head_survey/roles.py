@@ -50,7 +50,7 @@ class Role:
     """What a head does; name "" where it beats no baseline.
 
     confidence: share of resamples of the examples in which this head gets this role. others: further roles that it
-    also has, weaker.
+    also has: weaker ones, and places where it rests (sink, special tokens) when it has nothing to do.
     """
 
     head: str
@@ -87,6 +87,7 @@ class _Column:
 
     score: str
     role: str
+    resting: bool
     known: _Known
     drawn: Floats
     drawn_null: Floats
@@ -150,7 +151,7 @@ def _columns(passes: Sequence[Seen], site: str, seed: int) -> list[_Column]:
             drawn = resampled_means(np.concatenate([value, null], 1), seen.clusters, rng, DRAWS)
             fixed = seen.streamed.columns[site, str(spec)].best_blind
             content = facts["role"] and not facts["positional"] and seen.streamed.columns[site, str(spec)].rows
-            named = str(spec), _called(spec, str(facts["role"]))
+            named = str(spec), _called(spec, str(facts["role"])), bool(facts["resting"])
             known = _Known(value, null, variance, seen.clusters, fixed if content else None)
             made.append(_Column(*named, known, drawn[:, :width], drawn[:, width:], seen.on))
     return made
@@ -193,11 +194,16 @@ def _role(head: Head, mine: Sequence[tuple[HeadScore, _Column]], strength: float
     fitting = [(s, c) for s, c in mine if s.p < ALPHA and s.strength_low >= strength]
     if not fitting:
         return Role(head.name, "", float("nan"), None)
-    fitting.sort(key=lambda pair: -round(pair[0].strength, 6))  # stable: ties keep the order of the scores
+    # what a head does comes before where it rests; stable, so that ties keep the order of the scores
+    fitting.sort(key=lambda pair: (pair[1].resting, -round(pair[0].strength, 6)))
     best, column = fitting[0]
-    drawn = np.stack([np.nan_to_num(c.drawn_strength[:, head.number], nan=-np.inf) for _, c in mine])
-    own = drawn[[c for _, c in mine].index(column)]
-    confidence = float(np.mean((own >= strength) & (own >= drawn.max(0))))
+    rivals = [c for _, c in mine if c.resting <= column.resting]
+    drawn = np.stack([np.nan_to_num(c.drawn_strength[:, head.number], nan=-np.inf) for c in rivals])
+    own = drawn[rivals.index(column)]
+    # a resting head must not do anything else in this resample; a working one must do this most
+    other = np.array([-np.inf if c.resting == column.resting else strength for c in rivals])[:, None]
+    beaten = np.where(other == -np.inf, drawn <= own, drawn < other).all(0)
+    confidence = float(np.mean((own >= strength) & beaten))
     return Role(head.name, column.role, confidence, best, tuple(c.role for _, c in fitting[1:]))
 
 
