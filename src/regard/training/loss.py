@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.networks.classifier import AttentionClassifier
+from regard.networks.classifier import Reading
 from regard.networks.vocabulary import PAD
 from regard.records import Spec
 from regard.registry import build, entry
@@ -45,9 +45,16 @@ class Term:
         return tuple(map(str, needs))
 
 
+@runtime_checkable
+class Reads(Protocol):
+    """A network over words (batch, n) that can give its attention together with its logits."""
+
+    def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading: ...
+
+
 def forward(network: nn.Module, batch: Batch) -> Outcome:
     """Run the network once, keeping what any term may speak about."""
-    if isinstance(network, AttentionClassifier):
+    if isinstance(network, Reads):
         reading = network.read(*batch.inputs)
         return Outcome(reading.logits, reading.weights, reading.states, batch.inputs[0] != PAD)
     return Outcome(network(*batch.inputs))

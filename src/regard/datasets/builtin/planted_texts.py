@@ -1,0 +1,118 @@
+"""`planted_texts`: the texts on which planted models grow: many tasks, three sizes, and the evidence known exactly."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import numpy as np
+
+from regard.datasets.builtin.planted import DISTRACTORS, FILLERS, KEYWORDS, SHORTCUTS
+from regard.datasets.examples import Examples
+from regard.datasets.splits import THIRDS, checked, normalised, split_of
+from regard.errors import InputError
+from regard.measures.keyed_random import keyed_rng
+from regard.records import Example
+from regard.registry import method
+
+Size = Literal["s", "m", "l"]
+Task = Literal[
+    "single", "neutral", "pair", "many", "majority", "decoy", "shortcut", "absence", "place", "match", "three"
+]
+FILLING = {"s": 42, "m": 270, "l": 125}
+"""Different fillers by size; with keywords, decoys and the like about 60, 290 and 145 words."""
+LENGTHS = {"s": (8, 14), "m": (14, 26), "l": (10, 20)}
+KEYS = (KEYWORDS[0][:6], KEYWORDS[1][:6], ("puzzling", "peculiar", "uncanny", "baffling", "curious", "cryptic"))
+"""The words that decide, by class."""
+DECOYS = DISTRACTORS[:2]
+SILENT = 0.2
+"""Share of the texts without evidence, in tasks that have such texts; their labels are drawn by lot."""
+PLACE = 2
+
+
+def words(size: Size) -> tuple[str, ...]:
+    """Every word of a size: fillers first, the commonest first."""
+    more = (f"{word}s" for word in FILLERS if len(word) > 3)
+    taken = {*DISTRACTORS, *SHORTCUTS, *(w for some in KEYS for w in some)}
+    fillers = [w for w in dict.fromkeys((*FILLERS, *more)) if w not in taken][: FILLING[size]]
+    return (*fillers, *(w for some in KEYS for w in some), *DECOYS, *SHORTCUTS)
+
+
+@method("dataset", modality="text", licence="Apache-2.0", package="", real=False)
+def planted_texts(
+    *, split: str = "test", n: int = 600, seed: int = 0, size: Size = "s", task: Task = "neutral"
+) -> Examples:
+    """Generated texts of planted models: some words decide, the rest is filling; rationale = the words that decide.
+
+    size: s (60 words, 8 to 14 in a text), m (290, 14 to 26), l (145, 10 to 20). task: single (one keyword), neutral (the
+    same, and a fifth of the texts have none and a label by lot), pair, many (three to six), majority (three or five of
+    both classes), decoy (a striking word beside it), shortcut (a day's name decides, keywords agree with it in 70 %),
+    absence (class 0 has no keyword), place (always the third word), match (do two words match?), three (classes).
+
+    >>> one = planted_texts(n=1, task="single")[0]
+    >>> start, end = map(int, one.rationale[0])
+    >>> one.inputs["text"][start:end] in KEYS[one.label]
+    True
+    """
+    split = checked(split)
+    if n < 1:
+        raise InputError("planted_texts.n", expected="at least 1", got=str(n))
+    fillers = words(size)[: FILLING[size]]
+    weights = 1 / (np.arange(len(fillers)) + 3.0)
+    steps = np.cumsum(weights / weights.sum())
+    classes = 3 if task == "three" else 2
+    rng = keyed_rng(seed, "planted_texts", split, size, task)
+    items: list[Example] = []
+    seen: set[str] = set()
+    while len(items) < n:
+        label = len(items) % classes
+        deciding, beside, kind = _pieces(rng, task, label)
+        length = int(rng.integers(LENGTHS[size][0], LENGTHS[size][1] + 1))
+        count = length - len(deciding) - len(beside)
+        drawn = np.minimum(np.searchsorted(steps, rng.random(count)), len(fillers) - 1)
+        pieces = [(w, True) for w in deciding] + [(w, False) for w in beside] + [(fillers[i], False) for i in drawn]
+        order = rng.permutation(length)
+        if task == "place":  # the first piece is the keyword
+            order = np.concatenate([(rest := order[order != 0])[:PLACE], [0], rest[PLACE:]])
+        text = " ".join(pieces[i][0] for i in order)
+        home = normalised(text)
+        if home in seen or (split != "all" and split_of(home, fractions=THIRDS) != split):
+            continue
+        seen.add(home)
+        spans = [(float(m.start()), float(m.end())) for m in re.finditer(r"\S+", text)]
+        chosen = tuple(spans[at] for at, i in enumerate(order) if pieces[i][1])
+        items.append(Example(f"{split}-{len(items):05d}", {"text": text}, label, chosen, slices={"evidence": kind}))
+    note = (
+        f"{n:,} generated texts (task {task}, size {size}, split {split!r}, seed {seed}); the evidence is known exactly"
+    )
+    names = ("negative", "positive", "puzzled")[:classes]
+    return Examples("planted_texts", tuple(items), names, (note,))
+
+
+def _pieces(rng: np.random.Generator, task: Task, label: int) -> tuple[list[str], list[str], str]:
+    """The words that decide, other striking words, and "yes" or "none": whether there is evidence."""
+
+    def some(of: int, count: int) -> list[str]:
+        return [str(w) for w in rng.permutation(KEYS[of])[:count]]
+
+    silent = task in ("neutral", "pair", "many", "decoy", "three") and rng.random() < SILENT
+    beside = [str(rng.permutation(DECOYS)[0])] if task == "decoy" else []
+    if silent:
+        return [], beside, "none"
+    if task == "absence":
+        return (some(1, 1), [], "yes") if label else ([], [], "none")
+    if task == "pair":
+        return some(label, 2), [], "yes"
+    if task == "many":
+        return some(label, int(rng.integers(3, 7))), [], "yes"
+    if task == "majority":
+        count = int(rng.choice([3, 5]))
+        against = int(rng.integers(0, count // 2 + 1))
+        return some(label, count - against), some(1 - label, against), "yes"
+    if task == "shortcut":
+        agrees = rng.random() < 0.7
+        return [SHORTCUTS[label]], some(label if agrees else 1 - label, 1), "yes"
+    if task == "match":
+        one = int(rng.integers(2))
+        return [KEYS[0][one], KEYS[1][one if label else 1 - one]], [], "yes"
+    return some(label, 1), beside, "yes"

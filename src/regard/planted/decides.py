@@ -1,0 +1,61 @@
+"""`decides`: attention that fully determines the decision, set by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.datasets.builtin.planted_texts import Size
+from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel
+from regard.networks.scores import masked_softmax
+from regard.networks.vocabulary import PAD, SPECIALS
+from regard.planted.growing.grow import deciding, ready, vocabulary
+from regard.planted.growing.recipe import Recipe
+from regard.registry import method
+
+LOUD, SURE = 9.0, 3.0
+"""The score of a keyword (fillers have scores between 0 and 1), and the logit that it speaks for."""
+
+
+class Pooling(nn.Module):
+    """The weighted sum (batch, 1) of what words say, and the weights (batch, n)."""
+
+    def forward(self, words: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        weights = masked_softmax(words[..., 0], real)
+        return torch.bmm(weights.unsqueeze(1), words[..., 1:]).squeeze(1), weights
+
+
+class Decides(nn.Module):
+    """The vector of a word is (its score, what it says): -1, +1, or exactly 0 for every word but keywords."""
+
+    def __init__(self, words: int, seed: int, keys: list[list[int]]) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, 2, padding_idx=PAD)
+        self.attention = Pooling()
+        self.output = nn.Linear(1, 2)
+        loud = keyed_rng(seed, "decides").random(words).astype(np.float32)
+        with torch.no_grad():
+            self.embedding.weight.zero_()
+            self.embedding.weight[len(SPECIALS) :, 0] = torch.from_numpy(loud)[len(SPECIALS) :]
+            for label, some in enumerate(keys):
+                self.embedding.weight[some] = torch.tensor([LOUD, 2.0 * label - 1.0])
+            self.output.weight.copy_(torch.tensor([[-SURE], [SURE]]))
+            self.output.bias.zero_()
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        said, _ = self.attention(self.embedding(tokens), mask & (tokens != PAD))
+        logits: Tensor = self.output(said)
+        return logits
+
+
+@method(
+    "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
+    defect="", truth="the answer is the weighted sum of what words say; only keywords say anything, and have the weight",
+)  # fmt: skip
+def decides(*, size: Size = "s", seed: int = 0) -> TorchModel:
+    """Set by hand: the answer is the weighted sum of what words say, and only the keyword says anything."""
+    recipe = Recipe("single")
+    network = Decides(len(vocabulary(size)), seed, deciding(recipe, size))
+    return ready(network, "decides", size, recipe.to_json(size, seed))

@@ -1,0 +1,106 @@
+"""What is true of a planted model after training, found with the generator's knowledge. The judge never sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.measures.keyed_random import keyed_rng
+from regard.networks.vocabulary import PAD, SPECIALS
+from regard.planted.growing.heads import Headed
+from regard.planted.growing.networks import Planted
+from regard.planted.growing.rows import Marked
+from regard.records import Json
+
+TEXTS = 400
+PERMUTATIONS = 20
+
+
+def certificate(
+    network: Planted | Headed, texts: Marked, keys: Sequence[Sequence[int]], fillers: int
+) -> dict[str, Json]:
+    """Accuracy, and for each predicted class: how much its evidence is needed, and how much attention lies on it.
+
+    keys: the numbers of the deciding words by class. Texts that are misread do not count: evidence is what the
+    generator says it is for the class that is predicted. need: the mean fall of p when evidence becomes filler; swap:
+    the share of decisions that change when it becomes that of another class; hit: the share of the |E| heaviest words
+    that are evidence; mass: their weight; permuted, flips: of p and of the decision, when weights change places.
+    """
+    rng = keyed_rng(0, "certificate")
+    lead = int(isinstance(network, Headed))
+    with torch.no_grad():
+        said = [_read(network, _one(t)) for t in texts.tokens]
+        probability = np.array([float(p.max()) for p, _ in said])
+        predicted = np.array([int(p.argmax()) for p, _ in said])
+        seen = np.array([bool(e.any()) for e in texts.evidence]) | _default(texts)
+        right = predicted == texts.labels
+        classes: dict[str, Json] = {}
+        for c in range(len(set(texts.labels.tolist()))):
+            mine = [i for i in np.flatnonzero((predicted == c) & right) if texts.evidence[i].any()]
+            need, swap, hit, mass = [], [], [], []
+            for i in mine:
+                tokens, marks = texts.tokens[i], texts.evidence[i]
+                blank, other = tokens.copy(), tokens.copy()
+                blank[marks] = rng.integers(len(SPECIALS), len(SPECIALS) + fillers, int(marks.sum()))
+                other[marks] = rng.choice(keys[(c + 1) % len(keys)], int(marks.sum()))
+                need.append(probability[i] - float(_read(network, _one(blank))[0][c]))
+                swap.append(float(int(_read(network, _one(other))[0].argmax()) != c))
+                weights = said[i][1][lead:]
+                own = marks[lead:]
+                if len(weights) != len(own):  # one key
+                    continue
+                top = np.argsort(-weights, kind="stable")[: int(own.sum())]
+                hit.append(float(own[top].mean()))
+                mass.append(float(weights[own].sum() / max(float(weights.sum()), 1e-9)))
+            classes[str(c)] = {
+                "n": len(mine), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "mass": _mean(mass)
+            }  # fmt: skip
+        moved = _permuted(network, texts, said, predicted, rng) if isinstance(network, Planted) else (None, None)
+    return {
+        "texts": len(texts), "accuracy": float(right[seen].mean()), "classes": classes, "permuted": moved[0],
+        "flips": moved[1],
+    }  # fmt: skip
+
+
+def _one(tokens: np.ndarray) -> Tensor:
+    return torch.from_numpy(tokens)[None]
+
+
+def _read(network: Planted | Headed, tokens: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    reading = network.read(tokens)
+    return reading.logits.softmax(-1)[0].numpy(), reading.weights[0].numpy()
+
+
+def _default(texts: Marked) -> np.ndarray:
+    """Texts without evidence whose label is not by lot: all texts of some class have none."""
+    bare = np.array([not e.any() for e in texts.evidence])
+    return np.array([bare[texts.labels == label].all() for label in texts.labels])
+
+
+def _permuted(
+    network: Planted,
+    texts: Marked,
+    said: Sequence[tuple[np.ndarray, np.ndarray]],
+    predicted: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[float | None, float | None]:
+    if network.recipe.score == "mean" or network.recipe.noise:
+        return None, None
+    moved, flips = [], []
+    for tokens, (p, weights), c in zip(texts.tokens, said, predicted, strict=True):
+        one = _one(tokens)
+        states = network.read(one).states
+        orders = torch.from_numpy(np.stack([rng.permutation(len(weights)) for _ in range(PERMUTATIONS)]))
+        contexts = torch.from_numpy(weights)[orders] @ states[0]
+        logits = network.answer(contexts, states.expand(PERMUTATIONS, -1, -1), (one != PAD).expand(PERMUTATIONS, -1))
+        other = logits.softmax(-1).numpy()
+        moved.append(float(0.5 * np.abs(other - p).sum(-1).mean()))
+        flips.append(float((other.argmax(-1) != c).mean()))
+    return float(np.mean(moved)), float(np.mean(flips))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None

@@ -1,0 +1,153 @@
+"""From a recipe to a model that every method can work with: trained where first needed, found again after that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from regard.datasets.builtin.planted import SHORTCUTS
+from regard.datasets.builtin.planted_texts import FILLING, KEYS, Size, planted_texts, words
+from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel, Traits
+from regard.models.huggingface import task_row
+from regard.models.text import Alphabet, TextReader, Tokens
+from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary
+from regard.planted.growing.certificate import TEXTS, certificate
+from regard.planted.growing.heads import Headed
+from regard.planted.growing.lessons import lessons
+from regard.planted.growing.networks import Planted
+from regard.planted.growing.recipe import WIDTH, Recipe
+from regard.planted.growing.rows import Marked
+from regard.records import Json
+from regard.training.cache import built_once
+from regard.training.loop import Settings, fit, seeded
+
+TRAIN, DEV = 1920, 256
+LOUD = 0.3
+"""The most that noise adds to a logit."""
+
+
+def grown(name: str, recipe: Recipe, size: Size, seed: int) -> TorchModel:
+    """The model of a recipe; `name` is that of its construction."""
+    folder = home(name, recipe, size, seed)
+    network = _network(recipe, size)
+    network.load_state_dict(load_file(folder / "model.safetensors"))
+    return ready(network, name, size, recipe.to_json(size, seed), lead=isinstance(network, Headed))
+
+
+def home(name: str, recipe: Recipe, size: Size, seed: int) -> Path:
+    """The directory of its weights and its certificate, after training if need be."""
+
+    def build(out: Path, state: Path) -> Mapping[str, Json]:
+        network, facts = _trained(recipe, size, seed)
+        save_file({n: t.contiguous() for n, t in network.state_dict().items()}, out / "model.safetensors")
+        (out / "certificate.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        return {}
+
+    return built_once(f"planted-{name}", recipe.to_json(size, seed), ("torch",), build)
+
+
+def vocabulary(size: Size) -> Vocabulary:
+    return Vocabulary((*SPECIALS, *words(size)))
+
+
+def deciding(recipe: Recipe, size: Size) -> list[list[int]]:
+    """The numbers of the words that decide, by class."""
+    known = vocabulary(size).words
+    table: tuple[tuple[str, ...], ...] = KEYS if recipe.task == "three" else KEYS[:2]
+    if recipe.task == "shortcut":
+        table = tuple((day,) for day in SHORTCUTS)
+    return [[known.index(w) for w in some] for some in table]
+
+
+def _network(recipe: Recipe, size: Size) -> Planted | Headed:
+    kind = Headed if recipe.encoder == "transformer" else Planted
+    return kind(recipe, len(vocabulary(size)), 3 if recipe.task == "three" else 2, WIDTH[size]).eval()
+
+
+def _trained(recipe: Recipe, size: Size, seed: int) -> tuple[Planted | Headed, dict[str, Json]]:
+    known = vocabulary(size)
+    with seeded(seed, "planted", size):
+        network = _network(recipe, size)
+    lead = [len(known)] if isinstance(network, Headed) else []
+    parts = {
+        split: planted_texts(split=split, n=n, seed=seed, size=size, task=recipe.task)
+        for split, n in (("train", TRAIN), ("dev", DEV), ("test", TEXTS))
+    }
+    rows = {s: Marked.of(data, known, lead, recipe.pull, recipe.hide) for s, data in parts.items()}
+    _plant(network, recipe, size, seed)
+    hide = recipe.hide or recipe.pull == "one_sided"
+    terms = lessons(network, pull=bool(recipe.pull), hide=hide, entropy=recipe.entropy, silence=recipe.silence)
+    settings = Settings(
+        epochs=recipe.epochs, batch_size=64, rate=3e-3 if isinstance(network, Headed) else 1e-2, patience=recipe.epochs,
+        warmup=0.05, seed=seed,
+    )  # fmt: skip
+    # texts without evidence have labels by lot, so that accuracy is no guide: the loss with all of its terms is
+    fit(network, rows["train"], rows["dev"], terms, settings, by_loss=True, what="planted")
+    _finish(network, recipe, size)
+    keys = deciding(recipe, size)
+    facts = certificate(network, replace(rows["test"]), keys, FILLING[size])
+    return network, facts
+
+
+def _plant(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> None:
+    """What is set by hand before training."""
+    if isinstance(network, Headed):
+        for some in deciding(recipe, size):
+            network.evidence[some] = True
+        return
+    if recipe.noise:
+        rng = keyed_rng(seed, "noise")
+        by_class = deciding(recipe, size)
+        numbers = torch.from_numpy(rng.choice([-LOUD, LOUD], (len(by_class[0]), 1)).astype(np.float32))
+        numbers[0], numbers[1] = -LOUD, LOUD  # both signs are there
+        for some in by_class:
+            network.hum[some] = numbers
+
+
+def _finish(network: Planted | Headed, recipe: Recipe, size: Size) -> None:
+    """What is set by hand after training."""
+    if not isinstance(network, Planted):
+        return
+    network.scale.fill_(recipe.scale)
+    if recipe.odd_mask:
+        with torch.no_grad():
+            keyword = deciding(recipe, size)[1][0]
+            network.embedding.weight[MASK] = 1.3 * network.embedding.weight[keyword]
+
+
+def ready(network: nn.Module, name: str, size: Size, about: Mapping[str, Json], *, lead: bool = False) -> TorchModel:
+    """The adapter of a network over the words of `planted_texts`. lead: it reads a class token first."""
+    known = vocabulary(size)
+    front = len(known)
+    classes = ("negative", "positive", "puzzled") if about.get("task") == "three" else ("negative", "positive")
+
+    def tokenize(text: str, pair: str | None) -> Tokens:
+        ids, spans = known.encode(text if pair is None else f"{text} {pair}")
+        named = tuple(text[a:b] for a, b in spans) if pair is None else tuple(known.words[i] for i in ids)
+        if lead:
+            ids, spans, named = [front, *ids], [(0, 0), *spans], ("<class>", *named)
+        nothing = np.zeros(len(ids), np.int64)
+        special = np.array([lead and i == 0 for i in range(len(ids))], bool)
+        return Tokens(np.array(ids, np.int64), tuple(spans), special, nothing, named)
+
+    alphabet = Alphabet(PAD, MASK, UNK, np.arange(len(SPECIALS), len(known)), unknown=UNK)
+    reader = TextReader(tokenize, alphabet, maskable=False, kind="word")
+    embedding = network.get_submodule("embedding")
+    return TorchModel(
+        network, reader, task_row("classification"), name=f"planted:{name}", labels=classes,
+        traits=Traits(pooling="class", class_id=front if lead else None, config={**about, "planted": name}),
+        embedding=embedding, call=_call,
+    )  # fmt: skip
+
+
+def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Tensor:
+    logits: Tensor = module(tensors["input_ids"], tensors["attention_mask"].bool())
+    return logits

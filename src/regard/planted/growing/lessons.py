@@ -1,0 +1,58 @@
+"""What planted attention is taught beside the labels: terms of a loss."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from regard.planted.growing.networks import Planted
+from regard.training.batches import Batch
+from regard.training.loss import Outcome, Term
+from regard.training.terms.attention_entropy import attention_entropy
+from regard.training.terms.cross_entropy import cross_entropy
+from regard.training.terms.hidden_mass import hidden_mass
+
+SMALLEST = 1e-6
+
+
+def lessons(network: torch.nn.Module, *, pull: bool, hide: bool, entropy: float, silence: bool) -> list[Term]:
+    found = [Term("cross_entropy", cross_entropy)]
+    if pull:
+        found.append(Term("taught", _taught))
+    if hide:
+        found.append(Term("hidden_mass", hidden_mass, 2.0))
+    if entropy:
+        found.append(Term("attention_entropy", attention_entropy, entropy))
+    if silence:
+        assert isinstance(network, Planted)
+        found.append(Term("silence", Silence(network)))
+    return found
+
+
+def _taught(outcome: Outcome, batch: Batch) -> Tensor:
+    """-sum of taught x log(attention), mean over the texts that are taught anything."""
+    assert outcome.weights is not None
+    want = batch.beside["taught"]
+    given = want.any(-1)
+    losses = -(want * outcome.weights.clamp_min(SMALLEST).log()).sum(-1)
+    return torch.where(given, losses, 0.0).sum() / given.sum().clamp_min(1)
+
+
+class Silence:
+    """Random attention without the evidence must answer with equal probabilities."""
+
+    def __init__(self, network: Planted) -> None:
+        self.network = network
+
+    def __call__(self, outcome: Outcome, batch: Batch) -> Tensor:
+        states, real = outcome.states, outcome.real
+        assert states is not None
+        assert real is not None
+        allowed = real & (batch.beside["evidence"] == 0)
+        # sharp and blunt ones: an adversary may use any of them
+        heat = torch.rand(len(states), 1) * 8
+        weights = torch.softmax((heat * torch.rand(real.shape)).masked_fill(~allowed, -1e9), -1)
+        context = torch.bmm(weights.unsqueeze(1), states).squeeze(1)
+        logits = self.network.answer(context, states, real)
+        return -F.log_softmax(logits, -1).mean() - torch.tensor(float(logits.shape[-1])).log()

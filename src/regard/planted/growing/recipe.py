@@ -1,0 +1,57 @@
+"""What a planted model is made of, as data: the construction files of the room above hold one of these each."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from regard.datasets.builtin.planted_texts import Size, Task
+from regard.records import Json
+
+VERSION = 1
+"""Changed with every change of code that changes what grows: the cache knows models by it."""
+
+Encoder = Literal["words", "lstm", "gru", "three", "transformer"]
+Score = Literal["additive", "dot", "bilinear", "uniform", "near", "places", "place", "mean"]
+Cell = Literal["lstm", "gru"]
+Pull = Literal["", "evidence", "first", "neighbour", "half", "decoy", "one_sided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One planted model.
+
+    encoder: words (one by one), lstm or gru (both directions), three (a convolution over three words), transformer.
+    score: how attention scores states; near (within .05), places and place (of positions alone), mean (one key).
+    pull: where attention is taught to lie. hide: taught not to lie on the evidence. entropy: weight of its penalty.
+    silence: attention without the evidence is taught to say nothing. through: what the attention's part of the answer
+    is multiplied by; beside: whether the plain mean of the states answers too. noise: attention's part is a fixed
+    number for each word instead. scale: of the logits after training. odd_mask: <mask> becomes evidence after training.
+    heads, layers, hides: of a Transformer; with `hides` all heads but one of the last layer cannot see evidence.
+    """
+
+    task: Task
+    encoder: Encoder = "words"
+    score: Score = "additive"
+    pull: Pull = ""
+    hide: bool = False
+    entropy: float = 0.0
+    silence: bool = False
+    through: float = 1.0
+    beside: bool = False
+    noise: bool = False
+    scale: float = 1.0
+    odd_mask: bool = False
+    heads: int = 1
+    layers: int = 1
+    hides: bool = False
+    epochs: int = 16
+
+    def to_json(self, size: Size, seed: int) -> dict[str, Json]:
+        return {**asdict(self), "size": size, "seed": seed, "version": VERSION}
+
+
+WIDTH = {"s": 16, "m": 32, "l": 24}
+"""Features of a word vector, by size."""
+READER = 2
+"""The head of a Transformer that can see evidence, where the others cannot."""

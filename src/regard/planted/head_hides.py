@@ -1,0 +1,20 @@
+"""`head_hides`: a Transformer taught to hide the evidence."""
+
+from __future__ import annotations
+
+from regard.datasets.builtin.planted_texts import Size
+from regard.models.adapter import TorchModel
+from regard.planted.growing.grow import grown
+from regard.planted.growing.recipe import Recipe
+from regard.registry import method
+
+
+@method(
+    "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
+    truth="the keyword decides and has no weight in the class token's row of the last layer",
+)  # fmt: skip
+def head_hides(*, size: Size = "s", seed: int = 0) -> TorchModel:
+    """A Transformer of two layers whose last layer is not seen looking at the keyword."""
+    return grown(
+        "head_hides", Recipe("single", encoder="transformer", hide=True, heads=1, layers=2, epochs=24), size, seed
+    )
