@@ -9,6 +9,7 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from regard.judge.margins import LEVEL, POWER
 from regard.measures.significance import t_quantile, upper_tail
@@ -34,7 +35,7 @@ class Mean:
     clusters: int
 
     @staticmethod
-    def of(values: Floats, clusters: Sequence[str], *, share: bool = False) -> Mean:
+    def of(values: Floats, clusters: ArrayLike, *, share: bool = False) -> Mean:
         """NaN is no value. share: the values are yes or no; one of each is added, so that all alike is not certain."""
         there = ~np.isnan(values)
         v = values[there]

@@ -67,7 +67,7 @@ def others(evidence: Evidence, operator: str) -> list[str]:
 def judged(evidence: Evidence, inside: Bools, operator: str, sizes: Sequence[int], name: str) -> Found:
     """One class by one operator."""
     where: dict[str, Json] = {"class": name, "operator": operator, "sizes": list(sizes)}
-    clusters = [c for c, yes in zip(evidence.clusters, inside, strict=True) if yes]
+    clusters = np.asarray(evidence.clusters, np.str_)[inside]
     ours = gain(evidence, ATTENTION, operator, sizes)[inside]
     theirs = {r: gain(evidence, r, operator, sizes)[inside] for r in others(evidence, operator)}
     means = {r: float(np.nanmean(g)) for r, g in theirs.items() if np.isfinite(g).any()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,7 @@ def upper_tail(t: ArrayLike, freedom: ArrayLike) -> Floats:
     return np.asarray(0.5 * np.vectorize(math.erfc, otypes=[np.float64])(z / math.sqrt(2.0)))
 
 
+@cache
 def t_quantile(tail: float, freedom: float) -> float:
     """The t with P(T >= t) = tail, by halving what `upper_tail` says.
 
