@@ -52,10 +52,10 @@ class Decides(nn.Module):
 
 @method(
     "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
-    defect="", truth="the answer is the weighted sum of what words say; only keywords say anything, and have the weight",
+    defect="", truth="the answer is the weighted sum of what words say; only keywords say anything and have the weight",
 )  # fmt: skip
 def decides(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """Set by hand: the answer is the weighted sum of what words say, and only the keyword says anything."""
     recipe = Recipe("single")
     network = Decides(len(vocabulary(size)), seed, deciding(recipe, size))
-    return ready(network, "decides", size, recipe.to_json(size, seed))
+    return ready(network, "decides", size, {"task": recipe.task, "size": size, "seed": seed})

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,6 +53,17 @@ def home(name: str, recipe: Recipe, size: Size, seed: int) -> Path:
         return {}
 
     return built_once(f"planted-{name}", recipe.to_json(size, seed), ("torch",), build)
+
+
+def certificate_of(model: TorchModel) -> dict[str, Any] | None:
+    """What was found about a grown model with the generator's knowledge; None for one that was set by hand."""
+    about = dict(model.traits.config)
+    name, size, seed = about.pop("planted"), about.pop("size", None), about.pop("seed", None)
+    if about.pop("version", None) is None:
+        return None
+    folder = home(str(name), Recipe(**about), size, int(seed))  # type: ignore[arg-type]
+    found: dict[str, Any] = json.loads((folder / "certificate.json").read_text("utf-8"))
+    return found
 
 
 def vocabulary(size: Size) -> Vocabulary:

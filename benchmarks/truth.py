@@ -1,0 +1,272 @@
+"""`python -m benchmarks.truth [--half dev|sealed|both] [--limit N] [--only NAME ...] [--grow]`: the judge is judged.
+
+Every planted model of a half is grown (or found in the cache), audited as `regard audit` does it, and judged from the
+stored evidence; what the judge says is held against `truth.toml`. A run that was stopped goes on: models and evidence
+are kept in the cache, and only what changed is made again. Prints, for each half, the confusion table (truth x said)
+and two figures with Wilson intervals; writes results/truth.json, and for the sealed half the table that every report
+shows.
+
+The sealed half is not for tuning: every opening (every time that verdicts about it are made) is appended to
+results/truth_openings.log. `--grow` trains and gathers evidence without asking the judge; that is no opening.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import regard
+from benchmarks.__main__ import commit
+from regard.datasets.builtin.planted import planted
+from regard.datasets.builtin.planted_texts import planted_texts
+from regard.datasets.examples import Examples
+from regard.evaluate.audit import audit
+from regard.evaluate.plan import EXPERIMENTS
+from regard.judge.verdicts import verdicts
+from regard.measures.intervals import wilson
+from regard.models.adapter import TorchModel
+from regard.models.load import load
+from regard.planted.growing.grow import certificate_of
+from regard.planted.growing.truth import QUESTIONS, Stand, Truth, truth_of, zoo
+from regard.records import Judgement
+from regard.store.run import Run
+from regard.training.cache import cache_directory
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "truth.json"
+OPENINGS = HERE / "results" / "truth_openings.log"
+SHIPPED = Path(regard.__file__).parent / "judge" / "sealed.json"
+EXAMPLES = 200
+OTHER_TEXTS = 1000
+"""Added to a model's seed: its evidence is gathered on texts that neither training nor certificate saw."""
+ANSWERS = ("holds", "fails", "mixed", "uninformative")
+WRONG_BAR, POWER_BAR, CELLS_BAR = 0.03, 0.70, 150
+ASKED = {
+    "is there a map to read?": "map",
+    "do these weights matter to the prediction?": "matter",
+    "does it point at the evidence?": "points",
+    "does it agree with other measures as well as they agree with each other?": "agree",
+    "is it exclusive, or would very different attention give the same prediction?": "exclusive",
+    "is that the same for each predicted class?": "same",
+}
+CONFIDENT = ("read as evidence", "do not read", "nothing to read")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One planted model: what is true of it, and what was said."""
+
+    stand: Stand
+    truth: Truth
+    said: Mapping[str, str]
+    reading: str
+    rules: Mapping[str, str]
+
+    def cells(self) -> Iterable[tuple[str, str, str]]:
+        """(question, truth, said) of everything that is scored: not what is open, nor what was not to be asked."""
+        for q in QUESTIONS:
+            if self.truth.cells[q] != "open" and (q not in self.truth.silenced or self.said[q] in ("holds", "fails")):
+                yield q, self.truth.cells[q], self.said[q]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "model": self.stand.key, "truth": dict(self.truth.cells), "said": dict(self.said),
+            "rules": dict(self.rules), "readings": list(self.truth.readings), "reading": self.reading, "left_out": self.truth.left_out,
+        }  # fmt: skip
+
+
+# ---------------------------------------------------------------------- evidence
+
+
+def texts(stand: Stand, model: TorchModel, n: int) -> Examples:
+    about = model.traits.config
+    seed = int(str(about.get("seed", 0))) + OTHER_TEXTS
+    if "task" not in about:  # set by hand, on the texts of the data set `planted`
+        return planted(n=n, seed=seed)
+    return planted_texts(n=n, seed=seed, size=about["size"], task=about["task"])  # type: ignore[arg-type]
+
+
+def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[Run, TorchModel]:
+    """The run of its audit: experiments only. Found again while the code that makes evidence is the same."""
+    model = load(stand.key, device="cpu")
+    assert isinstance(model, TorchModel)
+    told = {"head": stand.head, "n": n, "model": model.fingerprint, "code": _code()}
+    digest = hashlib.blake2b(json.dumps([stand.key, told], sort_keys=True).encode(), digest_size=8).hexdigest()
+    path = out or cache_directory() / "truth" / f"{stand.name}-{digest}"
+    if (path / "ledger.sqlite").is_file() and Run(path).manifest.get("status") == "complete":
+        return Run(path), model
+    head = "" if stand.head is None else f":heads={stand.head}"
+    experiments = [f"{name}{head}" for name in EXPERIMENTS]
+    run = audit(
+        model, texts(stand, model, n), out=path, explainers=["random"], metrics=[], experiments=experiments, keep=0,
+    )  # fmt: skip
+    return run, model
+
+
+def _code() -> str:
+    """Of the files that evidence is made by."""
+    root = Path(regard.__file__).parent
+    files = [
+        *sorted((root / "experiments").glob("*.py")),
+        root / "models" / "routing.py",
+        root / "measures" / "exclusivity.py",
+    ]
+    digest = hashlib.blake2b(digest_size=8)
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def judged(stand: Stand, run: Run, model: TorchModel) -> Row:
+    (judgement,) = verdicts(run)
+    return row(stand, truth_of(stand.name, certificate_of(model)), judgement)
+
+
+def row(stand: Stand, truth: Truth, judgement: Judgement) -> Row:
+    said = {ASKED[v.question]: v for v in judgement.verdicts if v.question in ASKED}
+    answers = {q: str(said[q].answer) if q in said else "uninformative" for q in QUESTIONS}
+    rules = {q: said[q].rule for q in said}
+    return Row(stand, truth, answers, judgement.reading, rules)
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def scored(rows: Sequence[Row]) -> dict[str, Any]:
+    """The confusion tables and the two figures."""
+    kept = [r for r in rows if not r.truth.left_out]
+    cells = [cell for r in kept for cell in r.cells()]
+    tables = {q: _table([(t, s) for name, t, s in cells if name == q]) for q in QUESTIONS}
+    wrong = [(t, s) for _, t, s in cells if s in ("holds", "fails") and s != t]
+    decidable = [(t, s) for _, t, s in cells if t in ("holds", "fails")]
+    right = sum(t == s for t, s in decidable)
+    told = [r for r in kept if r.truth.readings]
+    bad = [r for r in told if r.reading in CONFIDENT and r.reading not in r.truth.readings]
+    return {
+        "models": len(kept), "left_out": {r.stand.key: r.truth.left_out for r in rows if r.truth.left_out},
+        "cells": len(cells), "tables": {"all": _table([(t, s) for _, t, s in cells]), **tables},
+        "wrong": _figure(len(wrong), len(cells)), "power": _figure(right, len(decidable)),
+        "wrong_readings": _figure(len(bad), len(told)),
+        "right_readings": _figure(sum(r.reading in r.truth.readings for r in told), len(told)),
+    }  # fmt: skip
+
+
+def _table(pairs: Sequence[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    return {t: {s: sum(p == (t, s) for p in pairs) for s in ANSWERS} for t in ANSWERS}
+
+
+def _figure(count: int, n: int) -> dict[str, float | int]:
+    low, high = wilson(count, n) if n else (0.0, 1.0)
+    return {"count": count, "n": n, "share": count / n if n else 0.0, "low": float(low), "high": float(high)}
+
+
+def met(found: Mapping[str, Any]) -> bool:
+    power = found["power"]["share"] >= POWER_BAR
+    return bool(found["wrong"]["high"] <= WRONG_BAR and found["cells"] >= CELLS_BAR and power)
+
+
+def shown(half: str, found: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    lines = [f"{half} half: {found['models']} models, {found['cells']} cells (truth x said)"]
+    for name, counts in found["tables"].items():
+        if sum(sum(c.values()) for c in counts.values()):
+            lines.append(f"  {name:10} {'':14}" + "".join(f"{s:>15}" for s in ANSWERS))
+            lines += [
+                f"  {'':10} {t:14}" + "".join(f"{c[s]:15}" for s in ANSWERS)
+                for t, c in counts.items()
+                if sum(c.values())
+            ]
+    for key, why in found["left_out"].items():
+        lines.append(f"  left out: {key}: {why}")
+    for r in rows:
+        for q, t, s in r.cells():
+            if s in ("holds", "fails") and s != t and not r.truth.left_out:
+                lines.append(f"  WRONG: {r.stand.key} {q}: {t} by construction, said {s} ({r.rules.get(q)})")
+        if r.truth.readings and r.reading not in r.truth.readings and not r.truth.left_out:
+            lines.append(f"  reading: {r.stand.key}: {r.reading}, right would be {' or '.join(r.truth.readings)}")
+    for name, what in (
+        ("wrong", "wrong confident verdicts"), ("power", "decidable cells decided rightly"),
+        ("wrong_readings", "wrong confident readings"), ("right_readings", "right readings"),
+    ):  # fmt: skip
+        f = found[name]
+        lines.append(f"  {what}: {f['count']} of {f['n']} = {f['share']:.3f} (95 %: {f['low']:.3f} to {f['high']:.3f})")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.truth", description=__doc__)
+    parser.add_argument("--half", choices=("dev", "sealed", "both"), default="dev")
+    parser.add_argument("--limit", type=int, help="only the first N models of a half")
+    parser.add_argument("--only", nargs="*", default=[], help="only these constructions")
+    parser.add_argument("--n", type=int, default=EXAMPLES, help="texts per audit")
+    parser.add_argument("--grow", action="store_true", help="models and evidence only; the judge is not asked")
+    asked = parser.parse_args(arguments)
+    whole = not asked.only and asked.limit is None and asked.n == EXAMPLES and not asked.grow
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+    good = True
+    for half in ("dev", "sealed") if asked.half == "both" else (asked.half,):
+        stands = [s for s in zoo(half) if not asked.only or s.name in asked.only][: asked.limit]
+        if half == "sealed" and not asked.grow:
+            _opened(len(stands), arguments)
+        rows = []
+        for at, stand in enumerate(stands):
+            start, cpu = time.monotonic(), time.process_time()
+            run, model = evidence(stand, asked.n)
+            spent = f"{time.monotonic() - start:.0f} s, {time.process_time() - cpu:.0f} s CPU"
+            if asked.grow:
+                print(f"{at + 1}/{len(stands)} {stand.key} ({spent})", flush=True)
+                continue
+            rows.append(judged(stand, run, model))
+            said = rows[-1].reading if half == "dev" or whole else "..."
+            print(f"{at + 1}/{len(stands)} {stand.key}: {said} ({spent})", flush=True)
+        if asked.grow:
+            continue
+        found = scored(rows)
+        print(shown(half, found, rows), flush=True)
+        good &= met(found) if half == "sealed" else True
+        if whole:
+            about = {"date": _now(), "commit": commit(), "command": "make truth", "examples": asked.n}
+            results[half] = {**about, **found, "rows": [r.to_json() for r in rows]}
+            _write(RESULTS, results)
+        if whole and half == "sealed":
+            _write(SHIPPED, {**about, **found, "openings": openings()})
+    return 0 if good else 1
+
+
+def _opened(models: int, arguments: Sequence[str] | None) -> None:
+    """The sealed half is looked at: written down before it is."""
+    told = shlex.join(sys.argv[1:] if arguments is None else arguments)
+    OPENINGS.parent.mkdir(exist_ok=True)
+    with OPENINGS.open("a", encoding="utf-8") as log:
+        log.write(f"{_now()} {commit()} {models} models: python -m benchmarks.truth {told}\n")
+
+
+def openings() -> int:
+    return len(OPENINGS.read_text("utf-8").splitlines()) if OPENINGS.is_file() else 0
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _write(path: Path, value: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+    os.replace(fresh, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

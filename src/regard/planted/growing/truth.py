@@ -1,0 +1,159 @@
+"""The table of truth: what the judge should say about every planted model, from `truth.toml` and the certificates."""
+
+from __future__ import annotations
+
+import importlib.resources
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from regard.records import Json, Spec
+
+QUESTIONS = ("map", "matter", "points", "agree", "exclusive", "same")
+LATER = ("points", "agree", "exclusive", "same")
+ACCURATE = 0.9
+NEEDED = 0.05
+POINTING, AWAY, PARTLY = 0.8, 0.3, (0.4, 0.7)
+MOVES, STAYS, BETWEEN = 0.08, 0.012, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """One planted model of one half of the zoo, and the head of it that is audited (None: all of them)."""
+
+    half: str
+    name: str
+    params: Mapping[str, Json]
+    head: int | None
+
+    @property
+    def spec(self) -> Spec:
+        return Spec("planted", self.name, self.params)
+
+    @property
+    def key(self) -> str:
+        """As on the command line.
+
+        >>> Stand("dev", "guided", {"size": "s", "seed": 0}, None).key
+        'planted:guided:size=s,seed=0'
+        """
+        told = ",".join(f"{k}={v}" for k, v in self.params.items())
+        return f"planted:{self.name}" + (f":{told}" if told else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Question -> holds, fails, mixed, uninformative or open. silenced: those not asked because an earlier one fails.
+
+    readings: those that are right; empty where that is open. left_out: why the model is not what its name says.
+    """
+
+    cells: Mapping[str, str]
+    silenced: frozenset[str]
+    readings: tuple[str, ...]
+    left_out: str = ""
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    text = importlib.resources.files("regard.planted").joinpath("truth.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def zoo(half: str) -> list[Stand]:
+    """Every model of one half, "dev" or "sealed", in the order of the table."""
+    stands: Mapping[str, Any] = table()["halves"][half]
+    return [
+        Stand(half, name, dict(params), table()[name].get("head")) for name, some in stands.items() for params in some
+    ]
+
+
+def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
+    """What is true of a model of this construction with this certificate (None: it was set by hand)."""
+    written = {q: str(table()[name][q][0]) if q in table()[name] else "uninformative" for q in QUESTIONS}
+    readings = str(table()[name]["reading"][0])
+    found = certified(certificate) if certificate is not None else {}
+    left_out = _unlike(written, found, certificate)
+    cells = {q: found.get(q, "open") if said == "certificate" else said for q, said in written.items()}
+    for q in ("points", "matter"):  # what the certificate cannot confirm is not scored
+        if found.get(q) == "open" and cells[q] in ("holds", "fails", "mixed") and (q == "points" or _passes(found)):
+            cells[q] = "open"
+    silenced: frozenset[str] = frozenset()
+    if cells["map"] == "fails":
+        silenced = frozenset(("matter", *LATER))
+    elif cells["matter"] == "fails":
+        silenced = frozenset(LATER)
+    cells |= dict.fromkeys(silenced, "uninformative")
+    return Truth(cells, silenced, _readings(readings, cells), left_out)
+
+
+def certified(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """Question -> what the certificate says; see [certificate] in truth.toml."""
+    kinds = [_kind(c) for c in certificate["classes"].values()]
+    heard = [k for k in kinds if k != "default"]
+    points = same = matter = "open"
+    if heard and all(k == heard[0] for k in heard):
+        points = {"pointing": "holds", "away": "fails", "partly": "mixed"}.get(heard[0], "open")
+    elif sorted(set(heard)) == ["away", "pointing"]:
+        points = "mixed"
+    if "default" in kinds:
+        same = "uninformative"
+    elif set(kinds) in ({"pointing"}, {"away"}):
+        same = "holds"
+    elif set(kinds) == {"pointing", "away"}:
+        same = "fails"
+    moved, flips = certificate.get("permuted"), certificate.get("flips")
+    if moved is None or flips is None:
+        return {"points": points, "same": same}
+    if moved >= MOVES:
+        matter = "holds"
+    elif moved <= STAYS and flips <= STAYS:
+        matter = "fails"
+    return {"points": points, "same": same, "matter": matter}
+
+
+def _kind(facts: Mapping[str, Any]) -> str:
+    if not facts["n"] or facts["need"] < NEEDED:
+        return "default"
+    if facts["hit"] is None:
+        return "unclear"
+    hit, mass = float(facts["hit"]), float(facts["mass"])
+    if max(hit, mass) >= POINTING:
+        return "pointing"
+    if max(hit, mass) <= AWAY:
+        return "away"
+    return "partly" if PARTLY[0] <= min(hit, mass) and max(hit, mass) <= PARTLY[1] else "unclear"
+
+
+def _passes(found: Mapping[str, str]) -> bool:
+    return "matter" in found
+
+
+def _unlike(written: Mapping[str, str], found: Mapping[str, str], certificate: Mapping[str, Any] | None) -> str:
+    """Why a plant is not what its name says; "" where it is."""
+    if certificate is None:
+        return ""
+    if written["map"] != "fails" and certificate["accuracy"] < ACCURATE:
+        return f"accuracy {certificate['accuracy']:.2f}"
+    for q in ("points", "matter"):
+        said, is_ = written[q], found.get(q, "open")
+        if said in ("holds", "fails", "mixed") and is_ != "open" and is_ != said:
+            return f"{q} should be {said}, its certificate says {is_}"
+    return ""
+
+
+def _readings(written: str, cells: Mapping[str, str]) -> tuple[str, ...]:
+    if "fails" in (cells["map"], cells["matter"]):
+        return ("nothing to read",)
+    if written != "certificate":
+        asked = tuple(part.strip() for part in written.split("|"))
+        # what was written takes for granted that it matters and points as written
+        return asked if len(asked) > 1 or "open" not in (cells["matter"], cells["points"]) else ()
+    matter, points = cells["matter"], cells["points"]
+    if points == "fails":
+        return ("do not read",) if matter == "holds" else ("do not read", "nothing to read")
+    if matter != "holds":
+        return ()
+    return {"holds": ("read as evidence",), "mixed": ("debugging only",)}.get(points, ())
