@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,7 +57,7 @@ def captum(
             counts = np.maximum(np.bincount(owner[inside], minlength=len(units)), 1)
             sums = np.bincount(owner[inside], found[inside], minlength=len(units)) / counts
         else:
-            sums = np.bincount(owner[inside], found[inside], minlength=len(units))
+            sums = np.bincount(owner[inside], found[inside], minlength=len(units)).astype(np.float64)
         rows.append(np.where(units.free, sums, 0.0))
     return Relevance.of("captum", case.ids, rows, signed=True)
 
@@ -116,8 +117,11 @@ def _attributed(outer: Any, inner: Any, function: Continuous, params: dict[str, 
     if "baselines" in takes:
         given.setdefault("baselines", function.baseline(baseline))
     if "feature_mask" in takes:
-        given.setdefault("feature_mask", function.owner.clamp(min=-1) + 1)
-    found = method.attribute(x, **given)
+        # numbered without gaps, as Captum wants; what no unit owns is a feature that its baseline does not change
+        given.setdefault("feature_mask", torch.unique(function.owner, return_inverse=True)[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # hooks that it sets and takes away again
+        found = method.attribute(x, **given)
     tensor = found[0] if isinstance(found, tuple) else found
     return np.asarray(tensor.detach().double().cpu().numpy(), np.float64)
 

@@ -24,16 +24,17 @@ FEW = 8
 def fast_leave_one_out(
     case: Case,
     *,
-    schedule: tuple[float, ...] = (0.25, 0.5, 0.5, 1.0, 1.0, 1.0),
+    schedule: tuple[float, ...] = (0.1, 0.1, 0.25, 1.0, 1.0, 1.0),
     operator: str | None = None,
     bar: float = 0.9,
     checks: int = 3,
 ) -> Relevance:
-    """Leave-one-out that recomputes in each layer only the positions a removal reaches most (delta-sparse).
+    """Leave-one-out that recomputes the feed-forward parts only where a removal reaches most (delta-sparse).
 
-    Comes out: one signed value per unit, nearly f(x) - f(x without the unit); special units 0. For bidirectional
-    layered models and operators that keep the length; any other is refused with the reason.
-    schedule: the share of positions that each layer recomputes, stretched to the model's depth; (1.0,) is exact.
+    Comes out: one signed value per unit, nearly f(x) - f(x without the unit); special units 0. For layered models with
+    feed-forward parts and operators that keep the length; any other is refused with the reason.
+    schedule: the share of positions whose feed-forward each layer recomputes, stretched to the model's depth; (1.0,) is
+    exact. Changes of early layers are small in most places, late ones are not: shares must grow.
     It is never taken on trust: on up to `checks` examples of the case the exact values are computed too, and a mean
     Spearman correlation below `bar` is refused. Examples with fewer than 8 free units are computed exactly.
     Conservation: as `leave_one_out`. Extras, one value per example: `spearman` and `kendall` (means over the checked
@@ -50,9 +51,8 @@ def fast_leave_one_out(
     short = [len(drop) < FEW for drop in every]
     nearly = case.nearly_removed([d[:0] if s else d for d, s in zip(every, short, strict=True)], schedule, operator)
     judged = _spread([i for i, s in enumerate(short) if not s], [len(d) for d in every], checks)
-    exactly = case.removed(
-        [d if s or i in judged else d[:0] for i, (d, s) in enumerate(zip(every, short, strict=True))], operator
-    )
+    asked = [drop if short[i] or i in judged else drop[:0] for i, drop in enumerate(every)]
+    exactly = case.removed(asked, operator)
     rows, rhos, taus = [], [], []
     for i, units in enumerate(case.units):
         source = exactly if short[i] else nearly

@@ -51,7 +51,7 @@ def _fitted(example: Example, units: Units, values: Any) -> Floats:
     if row.shape not in ((n,), (free,)):
         shown = ", ".join(units.names[:8]) + (", ..." if n > 8 else "")
         raise InputError(
-            f"given relevance of {example.id!r}", expected=f"{free} values, one per free unit, or {n} with special ones",
+            f"given relevance of {example.id!r}", expected=f"{free} values, one per free unit (or {n} with special)",
             got=f"an array of shape {row.shape}", remedy=f"the units are {shown}",
         )  # fmt: skip
     whole = np.zeros(n)

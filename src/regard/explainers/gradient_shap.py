@@ -16,7 +16,7 @@ from regard.registry import explainer
     signed=True,
     cite="Lundberg & Lee 2017; Erion et al. 2021",
     cost="`samples` forwards and backwards, up to `samples` + 1 forwards",
-    misleads="where few samples leave it noisy (see `spread`), or the drawn baselines are nothing a user would compare with",
+    misleads="where few samples leave it noisy (see `spread`), or the drawn baselines mean nothing to the user",
 )
 def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None, noise: float = 0.0) -> Relevance:
     """Input minus baseline times gradient, averaged over random baselines and random places on the way to the input.

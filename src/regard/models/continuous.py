@@ -76,7 +76,7 @@ class ContinuousItem:
     def owner(self) -> Tensor:
         x = self.x
         own = torch.from_numpy(np.array(self.item.owner)).to(x.device)[None]
-        return own.reshape(*own.shape, *[1] * (x.dim() - own.dim())).expand_as(x)
+        return own.reshape(*own.shape, *[1] * (x.dim() - own.dim())).expand_as(x).contiguous()
 
     def baseline(self, name: str) -> Tensor:
         return ends(self.model, self.item, name).baseline[None]

@@ -189,6 +189,8 @@ class TextReader:
             return self._deleted(item, gone)
         if operator == "attention_mask":
             arrays["attention_mask"] = np.where(gone, 0, arrays["attention_mask"])
+            if not arrays["attention_mask"].any():  # attention over nothing is no number
+                return self._deleted(item, gone)
         else:
             ids = arrays["input_ids"].copy()
             if operator == "resample":
