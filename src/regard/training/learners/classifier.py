@@ -33,24 +33,29 @@ def classifier(
     dropout: float = 0.5,
     noise: float = 0.1,
     aspects: bool = False,
+    min_count: int = MIN_COUNT,
+    spread: float = 1.0,
 ) -> Learner:
     """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
 
     size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
     weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,
-    one of a few, and each has a query, and so an attention map, of its own.
+    one of a few, and each has a query, and so an attention map, of its own. min_count: rarer words are unknown. spread:
+    standard deviation of the word vectors at the start.
     """
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
     asked = aspect_names(train) if aspects else ()
     read = first_text if aspects else text_of
-    vocabulary = Vocabulary.build(map(read, train), min_count=MIN_COUNT)
+    vocabulary = Vocabulary.build(map(read, train), min_count=min_count)
 
     def network() -> AttentionClassifier:
-        return AttentionClassifier(
+        made = AttentionClassifier(
             words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
             dropout=dropout, aspects=len(asked),
         )  # fmt: skip
+        made.embedding.weight.data.mul_(spread)
+        return made
 
     def rows(data: Dataset, learning: bool) -> Rows:
         tokens = [vocabulary.encode(read(e))[0] for e in data]
