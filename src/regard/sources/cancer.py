@@ -9,9 +9,9 @@ from regard.registry import method
 from regard.training.named import trained_once
 
 
-@method("source", data="cancer", task="classification", modality="tabular", licence="BSD-3-Clause (data)", seconds=10)
+@method("source", data="cancer", task="classification", modality="tabular", licence="BSD-3-Clause (data)", seconds=15)
 def cancer(
-    *, epochs: int = 12, n: int | None = None, seed: int = 0, labels: Literal["true", "shuffled"] = "true"
+    *, epochs: int = 30, n: int | None = None, seed: int = 0, labels: Literal["true", "shuffled"] = "true"
 ) -> str:
     """A Transformer over the 30 columns of the breast-cancer table, one token each, trained in some seconds.
 

@@ -43,5 +43,5 @@ def tabular(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float =
         about = {"columns": column_names(train), "background": table[:BACKGROUND].tolist(), **facts}
         save_checkpoint(out, trained, labels=names, task="classification", modality="tabular", facts=about)
 
-    settings = Settings(epochs=12, batch_size=32, rate=1e-3, weight_decay=0.01, warmup=0.05, patience=8)
+    settings = Settings(epochs=30, batch_size=32, rate=1e-3, weight_decay=0.01, warmup=0.05, patience=30)
     return Learner("transformer over columns", network, rows, save, settings, names)
