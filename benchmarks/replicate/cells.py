@@ -1,0 +1,142 @@
+"""One cell = one seed of one setting: trained, measured, and kept, so that a run can be stopped and goes on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.replicate import measures, models
+from regard.measures.divergence import jsd, tvd
+from regard.registry import build
+from regard.training.directory import write_json
+from regard.training.one import Splits
+from regard.training.reference import TrainedReference
+
+SEEDS = (0, 1, 2, 3, 4)
+"""Fixed before anything was run, and all reported."""
+PROBE, PRINTED = 1e-3, 5e-4
+"""Weight of KL: of the adversary whose attention is imposed, and of the one in the printed table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """kind: "agreement" (Jain & Wallace), "diagnostic" and "adversary" (Wiegreffe & Pinter)."""
+
+    kind: str
+    seed: int
+    encoder: str = "bilstm"
+    attention: str = "additive"
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.encoder}-{self.attention}-{self.seed}"
+
+
+def every() -> Iterator[Cell]:
+    """What the bands and the orderings need comes first."""
+    for encoder in ("average", "bilstm"):
+        yield from (Cell("agreement", seed, encoder) for seed in SEEDS)
+    yield from (Cell("diagnostic", seed) for seed in SEEDS)
+    yield from (Cell("agreement", seed, "cnn") for seed in SEEDS)
+    for encoder in ("bilstm", "average", "cnn"):
+        yield from (Cell("agreement", seed, encoder, "dot") for seed in SEEDS)
+    yield from (Cell("adversary", seed) for seed in SEEDS)
+
+
+def done(home: Path, cell: Cell) -> dict[str, Any] | None:
+    path = home / "cells" / f"{cell.name}.json"
+    if not path.is_file():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def run(splits: Splits, home: Path, cell: Cell) -> dict[str, Any]:
+    """The values of a cell: found again, or made now."""
+    before = done(home, cell)
+    if before is not None:
+        return before
+    (home / "cells").mkdir(parents=True, exist_ok=True)
+    start = time.process_time()
+    values = {"agreement": _agreement, "diagnostic": _diagnostic, "adversary": _adversary}[cell.kind](
+        splits, home, cell
+    )
+    record = {
+        "cell": cell.name, "kind": cell.kind, "encoder": cell.encoder, "attention": cell.attention, "seed": cell.seed,
+        "n": len(splits.test), "values": values, "cpu_seconds": round(time.process_time() - start),
+    }  # fmt: skip
+    write_json(home / "cells" / f"{cell.name}.json", record)
+    return record
+
+
+def _agreement(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
+    folder = models.plain(splits, home, cell.encoder, cell.attention, cell.seed)
+    found = measures.texts(folder, splits.test)
+    label, p = np.array([t.label for t in found]), np.array([t.p for t in found])
+    np.savez(home / "cells" / f"{cell.name}.npz", alpha=np.concatenate([t.alpha for t in found]), p=p,
+             length=np.array([len(t.alpha) for t in found]))  # fmt: skip
+    return {
+        **measures.quality(label, p), **measures.agreement(found), **measures.permutation(found, cell.seed),
+        **measures.adversaries(found, cell.seed),
+    }  # fmt: skip
+
+
+def _diagnostic(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
+    """F1 of the base, of its uniform control, of the adversary; and of a bag of words under four attentions."""
+    s = cell.seed
+    base = models.plain(splits, home, "bilstm", "additive", s)
+    adversary = models.adversary(splits, home, base, PROBE, s)
+    guided = {
+        "probe_trained": models.plain(splits, home, "average", "additive", s),
+        "probe_uniform": models.plain(splits, home, "average", "uniform", s),
+        "probe_base": models.plain(splits, home, "average", "frozen", s, like=base),
+        "probe_adversary": models.plain(splits, home, "average", "frozen", s, like=adversary),
+    }
+    uniform = models.plain(splits, home, "bilstm", "uniform", s)
+    found = {f"f1_{name}": _f1(splits, folder) for name, folder in guided.items()}
+    return {**found, "f1_uniform": _f1(splits, uniform), **_compared(splits, base, adversary)}
+
+
+def _adversary(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
+    base = models.plain(splits, home, "bilstm", "additive", cell.seed)
+    return _compared(splits, base, models.adversary(splits, home, base, PRINTED, cell.seed))
+
+
+def _compared(splits: Splits, base: Path, other: Path) -> dict[str, float]:
+    """F1 of both, and how far answers and attention are apart, means over the test texts."""
+    learner = build(models.spec("bilstm", "additive"))(splits.train)
+    one, two = TrainedReference(base), TrainedReference(other)
+    answers = [np.stack([row.numpy() for row in r.predictions(splits.test, learner)]) for r in (one, two)]
+    maps = zip(one.attention(splits.test, learner), two.attention(splits.test, learner), strict=True)
+    return {
+        "f1_base": _f1(splits, base), "f1_adversary": _f1(splits, other), "tvd": float(tvd(*answers).mean()),
+        "jsd": float(np.mean([jsd(a.double().numpy(), b.double().numpy()) for a, b in maps])),
+    }  # fmt: skip
+
+
+def _f1(splits: Splits, folder: Path) -> float:
+    learner = build(models.spec("bilstm", "additive"))(splits.train)
+    p = np.array([float(row[1]) for row in TrainedReference(folder).predictions(splits.test, learner)])
+    return measures.quality(np.array([int(str(e.label)) for e in splits.test]), p)["f1"]
+
+
+def between_seeds(home: Path, encoder: str, attention: str) -> dict[str, float]:
+    """Divergence of attention and change of answers between seeds: over texts, then over pairs of seeds."""
+    found = [home / "cells" / f"{Cell('agreement', s, encoder, attention).name}.npz" for s in SEEDS]
+    loaded = [dict(np.load(path)) for path in found if path.is_file()]
+    apart, moved = [], []
+    for i, one in enumerate(loaded):
+        for two in loaded[:i]:
+            cuts = np.cumsum(one["length"])[:-1]
+            pairs = zip(np.split(one["alpha"], cuts), np.split(two["alpha"], cuts), strict=True)
+            apart.append(float(np.median([jsd(a, b) for a, b in pairs])))
+            moved.append(float(np.abs(one["p"] - two["p"]).mean()))
+    if not apart:
+        return {}
+    return {"pairs": len(apart), "jsd": float(np.mean(apart)), "jsd_most": max(apart), "tvd": float(np.mean(moved))}

@@ -1,0 +1,50 @@
+"""Trainings of the protocol, each in a directory of its own that is found again when it is asked for a second time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from regard.records import Json, Spec
+from regard.training.one import Splits
+from regard.training.train import train
+
+SIZE, SPREAD = 300, 0.1
+"""Word vectors: as long as the published ones, which cannot be had here, and about as large."""
+HIDDEN = {"bilstm": 128, "average": 64, "cnn": 64}
+"""States of 256 numbers for the BiLSTM, 128 for the others."""
+SCORES = {"additive": "additive", "dot": "scaled_dot", "uniform": "uniform", "frozen": "frozen"}
+"""Our name of each score: their `dot` is scaled by the root of the width."""
+SETTINGS: dict[str, Json] = {"epochs": 8, "batch_size": 32, "rate": 1e-3, "weight_decay": 1e-5, "patience": 8}
+ADVERSARY: dict[str, Json] = {**SETTINGS, "epochs": 16}
+"""Against up to 80 epochs in the paper; the learning rate falls to 0 here, which needs fewer."""
+
+
+def spec(encoder: str, attention: str) -> Spec:
+    return Spec(
+        "learner", "classifier",
+        {
+            "encoder": encoder, "attention": SCORES[attention], "size": SIZE, "hidden": HIDDEN[encoder], "dropout": 0.0,
+            "noise": 0.0, "min_count": 1, "spread": SPREAD,
+        },
+    )  # fmt: skip
+
+
+def plain(splits: Splits, home: Path, encoder: str, attention: str, seed: int, like: Path | None = None) -> Path:
+    """A model that learns the labels; with attention "frozen" under the weights of the model in `like`."""
+    name = f"{encoder}-{attention}-{seed}" if like is None else f"{encoder}-{attention}-{seed}-like-{like.name}"
+    return train(
+        spec(encoder, attention), splits, out=home / name, seed=seed, settings=SETTINGS, reference=like
+    ).directory
+
+
+def adversary(splits: Splits, home: Path, base: Path, weight: float, seed: int) -> Path:
+    """A BiLSTM that answers as `base` does and looks elsewhere: TVD - weight x KL. It never sees a label.
+
+    weight: as published. Their TVD is half of ours, so that theirs - weight x KL is half of ours - 2 x weight x KL.
+    """
+    terms = {"prediction_distance": 1.0, "attention_distance": -2 * weight}
+    name = f"adversary-{weight:g}-{seed}"
+    return train(
+        spec("bilstm", "additive"), splits, out=home / name, seed=seed, settings=ADVERSARY, terms=terms,
+        reference=base, class_weights="none",
+    ).directory  # fmt: skip
