@@ -85,12 +85,16 @@ class Capture(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a gradient is taken: baseline + alpha (x - baseline) + noise, in the model's continuous inputs."""
+    """Where a gradient is taken: baseline + alpha (x - baseline) + noise, in the model's continuous inputs.
+
+    detached: every attention of the pass is held fixed, so that nothing flows through what computes it.
+    """
 
     alpha: float = 1.0
     baseline: str = "zero"
     noise: float = 0.0
     draw: int = 0
+    detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,14 @@ class Zeroed:
     site: Site
     distance: Floats
     error: float
+
+
+class Steered(Protocol):
+    """The answer to one example as a differentiable function of attention weights that are put in, in torch tensors."""
+
+    def __call__(self, weights: Sequence[Any]) -> Any:
+        """weights: (rows, head, query, key) for each place -> (rows, class) probabilities."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +309,15 @@ class Model(Protocol):
         """
         ...
 
+    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
+        """Many attentions of each example: edits[i] holds one `replace` per site, whose values are (attention, head,
+        query, key). One row per attention, example after example; what is below the sites is computed once."""
+        ...
+
+    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Steered:
+        """The same as a function that gradients flow through; places are `replace` edits, whose values do not count."""
+        ...
+
     def randomised(self, share: float, draw: int) -> Model:
         """A copy in which the top `share` of the blocks have their weights permuted; this model stays as it is."""
         ...
@@ -362,6 +383,15 @@ class Case(Protocol):
 
     def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
         """edits[i] holds variants of example i, each a list of edits; one row per variant, example after example."""
+        ...
+
+    def swept(self, edits: Sequence[Sequence[Edit]]) -> Answers:
+        """`variants` of many attentions as arrays: edits[i] holds one `replace` per site of example i, whose values are
+        (attention, head, query, key); one row per attention, example after example. Nothing is remembered."""
+        ...
+
+    def steered(self, i: int, places: Sequence[Edit]) -> Steered:
+        """The answer to example i as a function of the weights in these places; every call is counted."""
         ...
 
     def relevance(self, method: str | Spec) -> Relevance:

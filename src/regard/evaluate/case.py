@@ -17,6 +17,7 @@ from regard.protocols import (
     Read,
     SiteAttention,
     Slopes,
+    Steered,
     Target,
     WeightGradientKind,
     WeightSlopes,
@@ -128,6 +129,13 @@ class DeskCase:
     def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
         asked = [(name, one) for name, some in zip(self._ids, edits, strict=True) for one in some]
         return _answers([len(some) for some in edits], self._desk.edited(asked))
+
+    def swept(self, edits: Sequence[Sequence[Edit]]) -> Answers:
+        counts = [0 if not some or some[0].values is None else len(some[0].values) for some in edits]
+        return self._desk.swept(self._ids, edits, counts)
+
+    def steered(self, i: int, places: Sequence[Edit]) -> Steered:
+        return self._desk.steered(self._ids[i], places)
 
     def relevance(self, method: str | Spec) -> Relevance:
         spec = self.spec(method)

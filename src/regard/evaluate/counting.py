@@ -31,16 +31,19 @@ from regard.protocols import (
     Read,
     SiteAttention,
     Slopes,
+    Steered,
     Target,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Example, Floats, Ints, Json, Site, Spec, Units
+from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Json, Site, Spec, Units
 from regard.store.pages import Cost
 
 _ROWS = 8
 MOST_KINDS = 12
+ABOVE = 0.25
+"""What lies above an edited attention, as a share of the whole pass: about one layer of four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,23 @@ class _GhostCapture:
     answers: Answers
     rejected: Sequence[tuple[str, str]] = ()
     checked: str = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class _GhostSteering:
+    """Equal probabilities, which depend on the weights in the eyes of autograd alone."""
+
+    classes: int
+    spend: Callable[[int], None]
+
+    def __call__(self, weights: Sequence[Any]) -> Any:
+        self.spend(len(weights[0]))
+        nothing = sum(w.flatten(1).sum(1, keepdim=True) for w in weights) * 0
+        return nothing + nothing.new_full((1, self.classes), 1 / self.classes)
+
+
+def _variants(edits: Sequence[Edit]) -> int:
+    return 0 if not edits or edits[0].values is None else len(edits[0].values)
 
 
 class CountingModel:
@@ -317,6 +337,20 @@ class CountingModel:
     ) -> Answers:
         self._spend([e for e, _, _ in donors] * 2, self._probe.forward_seconds)
         return self.forward([encoded] * len(donors), [])
+
+    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
+        rows = [e for e, some in zip(batch, edits, strict=True) for _ in range(_variants(some))]
+        before = self.seconds
+        answers = self.forward(rows, [])
+        self.seconds = before + (self.seconds - before) * ABOVE
+        return answers
+
+    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Steered:
+        if self._probe.no_slopes is not None:
+            raise self._probe.no_slopes
+        return _GhostSteering(
+            self._probe.classes or 1, lambda rows: self._spend([encoded] * rows, ABOVE * self._probe.slope_seconds)
+        )
 
     def randomised(self, share: float, draw: int) -> CountingModel:
         return self  # it answers at random as it is

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from regard.protocols import (
     Read,
     SiteAttention,
     Slopes,
+    Steered,
     Target,
     WeightGradientKind,
     WeightSlopes,
@@ -87,6 +89,20 @@ class _Paid:
     def __call__(self, x: Any) -> Any:
         said = self.function(x)
         self.pay(requests=len(x), forwards=len(x), backwards=len(x) if said.requires_grad else 0)
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class _PaidSteering:
+    """A function of attention weights whose rows are counted."""
+
+    function: Steered
+    pay: Callable[..., None]
+
+    def __call__(self, weights: Sequence[Any]) -> Any:
+        said = self.function(weights)
+        rows = len(weights[0])
+        self.pay(requests=rows, forwards=rows, backwards=rows if said.requires_grad else 0)
         return said
 
 
@@ -387,6 +403,27 @@ class Desk:
             self._pay(forwards=len(group))
         return [self._edited[key] for key in keys]
 
+    def swept(self, names: Sequence[str], edits: Sequence[Sequence[Edit]], counts: Sequence[int]) -> Answers:
+        """What it says with each of many attentions, given as arrays; too many to be remembered one by one."""
+        self._pay(requests=sum(counts))
+        self.targets(names)
+        asked = [i for i, count in enumerate(counts) if count]
+
+        def ask(part: Sequence[int]) -> list[Answers]:
+            targets = [self._base[names[i]][1] for i in part]
+            said = self.model.swept([self._encoded[names[i]] for i in part], targets, [edits[i] for i in part])
+            ends = np.cumsum([0, *(counts[i] for i in part)]).tolist()
+            return [_cut(said, start, stop) for start, stop in pairwise(ends)]
+
+        found = dict(zip(asked, self._in_batches(asked, self._lengths([names[i] for i in asked]), ask), strict=True))
+        self._pay(forwards=sum(counts))
+        return _one(counts, [found[i] for i in asked])
+
+    def steered(self, name: str, places: Sequence[Edit]) -> Steered:
+        """The answer as a function of attention weights; its caller pays for every row."""
+        (target,) = self.targets([name])
+        return _PaidSteering(self.model.steered(self._encoded[name], target, places), self._pay)
+
     def routed(self, name: str, reads: Sequence[Read], donors: Sequence[tuple[str, Sequence[Read]]]) -> list[Said]:
         """What it says about one example with the attention output of each donor in place of its own."""
         self._pay(requests=len(donors))
@@ -477,6 +514,23 @@ def _said(answers: Answers) -> list[Said]:
         Said(float(value), float(probability), None if rows is None else np.asarray(rows[i], np.float64))
         for i, (value, probability) in enumerate(zip(answers.value, answers.probability, strict=True))
     ]
+
+
+def _cut(said: Answers, start: int, stop: int) -> Answers:
+    rows = None if said.distribution is None else said.distribution[start:stop]
+    return Answers(np.array([0, stop - start]), said.value[start:stop], said.probability[start:stop], rows)
+
+
+def _one(counts: Sequence[int], parts: Sequence[Answers]) -> Answers:
+    """The answers of all examples that were asked something, one after the other."""
+    rows = [part.distribution for part in parts if part.distribution is not None]
+    nothing = np.zeros(0)
+    return Answers(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([nothing, *(part.value for part in parts)]),
+        np.concatenate([nothing, *(part.probability for part in parts)]),
+        np.concatenate(rows) if rows and len(rows) == len(parts) else None,
+    )
 
 
 def _together(slopes: Sequence[_Slope]) -> Slopes:

@@ -27,6 +27,7 @@ from regard.models.randomised import randomised_copy
 from regard.models.reading import Pooling, reading_rows
 from regard.models.reordering import reordered
 from regard.models.routing import routed
+from regard.models.sweeping import Steering, swept
 from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.models.value_zeroing import zeroed
@@ -46,7 +47,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Example, Ints, Json, Site, Spec, Units
+from regard.records import Answers, Bools, Edit, Example, Ints, Json, Site, Spec, Units
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
@@ -328,6 +329,14 @@ class TorchModel:
         given = [(own(donor), theirs, rows) for donor, theirs, rows in donors]
         said = routed(self, own(encoded), target, reads, given)
         return _answers(len(given), [(list(range(len(given))), said)])
+
+    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
+        items = [own(encoded) for encoded in batch]
+        parts = list(swept(self, items, targets, edits))
+        return _answers(sum(len(some) for some, _ in parts), parts)
+
+    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Steering:
+        return Steering(self, own(encoded), target, places)
 
     def randomised(self, share: float, draw: int) -> TorchModel:
         """Copies are kept, and share their tensors: all steps of a cascade take the memory of one more model."""

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from regard.measures.keyed_random import keyed_rng
 from regard.models.attention_gradients import no_graph
+from regard.models.capture_call import rewritten_call
 from regard.models.continuous import Differentiable, Ends, contents, ends, free_entries, inserted, never_read
 from regard.models.encoded import Item
+from regard.models.tasks import Outputs
 from regard.protocols import Point, Slopes, Target
-from regard.records import Floats
+from regard.records import Floats, Site
 
 ROWS, POSITIONS = 32, 1024
 """At most so many rows, and so many positions, are differentiated at a time."""
@@ -74,7 +76,9 @@ def _chunks(model: Differentiable, items: Sequence[Item], rows: Sequence[Row]) -
         mine.sort(key=lambda row: items[row[0]].length)  # stable: the points of an item stay together
         while mine:
             size = 1
-            while size < min(len(mine), ROWS) and (size + 1) * items[mine[size][0]].length <= POSITIONS:
+            mine.sort(key=lambda row: row[1].detached)  # stable; a pass is one or the other
+            alike = sum(row[1].detached == mine[0][1].detached for row in mine)
+            while size < min(alike, ROWS) and (size + 1) * items[mine[size][0]].length <= POSITIONS:
                 size += 1
             yield mine[:size]
             mine = mine[size:]
@@ -102,8 +106,14 @@ def _differentiate(
     tensors, asked = model.tensors([items[i] for i, _ in chunk], about)
     placed, known = _placed(model, items, chunk)
     x = placed.detach().requires_grad_()
-    with model.backward_allowed(), torch.enable_grad(), inserted(model, tensors, x) as given:
-        said = model.row.read(model.run(given, asked), asked, about)
+
+    def call() -> Outputs:
+        with inserted(model, tensors, x) as given:
+            return model.run(given, asked)
+
+    with model.backward_allowed(), torch.enable_grad():
+        outputs = rewritten_call(model.module, call, lambda known: _DETACHED)[0] if chunk[0][1].detached else call()
+        said = model.row.read(outputs, asked, about)
         if not said.value.requires_grad:
             raise no_graph(model.name)
         found = torch.autograd.grad(said.value.sum(), x, allow_unused=True)[0]
@@ -118,6 +128,22 @@ def _differentiate(
         norm = np.sqrt(_per_unit(items[i], slope.square()))
         out.append((dot, norm, float(values[row])))
     return out
+
+
+class _Detached:
+    """Every attention as it is, and cut out of the graph."""
+
+    def wants(self, site: Site) -> bool:
+        return True
+
+    def scores(self, site: Site, scores: Tensor) -> Tensor:
+        return scores
+
+    def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
+        return weights.detach()
+
+
+_DETACHED = _Detached()
 
 
 def _evaluate(

@@ -27,6 +27,7 @@ from regard.protocols import (
     Read,
     SiteAttention,
     Slopes,
+    Steered,
     Target,
     WeightGradientKind,
     WeightSlopes,
@@ -305,6 +306,23 @@ class ToyCase:
         self.calls["edited"] += sum(map(len, edits))
         rows = [np.repeat(self.word_weights(i)[None], len(some), 0) for i, some in enumerate(edits)]
         return self._answers(rows)
+
+    def swept(self, edits: Sequence[Sequence[Edit]]) -> Answers:
+        counts = [0 if not some or some[0].values is None else len(some[0].values) for some in edits]
+        self.calls["edited"] += sum(counts)
+        return self._answers([np.repeat(self.word_weights(i)[None], n, 0) for i, n in enumerate(counts)])
+
+    def steered(self, i: int, places: Sequence[Edit]) -> Steered:
+        """Nothing here depends on attention, but in the eyes of autograd."""
+        said = self.subset([i]).base().distribution
+        assert said is not None
+
+        def answer(weights: Sequence[Any]) -> Any:
+            self.calls["edited"] += len(weights[0])
+            nothing = sum(w.flatten(1).sum(1, keepdim=True) for w in weights) * 0
+            return nothing + nothing.new_tensor(np.array(said))
+
+        return answer
 
     def edited(self, edits: Sequence[Sequence[Edit]]) -> Answers:
         return self.base()
