@@ -14,7 +14,8 @@ HIDDEN = {"bilstm": 128, "average": 64, "cnn": 64}
 """States of 256 numbers for the BiLSTM, 128 for the others."""
 SCORES = {"additive": "additive", "dot": "scaled_dot", "uniform": "uniform", "frozen": "frozen"}
 """Our name of each score: their `dot` is scaled by the root of the width."""
-SETTINGS: dict[str, Json] = {"epochs": 8, "batch_size": 32, "rate": 1e-3, "weight_decay": 1e-5, "patience": 8}
+SETTINGS: dict[str, Json] = {"epochs": 8, "batch_size": 32, "rate": 1e-3, "weight_decay": 1e-5, "patience": 3}
+"""The best dev epoch is among the first three here; who is worse three times in a row does not come back."""
 ADVERSARY: dict[str, Json] = {**SETTINGS, "epochs": 16}
 """Against up to 80 epochs in the paper; the learning rate falls to 0 here, which needs fewer."""
 
