@@ -134,6 +134,16 @@ class TorchToy:
         change = noise * rng.standard_normal(x.shape, np.float32) * encoded.units.free[:, None]
         return replace(encoded, shift=change), float(np.linalg.norm(change) / np.linalg.norm(x))
 
+    def reordered(self, encoded: Read, order: NDArray[np.int64]) -> Read:
+        shift = None if encoded.shift is None else encoded.shift[order]
+        return replace(encoded, ids=tuple(encoded.ids[i] for i in order), shift=shift)
+
+    def routed(self, encoded: Read, target: object, reads: object, donors: object) -> Answers:
+        raise Unsupported("the toy", expected="an output that can be exchanged", got="a toy")
+
+    def parts(self, encoded: Read, target: object, keys: Sequence[str]) -> list[object]:
+        raise Unsupported("the toy", expected="values that can be taken apart", got="a toy")
+
     def randomised(self, share: float, draw: int) -> TorchToy:
         return TorchToy(seed=1000 + draw, live=True)
 

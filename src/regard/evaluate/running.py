@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from regard.evaluate import plan
@@ -41,11 +41,13 @@ class Job:
     def of(model: Model, examples: Sequence[Example], settings: Settings, keep: Sequence[str]) -> Job:
         return Job(model, examples, settings, keep, {e.id: _length(model, e) for e in examples})
 
-    def task(self, key: str, shard: Sequence[str]) -> Task:
+    def task(self, key: str, shard: Sequence[str], *, alone: bool = False) -> Task:
+        """alone: nothing is brought in from other examples, one of which may be what kills the worker."""
         wanted = set(shard)
+        settings = replace(self.settings, companions=()) if alone else self.settings
         payload: dict[str, Json] = {
             "examples": [example_to_json(e) for e in self.examples if e.id in wanted],
-            "settings": self.settings.to_json(),
+            "settings": settings.to_json(),
             "keep": [name for name in self.keep if name in wanted],
         }
         return Task(key, payload)
@@ -114,7 +116,7 @@ def run_shards(
             clock.advance(shard, computed=False)
     clock.report()
     singles += _through(writer, job, engine, setup, open_shards, clock)
-    for shard in _through(writer, job, engine, setup, singles, clock):
+    for shard in _through(writer, job, engine, setup, singles, clock, alone=True):
         raise AssertionError(f"{shard} was not settled")
 
 
@@ -125,13 +127,15 @@ def _through(
     setup: Mapping[str, Json],
     shards: Sequence[Sequence[str]],
     clock: _Clock,
+    *,
+    alone: bool = False,
 ) -> list[list[str]]:
     """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
     by_key = {writer.key(shard): shard for shard in shards}
     again: list[list[str]] = []
     if not shards:
         return again
-    tasks = (job.task(key, shard) for key, shard in by_key.items())
+    tasks = (job.task(key, shard, alone=alone) for key, shard in by_key.items())
     with _ended(engine.run(SETUP, setup, WORK, tasks, retries=RETRIES)) as outcomes:
         for outcome in outcomes:
             shard = by_key[outcome.key]

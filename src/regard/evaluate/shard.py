@@ -108,7 +108,7 @@ def compute(model: Model, examples: Sequence[Example], settings: Settings, *, ke
         if entry(spec.kind, spec.name).facts.get("scope") != "case":
             continue
         with desk.paid_by("experiment", spec.name):
-            for found in _isolated(case, "experiment", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
+            for found in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
                 findings += found
     kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
     return Page(
@@ -175,7 +175,7 @@ def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T
         notes.skipped[name] = str(failures[0][1])
     else:
         for guilty, reason in failures:
-            notes.report(guilty, f"{kind} {name}", reason)
+            notes.report(guilty, f"{kind} {name}".strip(), reason)
     return results
 
 
