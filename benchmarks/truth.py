@@ -31,7 +31,6 @@ from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
 from regard.evaluate.audit import audit
-from regard.evaluate.plan import EXPERIMENTS
 from regard.judge.verdicts import verdicts
 from regard.measures.intervals import wilson
 from regard.models.adapter import TorchModel
@@ -47,6 +46,8 @@ RESULTS = HERE / "results" / "truth.json"
 OPENINGS = HERE / "results" / "truth_openings.log"
 SHIPPED = Path(regard.__file__).parent / "judge" / "sealed.json"
 EXAMPLES = 200
+EXPERIMENTS = ("map_shape", "permutation", "route", "pointing", "top_word", "exclusive")
+"""Those of an audit that a rule looks at."""
 OTHER_TEXTS = 1000
 """Added to a model's seed: its evidence is gathered on texts that neither training nor certificate saw."""
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
@@ -81,7 +82,8 @@ class Row:
     def to_json(self) -> dict[str, object]:
         return {
             "model": self.stand.key, "truth": dict(self.truth.cells), "said": dict(self.said),
-            "rules": dict(self.rules), "readings": list(self.truth.readings), "reading": self.reading, "left_out": self.truth.left_out,
+            "rules": dict(self.rules), "readings": list(self.truth.readings), "reading": self.reading,
+            "left_out": self.truth.left_out,
         }  # fmt: skip
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_run import METHODS, MODALITIES, FakeRun, fake_run, text_example
+from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_example
 
 from regard.present.markup import VOID
 from regard.present.report import SECTIONS, report, write_report
 from regard.present.wording import CAVEAT, NOT_A_VERDICT
+from regard.store.judgements import judgement_to_json
 
 EVIL = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
@@ -68,7 +69,8 @@ def hostile() -> FakeRun:
 def test_every_section_is_there_and_tags_match(page: str) -> None:
     outline = Outline(page)
     ids = {value for name, value in outline.attributes if name == "id"}
-    assert {name.replace("_", "-") for name in SECTIONS if name != "by_slice"} <= ids  # this run has no slices
+    without = {"by_slice", "verdicts", "errs"}  # this run has no slices, and no verdicts
+    assert {name.replace("_", "-") for name in SECTIONS if name not in without} <= ids
     anchors = {value for name, value in outline.attributes if name == "href"}
     assert all(value.startswith("#") and value[1:] in ids for value in anchors)
     assert outline.tags.count("main") == outline.tags.count("h1") == 1
@@ -214,3 +216,28 @@ def test_on_a_phone_only_the_table_scrolls(browser: str, tmp_path: Path) -> None
     beyond, seen, whole = map(int, found.groups())
     assert beyond == 0
     assert seen <= 400 < whole
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_every_report_says_how_often_the_judge_errs(measured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.present.sections import errs
+
+    nothing = dict.fromkeys(("holds", "fails", "mixed", "uninformative"), 0)
+    counts = {truth: dict(nothing) for truth in nothing}
+    counts["holds"] |= {"holds": 97, "fails": 2}
+    figure = {"count": 2, "n": 99, "share": 0.02, "low": 0.006, "high": 0.071}
+    record = {
+        "models": 31, "wrong": figure, "power": {**figure, "share": 0.98}, "tables": {"all": counts}, "openings": 3,
+        "date": "2026-11-15T12:00:00Z", "commit": "abc1234",
+    }  # fmt: skip
+    monkeypatch.setattr(errs, "track_record", lambda: record if measured else None)
+    page = report(fake_run(n=4, manifest={"judgements": [judgement_to_json(JUDGEMENT)]}))
+    assert "Its answer would change." in page
+    if measured:
+        assert "on 31 planted models" in page
+        assert "2 of 99 verdicts were confidently wrong" in page
+        assert "opened 3 times" in page
+        assert "<td>97</td><td>2</td>" in page
+    else:
+        assert "not measured yet" in page
+    assert "How often this judge errs" not in report(fake_run(n=4)), "where nothing was judged"

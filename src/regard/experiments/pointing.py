@@ -7,7 +7,7 @@ import numpy as np
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first, leave_one_outs, operators, references
 from regard.protocols import Case, Findings
-from regard.records import Bools, Floats, Json, Score, Units
+from regard.records import Bools, Floats, Ints, Json, Score, Units
 from regard.registry import experiment
 
 
@@ -41,12 +41,13 @@ def pointing(
     for draw in range(randoms):
         rankings[f"random:{draw}"] = [case.rng(i, "pointing", draw).random(n) for i, n in enumerate(free)]
     own, found = leave_one_outs(case), []
+    ordered = {name: [first(row, max(sizes)) for row in scores] for name, scores in rankings.items()}
     for operator in operators(case):
-        for name, scores in rankings.items():
-            removed = _asked(case, scores, sizes, operator, keep=False)
+        for name, orders in ordered.items():
+            removed = _asked(case, orders, sizes, operator, keep=False)
             curves = {"removed": removed}
             if operator != "resample":
-                curves["kept"] = _asked(case, scores, sizes, operator, keep=True)
+                curves["kept"] = _asked(case, orders, sizes, operator, keep=True)
             where: dict[str, Json] = setting(layers, heads, operator=operator)
             if own.get(name) == operator:
                 where["own"] = True
@@ -55,9 +56,9 @@ def pointing(
     return found
 
 
-def _asked(case: Case, scores: list[Floats], sizes: tuple[int, ...], operator: str, *, keep: bool) -> Floats:
+def _asked(case: Case, orders: list[Ints], sizes: tuple[int, ...], operator: str, *, keep: bool) -> Floats:
     """(examples, sizes) the predicted probability."""
-    drops = [_drops(row, units, sizes, keep=keep) for row, units in zip(scores, case.units, strict=True)]
+    drops = [_drops(row, units, sizes, keep=keep) for row, units in zip(orders, case.units, strict=True)]
     answers = case.removed(drops, operator)
     out = np.full((len(case.ids), len(sizes)), np.nan)
     for i, rows in enumerate(drops):
@@ -65,10 +66,10 @@ def _asked(case: Case, scores: list[Floats], sizes: tuple[int, ...], operator: s
     return out
 
 
-def _drops(values: Floats, units: Units, sizes: tuple[int, ...], *, keep: bool) -> Bools:
+def _drops(order: Ints, units: Units, sizes: tuple[int, ...], *, keep: bool) -> Bools:
     free = np.flatnonzero(units.free)
     fitting = [k for k in sizes if k < len(free)]
     rows = np.zeros((len(fitting), len(units)), np.bool_)
     for row, k in zip(rows, fitting, strict=True):
-        row[free[first(values, k)]] = True
+        row[free[order[:k]]] = True
     return np.logical_and(units.free, ~rows) if keep else rows

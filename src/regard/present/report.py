@@ -17,8 +17,8 @@ from regard.present.run_reader import Material, RunReader
 from regard.present.sections.facts import facts
 
 SECTIONS = (
-    "verdicts", "preconditions", "in_words", "results", "removal_curves", "agreement_matrix", "by_class", "by_slice",
-    "worked_examples", "attention_view", "troubles", "settings", "limits",
+    "verdicts", "errs", "preconditions", "in_words", "results", "removal_curves", "agreement_matrix", "by_class",
+    "by_slice", "worked_examples", "attention_view", "troubles", "settings", "limits",
 )  # fmt: skip
 """Files of `present/sections/`, in the order of the page."""
 

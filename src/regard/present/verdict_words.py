@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from regard.present.terminal import plain_table
+from regard.present.track_record import in_a_sentence, track_record
 
 READINGS = {
     "read as evidence": "read it as evidence",
@@ -73,4 +74,6 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
             more = f" About {v['decides_at']} examples would probably decide it." if v["decides_at"] else ""
             rows.append([v["question"], Text(v["answer"], style=_STYLES[v["answer"]]), v["sentence"] + more])
         parts += [plain_table(("question", "answer", "in words"), rows), Text("")]
+    if judgements:
+        parts.append(Text(in_a_sentence(track_record()), style="dim"))
     return Group(*parts)
