@@ -30,6 +30,11 @@ EXPERIMENTS: tuple[str, ...] = (
     "conicity",
 )  # fmt: skip
 """What verdicts rest on, and what is printed beside them."""
+STUDIES: tuple[str, ...] = (
+    "uniform_control", "seed_variance", "frozen_diagnostic", "trained_adversary", "train_time_replacement",
+    "deceptive_attention",
+)  # fmt: skip
+"""What trains the network again, for the full profile only."""
 QUICK: tuple[str, ...] = (
     "map_shape", "permutation:times=8", "uniform_weights", "route", "pointing:sizes=[1]", "top_word", "exclusive",
 )  # fmt: skip
@@ -49,9 +54,11 @@ class Profile:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "quick": Profile(examples=60, steps=8, operators=2, experiments=QUICK),
+    "quick": Profile(examples=80, steps=8, operators=2, experiments=QUICK),
     "standard": Profile(examples=200, steps=16, operators=2, experiments=EXPERIMENTS, metrics=shelf.WHOLE, share=0.1),
-    "full": Profile(examples=800, steps=64, operators=3, experiments=EXPERIMENTS, metrics=shelf.WHOLE, share=0.25),
+    "full": Profile(
+        examples=800, steps=64, operators=3, experiments=(*EXPERIMENTS, *STUDIES), metrics=shelf.WHOLE, share=0.25
+    ),
 }
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @verb(
     "audit",
     "regard audit                                      the embedded default: bilstm on reviews",
-    "regard audit --profile quick                      60 examples instead of 200",
+    "regard audit --profile quick                      80 examples instead of 200",
     "regard audit minilm                               a real MiniLM with a fitted head",
     "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
