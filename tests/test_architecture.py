@@ -73,7 +73,9 @@ def test_nobody_uses_the_front_door_or_a_drawer(path: Path) -> None:
         assert "regard" not in imported(path), "import from the file that defines the thing, not from `regard`"
 
 
-@pytest.mark.parametrize("room", ["present", "measures", "store", "datasets", "records", "protocols", "registry"])
+@pytest.mark.parametrize(
+    "room", ["judge", "present", "measures", "store", "datasets", "records", "protocols", "registry"]
+)
 def test_rooms_without_torch(room: str) -> None:
     for path in files():
         if room_of(path) == room:
