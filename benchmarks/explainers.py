@@ -1,7 +1,7 @@
 """Integrated gradients, SmoothGrad, LIME and KernelSHAP against Captum on the same budget: CPU time and peak memory.
 
 Captum is used as its users use it: text by text with all of a text's samples in one batch, and, where it can
-(gradients), in padded batches of texts as they come. LIME and KernelSHAP of Captum take one text at a time, whatever its length.
+(gradients), in padded batches of texts as they come. Its LIME and KernelSHAP take one text at a time.
 Where the ratio comes from: rows of like length are batched across texts, so short texts fill the machine and nothing
 is padded. Values are compared where both sides compute the same thing (integrated gradients).
 """
