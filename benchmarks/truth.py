@@ -94,7 +94,7 @@ def texts(stand: Stand, model: TorchModel, n: int) -> Examples:
     about = model.traits.config
     seed = int(str(about.get("seed", 0))) + OTHER_TEXTS
     if "task" not in about:  # set by hand, on the texts of the data set `planted`
-        return planted(n=n, seed=seed)
+        return planted(n=n, seed=seed, length=12)
     return planted_texts(n=n, seed=seed, size=about["size"], task=about["task"])  # type: ignore[arg-type]
 
 
@@ -212,14 +212,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--half", choices=("dev", "sealed", "both"), default="dev")
     parser.add_argument("--limit", type=int, help="only the first N models of a half")
     parser.add_argument("--only", nargs="*", default=[], help="only these constructions")
+    parser.add_argument("--size", choices=("s", "m", "l"), help="only models of this size")
     parser.add_argument("--n", type=int, default=EXAMPLES, help="texts per audit")
     parser.add_argument("--grow", action="store_true", help="models and evidence only; the judge is not asked")
     asked = parser.parse_args(arguments)
-    whole = not asked.only and asked.limit is None and asked.n == EXAMPLES and not asked.grow
+    whole = not (asked.only or asked.limit or asked.size or asked.grow) and asked.n == EXAMPLES
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
     good = True
     for half in ("dev", "sealed") if asked.half == "both" else (asked.half,):
-        stands = [s for s in zoo(half) if not asked.only or s.name in asked.only][: asked.limit]
+        stands = [
+            s for s in zoo(half)
+            if (not asked.only or s.name in asked.only) and asked.size in (None, s.params.get("size"))
+        ][: asked.limit]  # fmt: skip
         if half == "sealed" and not asked.grow:
             _opened(len(stands), arguments)
         rows = []

@@ -26,6 +26,7 @@ PAGES = [
     ("metrics.md", "Metrics"),
     ("heads.md", "Heads"),
     ("reading.md", "Reading the numbers"),
+    ("truth.md", "The judge is judged"),
     ("exit-codes.md", "Command line"),
     ("support.md", "Supported architectures"),
     ("glossary.md", "Glossary"),
