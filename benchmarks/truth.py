@@ -95,14 +95,18 @@ def texts(stand: Stand, model: TorchModel, n: int) -> Examples:
     seed = int(str(about.get("seed", 0))) + OTHER_TEXTS
     if "task" not in about:  # set by hand, on the texts of the data set `planted`
         return planted(n=n, seed=seed, length=12)
-    return planted_texts(n=n, seed=seed, size=about["size"], task=about["task"])  # type: ignore[arg-type]
+    drawn = planted_texts(n=2 * n, seed=seed, size=about["size"], task=about["task"])  # type: ignore[arg-type]
+    # texts without evidence and a label by lot are there to be trained on: nothing is true of what they are read by
+    kept = [e for e in drawn if e.slices["evidence"] == "yes" or about["task"] == "absence"]
+    return drawn.keep(kept[:n])
 
 
 def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[Run, TorchModel]:
     """The run of its audit: experiments only. Found again while the code that makes evidence is the same."""
     model = load(stand.key, device="cpu")
     assert isinstance(model, TorchModel)
-    told = {"head": stand.head, "n": n, "model": model.fingerprint, "code": _code()}
+    about = texts(stand, model, n).fingerprint
+    told = {"head": stand.head, "texts": about, "model": model.fingerprint, "code": _code()}
     digest = hashlib.blake2b(json.dumps([stand.key, told], sort_keys=True).encode(), digest_size=8).hexdigest()
     path = out or cache_directory() / "truth" / f"{stand.name}-{digest}"
     if (path / "ledger.sqlite").is_file() and Run(path).manifest.get("status") == "complete":
