@@ -122,11 +122,8 @@ def evidence(stand: Stand, n: int = EXAMPLES, out: Path | None = None) -> tuple[
 def _code() -> str:
     """Of the files that evidence is made by."""
     root = Path(regard.__file__).parent
-    files = [
-        *sorted((root / "experiments").glob("*.py")),
-        root / "models" / "routing.py",
-        root / "measures" / "exclusivity.py",
-    ]
+    files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
+    files += [root / "models" / "routing.py", root / "measures" / "exclusivity.py"]
     digest = hashlib.blake2b(digest_size=8)
     for file in files:
         digest.update(file.read_bytes())
