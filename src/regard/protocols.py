@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -338,6 +339,11 @@ class Case(Protocol):
     @property
     def targets(self) -> tuple[Target, ...]: ...
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes of the model by name, as labels of examples name them; () where it has none."""
+        ...
+
+    @property
     def operators(self) -> tuple[str, ...]: ...
     @property
     def baselines(self) -> tuple[str, ...]: ...
@@ -460,6 +466,27 @@ class ExperimentFunction(Protocol):
     """`def experiment(case, *, own parameters) -> Findings`."""
 
     def __call__(self, case: Case, /, **params: Any) -> Findings: ...
+
+
+class Study(Protocol):
+    """A whole audit in front of an experiment that is asked once: what trains, or needs all examples together."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def examples(self) -> tuple[Example, ...]: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def folder(self) -> Path:
+        """Where it may keep what it trains: what was finished before a stop is found again there."""
+        ...
+
+
+class StudyFunction(Protocol):
+    """`def experiment(study, *, own parameters) -> Findings`. Rows may be seeds instead of examples."""
+
+    def __call__(self, study: Study, /, **params: Any) -> Findings: ...
 
 
 class Dataset(Protocol):

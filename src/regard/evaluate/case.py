@@ -65,6 +65,10 @@ class DeskCase:
         return tuple(self._desk.targets(self._ids))
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        return self._desk.model.labels
+
+    @property
     def operators(self) -> tuple[str, ...]:
         return self._desk.model.operators
 

@@ -197,6 +197,10 @@ class ToyCase:
         return tuple(int(self._sign(i) > 0) for i in range(len(self.texts)))
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        return ("negative", "positive")
+
+    @property
     def operators(self) -> tuple[str, ...]:
         return OPERATORS
 

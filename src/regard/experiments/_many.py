@@ -1,0 +1,141 @@
+"""Many attentions of one example as arrays, and what the model answers to them.
+
+Where two classes are decided and the answer is linear in the weights (a weighted mean of states under a linear layer),
+one gradient tells all answers: nothing is computed anew. That is not assumed but tried, on some examples of the case;
+elsewhere what lies above the attention is computed for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.experiments._map import Map, Rows
+from regard.protocols import Case
+from regard.records import Bools, Edit, Floats, Ints
+
+LINEAR = 1e-3
+"""How far an answer may be from what the gradient foretells, to be called linear (relative to 1 + its size)."""
+TRIED = 2
+"""Examples of a case on which linearity is tried."""
+
+
+def moved(m: Map, orders: Ints) -> list[Floats]:
+    """For each site (order, head, row, unit): unit j gets the weights of unit order[j], among those that a row sees."""
+    return [_moved(rows, orders) for rows in m.sites]
+
+
+def _moved(rows: Rows, orders: Ints) -> Floats:
+    if rows.open.all():
+        return np.moveaxis(rows.weights[:, :, orders], 2, 0)
+    found = np.repeat(rows.weights[None], len(orders), 0)
+    for row, seen in enumerate(rows.open):
+        mine = np.stack([order[seen[order]] for order in orders]) if len(orders) else orders[:, :0]
+        found[:, :, row, np.flatnonzero(seen)] = np.moveaxis(rows.weights[:, row][:, mine], 1, 0)
+    return found
+
+
+def given(m: Map, shares: Floats) -> list[Floats]:
+    """For each site (share, head, row, unit): every row and head shares its mass like `shares` (share, unit)."""
+    return [_shared(rows, np.where(rows.open, shares[:, None, None, :], 0.0)) for rows in m.sites]
+
+
+def without(m: Map, away: Bools) -> list[Floats]:
+    """For each site (set, head, row, unit): no weight on the units of a set (set, unit); the rest makes up for it."""
+    return [_shared(rows, np.where(away[:, None, None, :], 0.0, rows.weights)) for rows in m.sites]
+
+
+def _shared(rows: Rows, part: Floats) -> Floats:
+    """The mass of each row and head, shared out in proportion to `part`; nothing where there is no part at all."""
+    total, mass = part.sum(-1, keepdims=True), rows.weights.sum(-1, keepdims=True)
+    shared = mass * part / np.where(total > 0, total, 1.0)
+    return np.asarray(np.broadcast_to(shared, (len(part), *rows.weights.shape)))
+
+
+def edits(m: Map, weights: Sequence[Floats]) -> list[Edit]:
+    """The same as a question to the case."""
+    return [rows.edit(values) for rows, values in zip(m.sites, weights, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """The log-odds of the predicted class as a linear function of the weights: start + sum of slope x weight."""
+
+    start: float
+    slopes: tuple[Floats, ...]
+    target: int
+
+    def values(self, weights: Sequence[Floats]) -> Floats:
+        """(variants,) the log-odds."""
+        parts = (np.einsum("vhru,hru->v", w, s) for w, s in zip(weights, self.slopes, strict=True))
+        return np.asarray(self.start + sum(parts))
+
+    def distribution(self, weights: Sequence[Floats]) -> Floats:
+        """(variants, 2) the probabilities."""
+        p = 1 / (1 + np.exp(-np.clip(self.values(weights), -700, 700)))
+        return np.stack([1 - p, p] if self.target == 1 else [p, 1 - p], -1)
+
+
+def linear(case: Case, found: Sequence[Map]) -> list[Linear] | None:
+    """Every answer as a linear function of its weights; None where that is not so."""
+    base = case.base()
+    if base.distribution is None or base.distribution.shape[1] != 2 or not all(t in (0, 1) for t in case.targets):
+        return None
+    long = sorted(range(len(found)), key=lambda i: -len(found[i]))[:TRIED]
+    try:
+        trial = {i: _linear(case, i, found[i]) for i in long}
+    except Unsupported:
+        return None
+    asked = {i: [*given(found[i], _corners(len(found[i])))] for i in long}
+    part = case.subset(long)
+    said = part.swept([edits(found[i], asked[i]) for i in long])
+    for j, i in enumerate(long):
+        foretold, real = trial[i].distribution(asked[i]), said.value[said.rows(j)]
+        rows = None if said.distribution is None else said.distribution[said.rows(j)]
+        off = np.abs(trial[i].values(asked[i]) - real) > LINEAR * (1 + np.abs(real))
+        if off.any() or rows is None or not np.allclose(rows, foretold, atol=LINEAR):
+            return None
+    return [trial.get(i) or _linear(case, i, m) for i, m in enumerate(found)]
+
+
+def _corners(n: int) -> Floats:
+    """Equal weights, and all on the first and on the last unit."""
+    return np.stack([np.full(n, 1 / n), np.eye(n)[0], np.eye(n)[-1]])
+
+
+def _linear(case: Case, i: int, m: Map) -> Linear:
+    held = {slope.site.key: slope.gradient for slope in case.weight_slopes(i, "frozen")}
+    slopes = []
+    for rows in m.sites:
+        if rows.read.site not in held:
+            raise Unsupported("a linear answer", expected=f"a gradient of {rows.read.site}", got="none")
+        gradient = np.asarray(held[rows.read.site], np.float64)
+        chosen = gradient if rows.read.heads is None else gradient[list(rows.read.heads)]
+        slopes.append(chosen[:, list(rows.read.queries)][:, :, list(rows.keys)])
+    there = sum(float((rows.weights * slope).sum()) for rows, slope in zip(m.sites, slopes, strict=True))
+    target = case.targets[i]
+    assert isinstance(target, int)
+    return Linear(float(case.base().value[i]) - there, tuple(slopes), target)
+
+
+def answers(
+    case: Case, found: Sequence[Map], weights: Sequence[Sequence[Floats]], lines: Sequence[Linear] | None
+) -> list[Floats]:
+    """For each example (variants, classes): what is said to these weights; `lines` answer where there are any."""
+    if lines is not None:
+        return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
+    said = case.swept([edits(m, some) for m, some in zip(found, weights, strict=True)])
+    if said.distribution is None:
+        raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
+    return [said.distribution[said.rows(i)] for i in range(len(found))]
+
+
+def decided(case: Case) -> tuple[Floats, Ints]:
+    """(examples, classes) what the model says undisturbed, and (examples,) what it decides."""
+    said = case.base().distribution
+    if said is None:
+        raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
+    return said, np.asarray(said.argmax(-1))

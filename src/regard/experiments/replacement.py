@@ -1,0 +1,96 @@
+"""Other weights at test time, against the size of the largest weight."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from regard.experiments._many import answers, decided, given, linear, moved
+from regard.experiments._map import Map, maps, setting
+from regard.measures.divergence import tvd
+from regard.protocols import Case, Findings
+from regard.records import Floats, Json, Score
+from regard.registry import experiment
+
+EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@experiment(
+    question="Does the prediction hang on these weights, the more so the larger the largest of them?",
+    needs=("attention",),
+    cite="Jain & Wallace 2019; Vashishth et al. 2019; Wiegreffe & Pinter 2019",
+    formula="median over draws of the total variation between predictions under the model's weights and under "
+    "permuted, equal or random (Dirichlet) ones, by the largest weight; ceiling: attention on one unit at best",
+    cost="`times` x 2 + 1 forwards and one per unit above the attention; 1 gradient in all where the answer is linear",
+    misleads="the model was not trained with such weights; little change may mean that all states say the same, or "
+    "that the prediction is saturated; compare with the ceiling",
+)
+def replacement(case: Case, *, times: int = 100, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How far does the prediction move under permuted, equal and random weights?
+
+    Comes out, for each way (`permuted`, `uniform`, `random`; `one unit` is the ceiling): `replaced_change`, the median
+    over draws (the largest for `one unit`), all examples together and by `largest_weight`; `replaced_flips`, the share
+    of draws in which the decision changes; and, where examples have labels, `replaced_correct`, the share of draws with
+    the right decision, beside that of the model itself (`attention`, the baseline): is attention here only a gate?
+    Curve `distance`: (examples, draws) of the permutations. Undefined below two units.
+    """
+    found = maps(case, layers, heads, "replacement")
+    base, own = decided(case)
+    lines = linear(case, found)
+    orders = [_orders(case, i, len(m), times) for i, m in enumerate(found)]
+    shares = [case.rng(i, "replacement", 1).dirichlet(np.ones(len(m)), size=times) for i, m in enumerate(found)]
+    ways: dict[str, list[list[Floats]]] = {
+        "permuted": [moved(m, o) for m, o in zip(found, orders, strict=True)],
+        "uniform": [given(m, np.full((1, len(m)), 1 / len(m))) for m in found],
+        "random": [given(m, s) for m, s in zip(found, shares, strict=True)],
+        "one unit": [given(m, np.eye(len(m))) for m in found],
+    }
+    short = np.array([len(m) < 2 for m in found])
+    labels = _labels(case, base.shape[1])
+    scores = []
+    for way, weights in ways.items():
+        said = answers(case, found, weights, lines)
+        apart = [tvd(rows, base[i][None]) for i, rows in enumerate(said)]
+        change = np.array([np.max(a) if way == "one unit" else np.median(a) for a in apart])
+        flips = np.array([np.mean(rows.argmax(-1) != own[i]) for i, rows in enumerate(said)])
+        where: dict[str, Json] = setting(layers, heads, role="ceiling" if way == "one unit" else "method")
+        curves = {"distance": np.stack(apart)} if way == "permuted" else {}
+        change = np.where(short, np.nan, change)
+        scores.append(Score("replaced_change", way, case.ids, change, "none", where, curves))
+        scores += _binned(case, found, way, change, where)
+        scores.append(Score("replaced_flips", way, case.ids, np.where(short, np.nan, flips), "none", where))
+        if labels is not None and way != "one unit":
+            share = [np.mean(rows.argmax(-1) == label) for rows, label in zip(said, labels, strict=True)]
+            right = np.where(np.isnan(labels) | short, np.nan, share)
+            scores.append(Score("replaced_correct", way, case.ids, right, "higher", where))
+    if labels is not None:
+        known = np.where(np.isnan(labels), np.nan, own == labels)
+        where = setting(layers, heads, role="baseline")
+        scores.append(Score("replaced_correct", "attention", case.ids, known, "higher", where))
+    return scores
+
+
+def _orders(case: Case, i: int, n: int, times: int) -> np.ndarray:
+    return case.rng(i, "replacement", 0).permuted(np.tile(np.arange(n), (times, 1)), axis=1)
+
+
+def _binned(case: Case, found: list[Map], way: str, change: Floats, where: dict[str, Json]) -> list[Score]:
+    """The examples of each bin of the largest weight on their own, as in Jain & Wallace's figures."""
+    largest = np.array([m.alpha.max(initial=0.0) for m in found])
+    scores = []
+    for low, high in pairwise(EDGES):
+        inside = np.flatnonzero((largest >= low) & ((largest < high) | (high == EDGES[-1])) & ~np.isnan(change))
+        if len(inside):
+            ids = tuple(case.ids[i] for i in inside)
+            scores.append(
+                Score("replaced_change", way, ids, change[inside], "none", {**where, "largest_weight": f"{low}-{high}"})
+            )
+    return scores
+
+
+def _labels(case: Case, classes: int) -> Floats | None:
+    """(examples,) the class that each label stands for, NaN where there is none; None where none has one."""
+    place = {name: k for k, name in enumerate(case.labels)} if len(case.labels) == classes else {}
+    found = np.array([place.get(str(e.label), np.nan) for e in case.examples], np.float64)
+    return None if np.isnan(found).all() else found

@@ -1,0 +1,47 @@
+"""How likely is a Kendall tau this far from 0 between two rankings that have nothing to do with each other?"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.measures.agreement import null_sd
+
+EXACT = 50
+"""Up to so many units the distribution is counted out; above, the normal one is as good."""
+
+
+def kendall_p(tau: ArrayLike, n: ArrayLike) -> NDArray[np.float64]:
+    """(...) two-sided p of tau between unrelated rankings of n units without ties; NaN where tau is.
+
+    It says more about n than about agreement: at n = 14 a tau of .39 is needed for .05, at n = 2188 one of .03.
+
+    >>> kendall_p([0.6, 0.6], [5, 50]).round(4).tolist()
+    [0.2333, 0.0]
+    """
+    taus, sizes = np.broadcast_arrays(np.asarray(tau, np.float64), np.asarray(n, np.int64))
+    found = [_p(float(t), int(m)) for t, m in zip(taus.ravel(), sizes.ravel(), strict=True)]
+    return np.array(found, np.float64).reshape(taus.shape)
+
+
+def _p(tau: float, n: int) -> float:
+    if math.isnan(tau) or n < 2:
+        return math.nan
+    if n > EXACT:
+        return math.erfc(abs(tau) / float(null_sd(n)) / math.sqrt(2))
+    pairs = n * (n - 1) // 2
+    # the number of discordant pairs; ties put tau between two of them, and the nearer one to 0 is taken
+    discordant = math.floor(pairs * (1 - abs(tau)) / 2 + 1e-9)
+    return min(1.0, 2 * _at_most(n)[discordant])
+
+
+@cache
+def _at_most(n: int) -> tuple[float, ...]:
+    """Share of the permutations of n with at most 0, 1, 2... inversions."""
+    counts = np.ones(1)
+    for m in range(2, n + 1):
+        counts = np.convolve(counts, np.full(m, 1 / m))
+    return tuple(np.minimum(np.cumsum(counts), 1.0).tolist())
