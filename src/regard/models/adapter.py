@@ -20,6 +20,7 @@ from regard.models.contributions import parts
 from regard.models.delta_sparse import SparseRuns
 from regard.models.editing import per_row
 from regard.models.encoded import Item, Reader
+from regard.models.like_lengths import like_lengths
 from regard.models.noise import noisy, shifted
 from regard.models.objective import Said
 from regard.models.prefix_sharing import PrefixCache
@@ -52,9 +53,6 @@ from regard.records import Answers, Bools, Edit, Example, Ints, Json, Site, Spec
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]
-
-POSITIONS = 1024
-"""Positions that a processor computes at a time: more fall out of its cache (MiniLM: 20 % slower at 1600)."""
 
 _ALIASES = {"prediction_logits": "logits", "0": "logits"}
 
@@ -365,12 +363,11 @@ class TorchModel:
         """Groups, cut into equal parts that the processor's cache holds; a GPU takes them whole."""
         if self.device.type != "cpu":
             return self.groups(items)
-        found = []
-        for group in self.groups(items):
-            positions = len(group) * max(items[i].length for i in group)
-            parts = min(len(group), -(-positions // POSITIONS))
-            found += [list(part) for part in np.array_split(group, parts)]
-        return [[int(i) for i in part] for part in found]
+        return [
+            [group[k] for k in piece]
+            for group in self.groups(items)
+            for piece in like_lengths([items[i].length for i in group])
+        ]
 
     def backward_allowed(self) -> Any:
         """cuDNN has no backward of an LSTM in eval mode; elsewhere nothing is needed."""

@@ -16,12 +16,10 @@ from regard.models.attention_gradients import no_graph
 from regard.models.capture_call import rewritten_call
 from regard.models.continuous import Differentiable, Ends, contents, ends, free_entries, inserted, never_read
 from regard.models.encoded import Item
+from regard.models.like_lengths import like_lengths
 from regard.models.tasks import Outputs
 from regard.protocols import Point, Slopes, Target
 from regard.records import Floats, Site
-
-ROWS, POSITIONS = 32, 1024
-"""At most so many rows, and so many positions, are differentiated at a time."""
 
 Row = tuple[int, Point]
 """Which item, where."""
@@ -69,19 +67,12 @@ def _empty(item: Item) -> Slopes:
 
 
 def _chunks(model: Differentiable, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Equal parts of like length, as large as the processor's cache holds."""
+    """Rows of like length, as many as the processor's cache holds."""
     for group in model.groups(items):
         inside = set(group)
         mine = [row for row in rows if row[0] in inside]
-        mine.sort(key=lambda row: items[row[0]].length)  # stable: the points of an item stay together
-        while mine:
-            size = 1
-            mine.sort(key=lambda row: row[1].detached)  # stable; a pass is one or the other
-            alike = sum(row[1].detached == mine[0][1].detached for row in mine)
-            while size < min(alike, ROWS) and (size + 1) * items[mine[size][0]].length <= POSITIONS:
-                size += 1
-            yield mine[:size]
-            mine = mine[size:]
+        for piece in like_lengths([items[i].length for i, _ in mine]):
+            yield [mine[k] for k in piece]
 
 
 def _placed(
