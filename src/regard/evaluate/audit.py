@@ -17,6 +17,7 @@ from regard.evaluate.engines.serial import Serial
 from regard.evaluate.fold import fold
 from regard.evaluate.preconditions import of_data
 from regard.evaluate.running import Job, Progress, run_shards
+from regard.evaluate.studies import run_studies
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Dataset, Executor, Model
 from regard.records import Json, Spec
@@ -103,6 +104,7 @@ def audit(
             engine, setup = _engine(live, workers, say)
             guess = cost.seconds / max(1, workers) if cost else None
             run_shards(writer, job, engine, setup, progress=progress, first_guess=guess)
+            run_studies(writer, live, examples, settings, say)
             found = Run(path)
             classes = {e["id"]: str(e["predicted"]) for e in found.examples() if e["predicted"] is not None}
             clusters = {e.id: e.cluster for e in examples}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from regard.errors import InputError
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.family import is_family, read_family
-from regard.networks.imposed import load_imposed
+from regard.networks.imposed import FILE, load_imposed
 from regard.networks.vocabulary import Vocabulary
 from regard.protocols import Dataset
 from regard.records import Example, Floats
@@ -35,7 +36,7 @@ class Reference(Protocol):
 
 
 def open_reference(source: str | Path) -> Reference:
-    """From a trained network, a family (its best member on dev), or the run of an audit."""
+    """From a trained network, a family (its best member on dev), the run of an audit, or weights on disk."""
     folder = Path(source).expanduser()
     if is_family(folder):
         family = read_family(folder)
@@ -44,6 +45,8 @@ def open_reference(source: str | Path) -> Reference:
         return TrainedReference(folder)
     if (folder / "ledger.sqlite").is_file():
         return RunReference(folder)
+    if (folder / FILE).is_file():
+        return GivenReference(folder)
     raise InputError(
         f"--from {source}", expected="a directory that `regard train` or `regard audit` wrote",
         got="another directory" if folder.is_dir() else "no such directory",
@@ -89,19 +92,27 @@ class TrainedReference:
             texts = TextRows(tokens, np.zeros(len(data), np.int64))
             if aspects:
                 return Accompanied(texts, {"aspect": aspect_numbers(data, aspects)}, "aspect")
-            return Accompanied(texts, {"attention": self._imposed(data)}, "attention") if self.network.asks else texts
+            if not self.network.asks:
+                return texts
+            return Accompanied(texts, {"attention": _stored(self.folder, data)}, "attention")
         return learner.rows(data, False)
 
-    def _imposed(self, data: Dataset) -> list[Tensor]:
-        stored = load_imposed(self.folder)
-        for example in data:
-            if example.id not in stored:
-                raise InputError(
-                    f"--from {self.folder}",
-                    expected="imposed attention for every example",
-                    got=f"none of {example.id!r}",
-                )
-        return [torch.from_numpy(stored[example.id]) for example in data]
+
+class GivenReference:
+    """Attention weights by example id, wherever they come from (`networks.imposed.save_imposed`); no predictions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def identity(self) -> str:
+        return hashlib.sha256((self.folder / FILE).read_bytes()).hexdigest()
+
+    def predictions(self, data: Dataset, learner: Learner) -> list[Tensor]:
+        raise InputError(f"--from {self.folder}", expected="predictions", got="attention weights only")
+
+    def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
+        return _stored(self.folder, data)
 
 
 class RunReference:
@@ -173,6 +184,16 @@ def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int
     if len(words) and (mass <= 0 or (words < 0).any()):
         raise InputError(f"attention of example {example.id!r}", expected="weights that add up", got="none above 0")
     return torch.tensor(words / mass if len(words) else words, dtype=torch.float32)
+
+
+def _stored(folder: Path, data: Dataset) -> list[Tensor]:
+    stored = load_imposed(folder)
+    for example in data:
+        if example.id not in stored:
+            raise InputError(
+                f"--from {folder}", expected="imposed attention for every example", got=f"none of {example.id!r}"
+            )
+    return [torch.from_numpy(stored[example.id]) for example in data]
 
 
 def _part(outcome: Outcome, part: str) -> Tensor:

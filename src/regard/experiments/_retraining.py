@@ -1,0 +1,181 @@
+"""The audited network trained again, with one thing changed: what all experiments that train have in common.
+
+Only a network of regard's own says how it was made (`regard.json`) and on what. Everything goes through
+`training.train`: the same loop, the same terms, resumed after a stop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from regard.datasets.read import read
+from regard.errors import RegardError, Unsupported
+from regard.measures.significance import t_quantile
+from regard.networks.checkpoint import load_checkpoint
+from regard.networks.classifier import AttentionClassifier
+from regard.networks.family import is_family, read_family
+from regard.protocols import Dataset, Model, Study
+from regard.records import Floats, Json, Score, Spec
+from regard.registry import build, named_model
+from regard.training.learner import Learner
+from regard.training.one import Splits
+from regard.training.reference import TrainedReference
+from regard.training.train import RESERVED, Trained, read_splits, train
+
+KEPT = ("encoder", "attention", "size", "hidden", "dropout")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the audited network came from: its checkpoint, its learner, its data, how it was trained."""
+
+    folder: Path
+    learner: Spec
+    splits: Splits
+    settings: Mapping[str, Json]
+    seed: int
+
+    def changed(self, **params: Json) -> Spec:
+        return Spec("learner", self.learner.name, {**self.learner.params, **params})
+
+    def made(self) -> Learner:
+        """The learner itself, for its classes and its words."""
+        learner: Learner = build(self.learner)(self.splits.train)
+        return learner
+
+    def seeds(self, count: int) -> list[int]:
+        """Other seeds than its own."""
+        return [self.seed + 1 + k for k in range(count)]
+
+
+def origin(study: Study, data: str, name: str) -> Origin:
+    """Refuses, with the reason, what cannot be trained again."""
+    who = f"experiment {name}"
+    folder = _checkpoint(study.model)
+    if folder is None:
+        raise Unsupported(
+            who, expected="a network that regard trained: it must be trained again", got="a model from elsewhere",
+            remedy="regard train",
+        )  # fmt: skip
+    network, about = load_checkpoint(folder)
+    own = isinstance(network, AttentionClassifier) and network.config["attention"] not in ("frozen", "uniform")
+    if not isinstance(network, AttentionClassifier) or not own or network.config["aspects"]:
+        raise Unsupported(who, expected="a classifier with one learned attention over words", got=network.name)
+    facts = about.get("training")
+    if not isinstance(facts, dict):
+        raise Unsupported(who, expected="a record of its training", got="none in regard.json")
+    config = {key: network.config[key] for key in KEPT}
+    settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
+    splits = _splits(facts, data, who)
+    return Origin(folder, Spec("learner", "classifier", config), splits, settings, int(facts["settings"]["seed"]))
+
+
+def _checkpoint(model: Model) -> Path | None:
+    if model.spec is None:
+        return None
+    folder = Path(model.spec.name).expanduser()
+    named = None if folder.exists() else named_model(model.spec.name)
+    if named is not None:
+        made = build(named)()
+        folder = Path(made) if isinstance(made, str) else folder
+    if is_family(folder):
+        folder = folder / read_family(folder).best
+    return folder if (folder / "regard.json").is_file() else None
+
+
+def _splits(facts: Mapping[str, Any], data: str, who: str) -> Splits:
+    source = data or str(facts["data"])
+    remedy = f"--experiments '{who.partition(' ')[2]}:data=FILE'"
+    try:
+        splits = read_splits(source)
+        if not data and splits.train.fingerprint != facts["data_fingerprint"]:
+            # trained on a part: the same one is drawn again
+            splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))
+    except RegardError as error:
+        raise Unsupported(who, expected="the data it was trained on", got=str(error), remedy=remedy) from error
+    if not data and splits.train.fingerprint != facts["data_fingerprint"]:
+        raise Unsupported(who, expected="the data it was trained on", got=f"another {source}", remedy=remedy)
+    return splits
+
+
+def again(
+    study: Study,
+    made: Origin,
+    name: str,
+    seed: int,
+    *,
+    learner: Spec | None = None,
+    splits: Splits | None = None,
+    terms: Mapping[str, float] | None = None,
+    reference: Path | None = None,
+    hide: Sequence[str] = (),
+) -> Trained:
+    """One training, kept under `name`: found again where another experiment, or this one before a stop, made it."""
+    return train(
+        learner or made.learner, splits or made.splits, out=study.folder / f"{name}-{seed}", seed=seed,
+        settings=made.settings, terms=terms, reference=reference, hide=hide,
+        class_weights="none" if terms is not None and "cross_entropy" not in terms else "balanced",
+    )  # fmt: skip
+
+
+def adversary(study: Study, made: Origin, weight: float, seed: int) -> Trained:
+    """A network that answers as the audited one and looks elsewhere: TVD - weight x KL, from scratch, no labels."""
+    terms = {"prediction_distance": 1.0, "attention_distance": -weight}
+    return again(study, made, f"adversary-{weight:g}", seed, terms=terms, reference=made.folder)
+
+
+def accuracy(trained: Trained) -> float:
+    return float(trained.members[0]["test_accuracy"])
+
+
+def answers(folder: Path, data: Dataset, learner: Learner) -> Floats:
+    """(examples, classes) what the network in `folder` says."""
+    rows = TrainedReference(folder).predictions(data, learner)
+    return np.stack([row.double().numpy() for row in rows])
+
+
+def looks(folder: Path, data: Dataset, learner: Learner) -> list[Floats]:
+    """For each example (n,): its attention."""
+    return [row.double().numpy() for row in TrainedReference(folder).attention(data, learner)]
+
+
+def right(said: Floats, data: Dataset, learner: Learner) -> float:
+    """The share of answers that are the label."""
+    labels = learner.rows(data, False).labels
+    return float((said.argmax(-1) == labels).mean())
+
+
+def commonest(made: Origin) -> float:
+    """The baseline of an accuracy: always say the most frequent class of the test split."""
+    labels = made.made().rows(made.splits.test, False).labels
+    return float(np.bincount(labels).max() / len(labels))
+
+
+def over_seeds(
+    metric: str,
+    method: str,
+    values: Mapping[int, float],
+    made: Origin,
+    where: Mapping[str, Json],
+    *,
+    better: Literal["higher", "lower", "none"] = "none",
+    baseline: float | None = None,
+) -> Score:
+    """One value per training seed; `where` has their mean with a 95 % interval over seeds (Student), n and baseline."""
+    found = np.array([*values.values()])
+    mean = float(found.mean())
+    half = (
+        t_quantile(0.025, len(found) - 1) * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else None
+    )
+    about: dict[str, Json] = {
+        **where, "n": len(made.splits.test), "data": made.splits.test.name, "seeds": [*values], "mean": mean,
+        "low": None if half is None else mean - half, "high": None if half is None else mean + half,
+        "baseline": baseline,
+    }  # fmt: skip
+    return Score(metric, method, tuple(f"seed {seed}" for seed in values), found, better, about)

@@ -1,0 +1,119 @@
+"""A network that hides what it uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from regard.datasets.examples import Examples
+from regard.errors import Unsupported
+from regard.experiments._retraining import again, answers, looks, origin, over_seeds, right
+from regard.measures.divergence import tvd
+from regard.protocols import Dataset, Findings, Study
+from regard.records import Example, Floats, Json
+from regard.registry import experiment
+from regard.training.inputs import text_of
+from regard.training.learner import Learner
+from regard.training.one import Splits
+
+LEAST = 10
+"""Test texts with one of the words, below which nothing can be said."""
+
+
+@experiment(
+    question="Could the same network hide from its attention what it uses?",
+    needs=("attention", "training"),
+    scope="study",
+    cite="Pruthi et al. 2020",
+    formula="cross entropy - weight x log(1 - attention on the words to hide); then that attention, the accuracy, and "
+    "how far the answer moves without these words",
+    cost="3 trainings per seed",
+    misleads="it is about what training can do to this architecture, not about the audited network",
+)
+def deceptive_attention(
+    study: Study, *, words: tuple[str, ...] = (), count: int = 20, weight: float = 1.0, seeds: int = 2, data: str = ""
+) -> Findings:
+    """How well can this architecture use words that its attention does not show?
+
+    Comes out, per training seed, for each `network` in `where` (honest, deceptive, without): `deceptive_accuracy`, on
+    the test texts with at least one of the words (baseline: trained and tested without the words); for honest and
+    deceptive: `hidden_attention` (mean attention on the words) and `hidden_use` (mean change of the answer, total
+    variation, when they are deleted). Deception: attention gone, accuracy and use as before. words: default the `count`
+    whose frequency differs most between the classes of the training data.
+    """
+    made = origin(study, data, "deceptive_attention")
+    learner = made.made()
+    hide = tuple(w.lower() for w in words) or telling(made.splits.train, learner, count)
+    test = _with(made.splits.test, learner, hide)
+    if len(test) < LEAST:
+        raise Unsupported(
+            "experiment deceptive_attention", expected=f"{LEAST} test texts with one of {', '.join(hide[:5])}",
+            got=str(len(test)), remedy="deceptive_attention:words=[...]",
+        )  # fmt: skip
+    bare = Splits(*(_without(d, learner, hide) for d in (made.splits.train, made.splits.dev, made.splits.test)))
+    good: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}, "without": {}}
+    mass: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
+    use: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
+    terms, cut = {"cross_entropy": 1.0, "hidden_mass": weight}, _without(test, learner, hide)
+    for seed in made.seeds(seeds):
+        folders = {
+            "honest": again(study, made, "same", seed).directory,
+            "deceptive": again(study, made, "deceptive", seed, terms=terms, hide=hide).directory,
+        }
+        for name, folder in folders.items():
+            said = answers(folder, test, learner)
+            good[name][seed] = right(said, test, learner)
+            mass[name][seed] = _mass(folder, test, learner, hide)
+            use[name][seed] = float(np.mean(tvd(said, answers(folder, cut, learner))))
+        anew = again(study, made, "without", seed, splits=bare).directory
+        good["without"][seed] = right(answers(anew, cut, learner), cut, learner)
+    floor = float(np.mean([*good["without"].values()]))
+    shared: dict[str, Json] = {"words": [*hide], "texts": len(test), "weight": weight}
+    columns = [("deceptive_accuracy", good, floor), ("hidden_attention", mass, None), ("hidden_use", use, 0.0)]
+    return [
+        over_seeds(metric, "attention", values, made, {**shared, "network": name}, baseline=baseline)
+        for metric, networks, baseline in columns
+        for name, values in networks.items()
+    ]
+
+
+def telling(data: Dataset, learner: Learner, count: int) -> tuple[str, ...]:
+    """The words whose share of texts differs most between classes; ties by alphabet."""
+    assert learner.spans is not None
+    labels = learner.rows(data, False).labels
+    classes = sorted(set(labels.tolist()))
+    seen: dict[int, Counter[str]] = {c: Counter() for c in classes}
+    for example, label in zip(data, labels.tolist(), strict=True):
+        seen[label].update(set(_words(example, learner)))
+    sizes = {c: max(1, int((labels == c).sum())) for c in classes}
+    words = {w for counts in seen.values() for w in counts}
+    gaps = {w: [seen[c][w] / sizes[c] for c in classes] for w in words}
+    return tuple(sorted(words, key=lambda w: (min(gaps[w]) - max(gaps[w]), w))[:count])
+
+
+def _words(example: Example, learner: Learner) -> list[str]:
+    assert learner.spans is not None
+    text = text_of(example)
+    return [text[a:b].lower() for a, b in learner.spans(example)]
+
+
+def _with(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
+    kept = [e for e in data if set(_words(e, learner)) & set(hide)]
+    return Examples(f"{data.name} with hidden words", tuple(kept), labels=data.labels)
+
+
+def _without(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
+    """The same examples without these words; "_" where nothing is left."""
+    rows = [" ".join(w for w in _words(e, learner) if w not in set(hide)) or "_" for e in data]
+    items = [replace(e, inputs={"text": row}, rationale=None) for e, row in zip(data, rows, strict=True)]
+    return Examples(f"{data.name} without {len(hide)} words", tuple(items), labels=data.labels)
+
+
+def _mass(folder: Path, data: Dataset, learner: Learner, hide: Sequence[str]) -> float:
+    marked = [np.array([w in set(hide) for w in _words(e, learner)]) for e in data]
+    maps: list[Floats] = looks(folder, data, learner)
+    return float(np.mean([row @ mark for row, mark in zip(maps, marked, strict=True)]))

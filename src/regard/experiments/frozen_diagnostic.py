@@ -1,0 +1,52 @@
+"""Does the attention carry information that another model can use?"""
+
+from __future__ import annotations
+
+from regard.experiments._retraining import accuracy, adversary, again, commonest, origin, over_seeds
+from regard.protocols import Findings, Study
+from regard.registry import experiment
+
+
+@experiment(
+    question="Does a bag of words get better when it must look where this network looks?",
+    needs=("attention", "training"),
+    scope="study",
+    cite="Wiegreffe & Pinter 2019, 3.4",
+    formula="accuracy of a network without context, trained and tested under imposed weights: those of the audited "
+    "network, of its adversary, equal ones; and with attention of its own",
+    cost="5 trainings per seed, one of them of the audited kind",
+    misleads="the imposed weights of a test text come from a network that read it: they may smuggle in the answer",
+)
+def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, data: str = "") -> Findings:
+    """How well does a bag of words do under the attention of the audited network?
+
+    Comes out, per training seed and per `attention` in `where`: `probe_accuracy` for base, trained, uniform, adversary;
+    and paired by seed `probe_gain` (base minus uniform) and `probe_loss` (uniform minus adversary). Where base is no
+    better than uniform, the attention carries nothing that words alone could use; where the adversary's weights do as
+    well as the base's, neither is needed. weight: of KL in the adversary (twice the published lambda).
+    """
+    made = origin(study, data, "frozen_diagnostic")
+    found: dict[str, dict[int, float]] = {"base": {}, "trained": {}, "uniform": {}, "adversary": {}}
+    plain = "additive"
+    for seed in made.seeds(seeds):
+        other = adversary(study, made, weight, seed).directory
+        ways = {
+            "base": ("frozen", made.folder), "trained": (plain, None), "uniform": ("uniform", None),
+            "adversary": ("frozen", other),
+        }  # fmt: skip
+        for name, (attention, reference) in ways.items():
+            learner = made.changed(encoder="average", attention=attention)
+            found[name][seed] = accuracy(
+                again(study, made, f"words-{name}", seed, learner=learner, reference=reference)
+            )
+    floor = commonest(made)
+    gain = {s: found["base"][s] - found["uniform"][s] for s in found["base"]}
+    loss = {s: found["uniform"][s] - found["adversary"][s] for s in found["base"]}
+    return [
+        *(
+            over_seeds("probe_accuracy", "attention", v, made, {"attention": k}, better="higher", baseline=floor)
+            for k, v in found.items()
+        ),
+        over_seeds("probe_gain", "attention", gain, made, {"weight": weight}, baseline=0.0),
+        over_seeds("probe_loss", "attention", loss, made, {"weight": weight}, baseline=0.0),
+    ]

@@ -1,0 +1,65 @@
+"""How different is the attention of networks that differ in their seed only?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.datasets.examples import Examples
+from regard.experiments._map import setting
+from regard.experiments._retraining import again, answers, looks, origin, over_seeds
+from regard.measures.divergence import jsd, tvd
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Findings, Study
+from regard.records import Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="How far is attention from that of the same network trained with another seed?",
+    needs=("attention", "training"),
+    scope="study",
+    cite="Wiegreffe & Pinter 2019, 3.3",
+    formula="median over seeds of JSD(attention of the sibling, attention), per example",
+    cost="1 training per seed",
+    misleads="siblings may agree on a map that nobody's answer depends on",
+)
+def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
+    """How much of an attention map is an accident of the seed?
+
+    Comes out, per example: `seed_jsd` (nats, 0..0.69) and `seed_change` (change of the prediction, total variation),
+    medians over siblings; curve `jsd`: (examples, seeds). `seed_jsd_chance`: the same for the own map with its
+    weights in another order, which is what maps have in common by their sharpness alone. And per seed the mean over
+    examples. An adversary that is not farther away than siblings are shows nothing.
+    """
+    made = origin(study, data, "seed_variance")
+    learner = made.made()
+    asked = Examples("audited", study.examples, labels=learner.names)
+    maps, said = looks(made.folder, asked, learner), answers(made.folder, asked, learner)
+    numbers, apart, moved = made.seeds(seeds), [], []
+    for seed in numbers:
+        folder = again(study, made, "same", seed).directory
+        pairs = zip(maps, looks(folder, asked, learner), strict=True)
+        apart.append([float(jsd(theirs, own)) for own, theirs in pairs])
+        moved.append(tvd(answers(folder, asked, learner), said))
+    curve = np.array(apart).T
+    chance = [
+        float(jsd(own[keyed_rng(study.seed, e.id, "seed_variance").permutation(len(own))], own))
+        for e, own in zip(asked, maps, strict=True)
+    ]
+    ids, where = tuple(e.id for e in asked), setting("last", "mean", seeds=[*numbers])
+    means = {s: float(np.mean(row)) for s, row in zip(numbers, apart, strict=True)}
+    return [
+        Score(
+            "seed_jsd",
+            "attention",
+            ids,
+            np.median(curve, -1),
+            "none",
+            where,
+            {"jsd": curve},
+            tuple(map(float, numbers)),
+        ),
+        Score("seed_change", "attention", ids, np.median(np.array(moved).T, -1), "none", where),
+        Score("seed_jsd_chance", "attention", ids, np.array(chance), "none", where),
+        over_seeds("mean_seed_jsd", "attention", means, made, {"examples": len(ids)}, baseline=float(np.mean(chance))),
+    ]

@@ -1,0 +1,98 @@
+"""Is attention here more than a gate?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from regard.experiments._retraining import Origin, accuracy, again, looks, origin, over_seeds, right
+from regard.measures.keyed_random import keyed_rng
+from regard.networks.checkpoint import load_checkpoint
+from regard.networks.classifier import AttentionClassifier
+from regard.networks.imposed import save_imposed
+from regard.networks.vocabulary import Vocabulary
+from regard.protocols import Dataset, Findings, Study
+from regard.records import Floats
+from regard.registry import experiment
+from regard.training.batches import TextRows
+from regard.training.inputs import text_of
+
+WAYS = ("uniform", "random", "permuted")
+
+
+@experiment(
+    question="Does it matter whether attention is replaced only at the test, or already while learning?",
+    needs=("attention", "training"),
+    scope="study",
+    cite="Vashishth et al. 2019",
+    formula="accuracy with equal, random, permuted weights: at the test only, and at training and test",
+    cost="4 trainings per seed",
+    misleads="a network that learns to live with random weights shows that the task needs no attention, no more",
+)
+def train_time_replacement(study: Study, *, seeds: int = 2, data: str = "") -> Findings:
+    """How much accuracy is lost when other weights stand in for attention?
+
+    Comes out, per training seed, for each `attention` (uniform, random, permuted) and `when` (test, training and test)
+    in `where`: `replaced_accuracy`, with the accuracy of the network as it is for a baseline. Lost at neither: a gate,
+    or unused. Lost at the test only: the network relies on attention, but the task does not need it. Random weights are
+    drawn once per example from a flat Dirichlet distribution; permuted ones are the network's own in another order.
+    """
+    made = origin(study, data, "train_time_replacement")
+    learner, test = made.made(), made.splits.test
+    plain: dict[int, float] = {}
+    found: dict[tuple[str, str], dict[int, float]] = {(w, t): {} for w in WAYS for t in ("test", "training and test")}
+    for seed in made.seeds(seeds):
+        own = again(study, made, "same", seed)
+        plain[seed] = accuracy(own)
+        maps = looks(own.directory, test, learner)
+        for way in WAYS:
+            changed = [_instead(way, row, study.seed, e.id) for row, e in zip(maps, test, strict=True)]
+            found[way, "test"][seed] = right(under(own.directory, test, changed), test, learner)
+            attention = "uniform" if way == "uniform" else "frozen"
+            given = None if way == "uniform" else _written(study, made, own.directory, way, seed)
+            anew = again(
+                study, made, "uniform" if way == "uniform" else f"under-{way}", seed,
+                learner=made.changed(attention=attention), reference=given,
+            )  # fmt: skip
+            found[way, "training and test"][seed] = accuracy(anew)
+    base = float(np.mean([*plain.values()]))
+    return [
+        over_seeds(
+            "replaced_accuracy", "attention", v, made, {"attention": way, "when": when}, better="higher", baseline=base
+        )
+        for (way, when), v in found.items()
+    ]
+
+
+def under(folder: Path, data: Dataset, weights: Sequence[Floats]) -> Floats:
+    """(examples, classes) what the network in `folder` says when its states are mixed with these weights."""
+    network, about = load_checkpoint(folder)
+    assert isinstance(network, AttentionClassifier)
+    vocabulary, said = Vocabulary.from_json(about["vocabulary"]), []
+    with torch.no_grad():
+        for example, row in zip(data, weights, strict=True):
+            tokens = TextRows([vocabulary.encode(text_of(example))[0]], np.zeros(1, np.int64))
+            states = network.read(tokens.batch(np.zeros(1, np.int64), None).inputs[0]).states[0]
+            mixed = torch.tensor(row, dtype=states.dtype) @ states[: len(row)]
+            said.append(network.output(mixed).softmax(-1).double().numpy())
+    return np.stack(said)
+
+
+def _instead(way: str, row: Floats, seed: int, ident: str) -> Floats:
+    rng = keyed_rng(seed, ident, way)
+    if way == "uniform" or not len(row):
+        return np.full(len(row), 1 / max(1, len(row)))
+    return rng.dirichlet(np.ones(len(row))) if way == "random" else row[rng.permutation(len(row))]
+
+
+def _written(study: Study, made: Origin, own: Path, way: str, seed: int) -> Path:
+    """Weights for every example of every split, where `training` reads them from."""
+    folder, learner, kept = study.folder / f"weights-{way}-{seed}", made.made(), dict[str, Floats]()
+    for data in (made.splits.train, made.splits.dev, made.splits.test):
+        rows = zip(data, looks(own, data, learner), strict=True)
+        kept |= {e.id: _instead(way, row, study.seed, e.id) for e, row in rows}
+    save_imposed(folder, kept)
+    return folder

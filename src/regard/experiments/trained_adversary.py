@@ -1,0 +1,49 @@
+"""A network that answers the same and looks elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._retraining import accuracy, adversary, answers, looks, origin, over_seeds, right
+from regard.measures.divergence import jsd, tvd
+from regard.protocols import Findings, Study
+from regard.registry import experiment
+
+
+@experiment(
+    question="Can a whole network be trained that gives the same answers and looks elsewhere?",
+    needs=("attention", "training"),
+    scope="study",
+    cite="Wiegreffe & Pinter 2019, 4",
+    formula="minimise TVD(p, p of the audited network) - weight x KL(attention, its attention); then mean TVD and JSD "
+    "on the test split",
+    cost="1 training per weight and seed",
+    misleads="it shows that attention is not exclusive for this task, not that the attention of this network is wrong",
+)
+def trained_adversary(
+    study: Study, *, weights: tuple[float, ...] = (1e-3, 2e-3, 1e-2), seeds: int = 2, data: str = ""
+) -> Findings:
+    """How far can attention be taken away from the evidence of a whole network, at what cost?
+
+    Comes out, per training seed and per weight (`where`): `adversary_jsd` (mean divergence of attention, nats),
+    `adversary_tvd` (mean change of the answer, 0..1) and `adversary_accuracy` (baseline: the audited network's own).
+    It never sees a label. Our TVD is twice the published one, so that a weight here is twice the published lambda.
+    """
+    made = origin(study, data, "trained_adversary")
+    learner, test = made.made(), made.splits.test
+    maps, said = looks(made.folder, test, learner), answers(made.folder, test, learner)
+    base, found = right(said, test, learner), []
+    for weight in weights:
+        apart, moved, good = dict[int, float](), dict[int, float](), dict[int, float]()
+        for seed in made.seeds(seeds):
+            trained = adversary(study, made, weight, seed)
+            pairs = zip(looks(trained.directory, test, learner), maps, strict=True)
+            apart[seed] = float(np.mean([jsd(a, b) for a, b in pairs]))
+            moved[seed] = float(np.mean(tvd(answers(trained.directory, test, learner), said)))
+            good[seed] = accuracy(trained)
+        found += [
+            over_seeds("adversary_jsd", "attention", apart, made, {"weight": weight}, baseline=0.0),
+            over_seeds("adversary_tvd", "attention", moved, made, {"weight": weight}, baseline=0.0),
+            over_seeds("adversary_accuracy", "attention", good, made, {"weight": weight}, baseline=base),
+        ]
+    return found

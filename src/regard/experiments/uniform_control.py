@@ -1,0 +1,34 @@
+"""Would the network be as good without any attention?"""
+
+from __future__ import annotations
+
+from regard.experiments._retraining import accuracy, again, commonest, origin, over_seeds
+from regard.protocols import Findings, Study
+from regard.registry import experiment
+
+
+@experiment(
+    question="Is the network as good when it is trained without any choice of where to look?",
+    needs=("attention", "training"),
+    scope="study",
+    cite="Wiegreffe & Pinter 2019, 3.2",
+    formula="accuracy of the network trained anew, minus that of the same network trained under equal weights",
+    cost="2 trainings per seed",
+    misleads="a task that needs no attention says nothing about how this network uses the one that it has",
+)
+def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings:
+    """How much accuracy is lost when the network is trained under equal weights?
+
+    Comes out, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed. Both are
+    trained here, alike, so that chance in the choice of an epoch is the same on both sides; accuracies are of the test
+    split. `data`: what the network was trained on, where that cannot be found by name.
+    """
+    made = origin(study, data, "uniform_control")
+    own = {s: accuracy(again(study, made, "same", s)) for s in made.seeds(seeds)}
+    flat = {s: accuracy(again(study, made, "uniform", s, learner=made.changed(attention="uniform"))) for s in own}
+    floor = commonest(made)
+    return [
+        over_seeds("accuracy", "attention", own, made, {"attention": "trained"}, better="higher", baseline=floor),
+        over_seeds("accuracy", "attention", flat, made, {"attention": "uniform"}, better="higher", baseline=floor),
+        over_seeds("uniform_gain", "attention", {s: own[s] - flat[s] for s in own}, made, {}, baseline=0.0),
+    ]
