@@ -20,6 +20,7 @@ from regard.measures.agreement import kendall
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import most_distant
 from regard.measures.keyed_random import keyed_rng
+from regard.measures.roc import roc_area
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.vocabulary import Vocabulary
@@ -103,13 +104,11 @@ def _without(network: AttentionClassifier, tokens: list[list[int]]) -> list[Floa
 def quality(label: NDArray[np.int64], p: Floats) -> dict[str, float]:
     """Accuracy, F1 of the positive class, area under the ROC curve."""
     said = p > 0.5
-    hits, ranks = float((said & (label == 1)).sum()), p.argsort().argsort() + 1.0
-    positive, negative = int((label == 1).sum()), int((label == 0).sum())
-    area = (ranks[label == 1].sum() - positive * (positive + 1) / 2) / (positive * negative)
+    hits, positive = float((said & (label == 1)).sum()), int((label == 1).sum())
     return {
         "accuracy": float((said == label).mean()),
         "f1": float(2 * hits / (said.sum() + positive)),
-        "roc": float(area),
+        "roc": roc_area(p, label == 1),
     }
 
 

@@ -25,7 +25,7 @@ def spec(encoder: str, attention: str) -> Spec:
         "learner", "classifier",
         {
             "encoder": encoder, "attention": SCORES[attention], "size": SIZE, "hidden": HIDDEN[encoder], "dropout": 0.0,
-            "noise": 0.0, "min_count": 1, "spread": SPREAD,
+            "noise": 0.0, "min_count": 1, "spread": SPREAD, "chosen_by": "roc_area",
         },
     )  # fmt: skip
 

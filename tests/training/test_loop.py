@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy.stats import mannwhitneyu
 from torch import Tensor
 from toy_data import QUICK, network, rows
 
@@ -23,6 +24,7 @@ from regard.training.batches import Accompanied, ArrayRows, Batch, TextRows
 from regard.training.loop import Fitted, Settings, evaluate, fit, seeded, threads
 from regard.training.loss import Outcome, Term, weighted_terms
 from regard.training.progress import Report, reporting
+from regard.training.scoring import ROC_AREA
 
 TRAIN, DEV = rows(160, "train"), rows(60, "dev")
 PLAIN = weighted_terms({"cross_entropy": 1})
@@ -256,3 +258,14 @@ def test_seeded_puts_the_state_back_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), seeded(0):
         raise ZeroDivisionError
     assert torch.equal(torch.rand(2), expected)
+
+
+def test_the_roc_area_is_of_the_split_as_a_whole() -> None:
+    net = network().eval()
+    with torch.no_grad():
+        said = [net(DEV.batch(np.array([i]), None).inputs[0])[0] for i in range(len(DEV.labels))]
+    odds = np.array([float(row[1] - row[0]) for row in said])
+    higher = mannwhitneyu(odds[DEV.labels == 1], odds[DEV.labels == 0]).statistic
+    expected = higher / ((DEV.labels == 1).sum() * (DEV.labels == 0).sum())
+    for size in (7, 60):  # a mean over batches would depend on their size
+        assert evaluate(net, DEV, PLAIN, ROC_AREA, size)[1] == pytest.approx(expected)

@@ -162,16 +162,19 @@ def evaluate(
     network: nn.Module, rows: Rows, terms: Sequence[Term], measure: Measure = ACCURACY, batch_size: int = 64
 ) -> tuple[float, float]:
     """The loss and the measure of a split, means over its examples, in eval mode (the mode is put back)."""
-    before, loss, score = network.training, 0.0, 0.0
+    before, loss, values, labels = network.training, 0.0, list[Tensor](), list[Tensor]()
     network.eval()
     with torch.no_grad():
         for chosen in bucketed(rows.lengths, batch_size):
             batch = rows.batch(chosen, None)
             outcome = forward(network, batch)
             loss += total(terms, outcome, batch)[0].item() * len(chosen)
-            score += measure.function(outcome, batch).sum().item()
+            values.append(measure.function(outcome, batch))
+            labels.append(batch.labels)
     network.train(before)
-    return loss / len(rows.labels), score / len(rows.labels)
+    if measure.whole is not None:
+        return loss / len(rows.labels), measure.whole(torch.cat(values).numpy(), torch.cat(labels).numpy())
+    return loss / len(rows.labels), sum(part.sum().item() for part in values) / len(rows.labels)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def train_one(
         f"test_{metric}": tested,
         "test_loss": test_loss,
         "test_examples": n,
-        "test_interval": [float(x) for x in wilson(round(tested * n), n)] if metric != "absolute_error" else None,
+        "test_interval": [float(x) for x in wilson(round(tested * n), n)] if learner.measure.share else None,
     }
     if learner.further is not None:
         facts |= learner.further(network, splits.dev, splits.test)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.measures.roc import roc_area
 from regard.training.batches import Batch
 from regard.training.loss import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Its mean over a split is what decides which epoch is kept."""
+    """Its mean over a split is what decides which epoch is kept; with `whole`, a number made of all its values and the
+    labels. share: it is a share of right answers, so that Wilson's interval is its own."""
 
     name: str
     function: Callable[[Outcome, Batch], Tensor]
     higher_is_better: bool = True
+    whole: Callable[[NDArray[Any], NDArray[Any]], float] | None = None
+    share: bool = True
 
     @property
     def shown(self) -> str:
@@ -39,6 +45,12 @@ def _off(outcome: Outcome, batch: Batch) -> Tensor:
     return (outcome.logits.cpu().double() - batch.labels.double()).abs().flatten(1).mean(-1)
 
 
+def _odds(outcome: Outcome, batch: Batch) -> Tensor:
+    return (outcome.logits[:, 1] - outcome.logits[:, 0]).cpu().double()
+
+
 ACCURACY = Measure("accuracy", _right)
 EXACT_MATCH = Measure("exact_match", _all_right)
-ABSOLUTE_ERROR = Measure("absolute_error", _off, higher_is_better=False)
+ABSOLUTE_ERROR = Measure("absolute_error", _off, higher_is_better=False, share=False)
+ROC_AREA = Measure("roc_area", _odds, whole=roc_area, share=False)
+"""Of two classes."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from regard.errors import InputError
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.vocabulary import Vocabulary
@@ -17,6 +18,7 @@ from regard.training.inputs import aspect_names, aspect_numbers, first_text, tex
 from regard.training.labels import check_classes, label_names, numbered
 from regard.training.learner import Learner
 from regard.training.loop import Settings
+from regard.training.scoring import ACCURACY, ROC_AREA
 
 MIN_COUNT = 2
 """A word seen less often is <unk>: of a word seen once nothing can be learned."""
@@ -35,16 +37,19 @@ def classifier(
     aspects: bool = False,
     min_count: int = MIN_COUNT,
     spread: float = 1.0,
+    chosen_by: Literal["accuracy", "roc_area"] = "accuracy",
 ) -> Learner:
     """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
 
     size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
     weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,
     one of a few, and each has a query, and so an attention map, of its own. min_count: rarer words are unknown. spread:
-    standard deviation of the word vectors at the start.
+    standard deviation of the word vectors at the start. chosen_by: what decides on dev which epoch is kept.
     """
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
+    if chosen_by == "roc_area" and len(names) != 2:
+        raise InputError("chosen_by roc_area", expected="two classes", got=str(len(names)))
     asked = aspect_names(train) if aspects else ()
     read = first_text if aspects else text_of
     vocabulary = Vocabulary.build(map(read, train), min_count=min_count)
@@ -81,5 +86,5 @@ def classifier(
     )
     return Learner(
         f"{encoder} with {attention} attention", network, rows, save, settings, names, spans=spans,
-        imposes=attention == "frozen",
+        imposes=attention == "frozen", measure=ROC_AREA if chosen_by == "roc_area" else ACCURACY,
     )  # fmt: skip
