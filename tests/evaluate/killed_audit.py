@@ -9,7 +9,10 @@ from torch_toy import Texts, TorchToy, sentences
 from regard.evaluate.audit import audit
 
 TEXTS = sentences(40, longest=8)
-OPTIONS = {"keep": 5, "profile": "quick", "explainers": ["attention", "leave_one_out", "input_x_gradient", "random"]}
+OPTIONS = {
+    "keep": 5, "profile": "quick", "explainers": ["attention", "leave_one_out", "input_x_gradient", "random"],
+    "metrics": ["comprehensiveness", "agreement"],
+}  # fmt: skip
 
 
 def main(out: str, workers: str) -> None:

@@ -20,6 +20,7 @@ from torch_toy import Texts, TorchToy, sentences
 
 from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
 from regard.evaluate.audit import audit
+from regard.evaluate.preconditions import LOOKED_AT
 from regard.store.export import TABLES
 from regard.store.run import Run
 
@@ -27,9 +28,12 @@ TEXTS = Texts(sentences(20))
 FEW = ["leave_one_out", "random"]
 
 
+THREE = ["comprehensiveness", "sufficiency", "agreement"]
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return audit(TorchToy(), TEXTS, out=tmp_path_factory.mktemp("audit") / "run", keep=4)
+    return audit(TorchToy(), TEXTS, out=tmp_path_factory.mktemp("audit") / "run", keep=4, metrics=THREE)
 
 
 def test_a_whole_audit(undisturbed: Run) -> None:
@@ -68,12 +72,12 @@ def test_every_number_has_n_interval_seed_and_role(undisturbed: Run) -> None:
 def test_the_tables_are_written(undisturbed: Run) -> None:
     for name in TABLES:
         rows = pq.read_table(undisturbed.path / "tables" / f"{name}.parquet").num_rows
-        assert (rows > 0) == (name != "problems"), name
+        assert (rows > 0) == (name not in ("problems", "findings")), name
 
 
 def test_a_finished_audit_computes_nothing_again(undisturbed: Run) -> None:
     toy = TorchToy()
-    again = audit(toy, TEXTS, out=undisturbed.path, keep=4)
+    again = audit(toy, TEXTS, out=undisturbed.path, keep=4, metrics=THREE)
     assert content(again) == content(undisturbed)
     assert toy.calls["decide"] == 1  # the look at the model
 
@@ -110,14 +114,14 @@ class Stopped(TorchToy):
 
 def test_control_c_leaves_a_run_that_can_go_on(tmp_path: Path, undisturbed: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
-        audit(Stopped(KeyboardInterrupt(), 60), TEXTS, out=tmp_path / "run", keep=4)
+        audit(Stopped(KeyboardInterrupt(), 60), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)
     stopped = Run(tmp_path / "run")
     assert stopped.manifest["status"] == "interrupted"
     done, total = stopped.progress
     assert 0 < done < total
     toy = TorchToy()
-    assert content(audit(toy, TEXTS, out=tmp_path / "run", keep=4)) == content(undisturbed)
-    assert toy.calls["decide"] == total - done + 1  # what was done stays done
+    assert content(audit(toy, TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)) == content(undisturbed)
+    assert toy.calls["decide"] == total - done + 1 + LOOKED_AT  # what was done stays done
 
 
 def test_a_full_disk_keeps_what_was_there(tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,10 +136,10 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path, undisturbed: Run, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(EnvironmentProblem, match="room on the disk"):
-        audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4)
+        audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)
     monkeypatch.undo()
     assert Run(tmp_path / "run").progress[0] > 0
-    assert content(audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4)) == content(undisturbed)
+    assert content(audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)) == content(undisturbed)
 
 
 def _options(**changed: Any) -> dict[str, Any]:
@@ -226,7 +230,7 @@ def test_a_live_model_runs_here_and_the_message_says_so(tmp_path: Path) -> None:
     toy = TorchToy(live=True)
     audit(toy, TEXTS, out=tmp_path / "run", explainers=FEW, metrics=["agreement"], workers=2, announce=said.append)
     assert any("runs in this process" in s for s in said)
-    assert toy.calls["decide"] == len(TEXTS) + 1
+    assert toy.calls["decide"] == len(TEXTS) + 1 + LOOKED_AT  # the look at the model, and at its attention
 
 
 @pytest.mark.slow

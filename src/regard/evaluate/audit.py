@@ -88,8 +88,7 @@ def audit(
     with RunWriter(path, who) as writer:
         seen = _probed(job)
         cost = estimate(live, examples, settings, seen) if seen else None
-        tested = of_data(live, examples, seed=seed)
-        for sentence in [*_sentences(about_data, cost, workers), *tested.sentences()]:
+        for sentence in _sentences(about_data, cost, workers):
             say(sentence)
         manifest: dict[str, Json] = {
             "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
@@ -97,7 +96,7 @@ def audit(
             "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
             "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
             "label_table": label_table, "checked": seen.checked if seen else "never",
-            "rejected": [[*pair] for pair in seen.rejected] if seen else [], "preconditions": tested.to_json(),
+            "rejected": [[*pair] for pair in seen.rejected] if seen else [],
         }  # fmt: skip
         writer.open(manifest, examples)
         try:
@@ -106,6 +105,13 @@ def audit(
             run_shards(writer, job, engine, setup, progress=progress, first_guess=guess)
             run_studies(writer, live, examples, settings, say)
             found = Run(path)
+            if "preconditions" not in found.manifest:
+                # after the shards: an example that ends a process has been found out by then
+                fine = {e["id"] for e in found.examples() if e["units"] is not None}
+                tested = of_data(live, [e for e in examples if e.id in fine], seed=seed)
+                writer.note_preconditions(tested.to_json())
+                for sentence in tested.sentences():
+                    say(sentence)
             classes = {e["id"]: str(e["predicted"]) for e in found.examples() if e["predicted"] is not None}
             clusters = {e.id: e.cluster for e in examples}
             columns = sorted({column for e in examples for column in e.slices})

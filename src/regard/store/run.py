@@ -63,7 +63,8 @@ class Run:
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
         status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
-        return {**facts, "status": status, "skipped": self.skipped, "judgements": judged}
+        late = {"preconditions": self._facts["preconditions"]} if "preconditions" in self._facts else {}
+        return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judged}
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -245,6 +246,10 @@ class RunWriter:
         """Note that a task cannot be done; it is not tried again."""
         self._book.enter(self.key(shard), "done", None, problems=[problem])
 
+    def note_preconditions(self, found: Json) -> None:
+        """What a look at some of the finished examples said about the attention of the model."""
+        self._book.note(preconditions=found)
+
     def close(self, status: str, *, summaries: Sequence[Summary] | None = None) -> None:
         """Set the status, and the summaries if there are any."""
         facts: dict[str, Json] = {"status": status, "finished": now()}
@@ -255,7 +260,8 @@ class RunWriter:
 
     def _write_manifest(self) -> None:
         facts = self._book.facts()
-        shown = {**facts["manifest"], "status": facts["status"], "identity": facts["identity"]}
+        late = {"preconditions": facts["preconditions"]} if "preconditions" in facts else {}
+        shown = {**facts["manifest"], **late, "status": facts["status"], "identity": facts["identity"]}
         text = json.dumps(shown, indent=2, ensure_ascii=False)
         with room_on_disk(self.path):
             write_atomically(self.path / "manifest.json", text.encode())
