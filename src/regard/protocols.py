@@ -268,6 +268,12 @@ class Model(Protocol):
         """Gradients with respect to the attention weights of every site."""
         ...
 
+    def weight_slopes_each(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
+    ) -> Sequence[Sequence[WeightSlopes]]:
+        """The same for several examples of one length."""
+        ...
+
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Parts]:
         """What the attention of these sites is made of; one that cannot be taken apart is refused with the reason."""
         ...

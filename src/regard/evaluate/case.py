@@ -45,8 +45,7 @@ class DeskCase:
         self._specs = dict(specs or {})
         self._known: dict[Spec, Relevance] = {}
         self._variants: dict[Desk, DeskCase] = {}
-        for example in examples:
-            desk.welcome(example)
+        self._units = tuple(desk.welcome(example) for example in examples)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -58,7 +57,7 @@ class DeskCase:
 
     @property
     def units(self) -> tuple[Units, ...]:
-        return tuple(self._desk.units(name) for name in self._ids)
+        return self._units
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -112,7 +111,7 @@ class DeskCase:
         return self._desk.continuous(self._ids[i])
 
     def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
-        return self._desk.weight_slopes(self._ids[i], kind)
+        return self._desk.weight_slopes(self._ids[i], kind, beside=self._ids)
 
     def parts(self, i: int, keys: Sequence[str]) -> Sequence[Parts]:
         return self._desk.parts(self._ids[i], keys)
@@ -121,7 +120,7 @@ class DeskCase:
         return self._desk.zeroed(self._ids[i], keys)
 
     def attention(self, i: int) -> Sequence[SiteAttention]:
-        return self._desk.attention(self._ids[i])
+        return self._desk.attention(self._ids[i], beside=self._ids)
 
     def reading(self, i: int, site: Site) -> tuple[int, ...]:
         return self._desk.reading(self._ids[i], site)

@@ -119,10 +119,11 @@ class _GhostSite:
 
     site: Site
     shape: tuple[int, int, int, int]
-    ghost: _Ghost
+    ghosts: tuple[_Ghost, ...]
 
     def _weights(self) -> NDArray[np.float32]:
-        weights = self.ghost.random(zlib.crc32(self.site.key.encode())).random(self.shape, np.float32)
+        key, shape = zlib.crc32(self.site.key.encode()), self.shape[1:]
+        weights = np.stack([ghost.random(key).random(shape, np.float32) for ghost in self.ghosts])
         return np.asarray(weights / weights.sum(-1, keepdims=True), np.float32)
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
@@ -252,18 +253,19 @@ class CountingModel:
     ) -> Capture:
         if self._probe.no_capture is not None:
             raise self._probe.no_capture
-        (ghost,) = (_ghost(e) for e in batch)
+        ghosts = tuple(_ghost(e) for e in batch)
+        ghost = ghosts[0]
         self._spend(batch, self._probe.capture_seconds)
 
         def scaled(size: int) -> int:  # an axis as long as the probe stands for positions
             return ghost.length if size == self._probe.length else size
 
         sites = [
-            _GhostSite(site, (1, heads, scaled(queries), scaled(keys)), ghost)
+            _GhostSite(site, (len(ghosts), heads, scaled(queries), scaled(keys)), ghosts)
             for site, (_, heads, queries, keys) in self._probe.sites
         ]
-        answers = Answers(np.array([0, 1]), np.zeros(1), np.full(1, 0.5))
-        return _GhostCapture(sites, [ghost.units], answers)
+        answers = Answers(np.arange(len(ghosts) + 1), np.zeros(len(ghosts)), np.full(len(ghosts), 0.5))
+        return _GhostCapture(sites, [g.units for g in ghosts], answers)
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         if self._probe.no_slopes is not None:
@@ -301,6 +303,11 @@ class CountingModel:
             weights = site.dense().weights[0]
             found.append(WeightSlopes(site.site, weights, weights))
         return found
+
+    def weight_slopes_each(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
+    ) -> Sequence[Sequence[WeightSlopes]]:
+        return [self.weight_slopes(encoded, None, kind) for encoded in batch]
 
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Parts]:
         found = []

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.looks import Looks
+from regard.evaluate.looks import Looks, RowOf
 from regard.evaluate.till import Till
 from regard.evaluate.twins import shuffled_twin
 from regard.measures.keyed_random import keyed_rng
@@ -43,6 +43,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 BATCH = 64
 TOKENS = 8192
+TOGETHER = 1024
+"""Positions of examples of one length that are looked into in one pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class Desk:
         self._removed: dict[tuple[str, str, bytes], Said] = {}
         self._slopes: dict[tuple[str, Point], _Slope] = {}
         self._sites: dict[str, Sequence[SiteAttention]] = {}
+        self._forms: dict[str, tuple[object, ...]] = {}
         self._edited: dict[tuple[str, str], Said] = {}
         self._looks = Looks(model, self._pay)
         self._origin, self._noise, self._other_class = origin, noise, other_class
@@ -351,24 +354,49 @@ class Desk:
         (target,) = self.targets([name])
         return _Paid(self.model.continuous(self._encoded[name], target), self._pay)
 
-    def attention(self, name: str) -> Sequence[SiteAttention]:
-        """The sites of one example alone: no padding, whatever the model's layout."""
+    def attention(self, name: str, beside: Sequence[str] = ()) -> Sequence[SiteAttention]:
+        """The sites of one example alone: no padding, whatever the model's layout.
+
+        beside: others that will be asked about too; those of the same length share the pass.
+        """
         self._pay(requests=1)
         if name not in self._sites:
-            (target,) = self.targets([name])
-            self._sites[name] = self.model.capture([self._encoded[name]], [target]).sites
-            self._pay(forwards=1)
+            alike = self._alike(name, [other for other in beside if other not in self._sites])
+            targets = self.targets(alike)
+            sites = self.model.capture([self._encoded[other] for other in alike], targets).sites
+            if len(alike) > 1 and any(site.shape[0] != len(alike) for site in sites):
+                # sites that cut examples into pieces: their rows are not examples
+                alike, sites = [name], self.model.capture([self._encoded[name]], self.targets([name])).sites
+            for row, other in enumerate(alike):
+                self._sites[other] = sites if len(alike) == 1 else [RowOf(site, row) for site in sites]
+            self._pay(forwards=len(alike))
         return self._sites[name]
+
+    def _alike(self, name: str, others: Sequence[str]) -> list[str]:
+        """The example and others of the same length, as many as go in a batch together without padding."""
+        form = self._form(name)
+        found = [other for other in others if other != name and self._form(other) == form]
+        if any(isinstance(target, list) for target in self.targets([name, *found])):
+            return [name]  # what is written differs in length, whatever is read
+        return [name, *found][: max(1, min(self._batch, TOGETHER // max(1, self._encoded[name].length)))]
+
+    def _form(self, name: str) -> tuple[object, ...]:
+        if name not in self._forms:
+            units = self._encoded[name].units
+            self._forms[name] = self._encoded[name].length, len(units), units.shape, int(units.part.sum())
+        return self._forms[name]
 
     def reading(self, name: str, site: Site) -> tuple[int, ...]:
         """The query rows of a site that the objective reads."""
         (target,) = self.targets([name])
         return self.model.reading(self._encoded[name], target, site)
 
-    def weight_slopes(self, name: str, kind: WeightGradientKind) -> Sequence[WeightSlopes]:
-        """Gradients with respect to the attention weights of one example."""
-        (target,) = self.targets([name])
-        return self._looks.weight_slopes(name, self._encoded[name], target, kind)
+    def weight_slopes(self, name: str, kind: WeightGradientKind, beside: Sequence[str] = ()) -> Sequence[WeightSlopes]:
+        """Gradients with respect to the attention weights of one example; `beside` as in `attention`."""
+        known = self._looks.knows((name, kind))
+        others = [] if known else [other for other in beside if not self._looks.knows((other, kind))]
+        alike = self._alike(name, others)
+        return self._looks.weight_slopes(alike, [self._encoded[n] for n in alike], self.targets(alike), kind)
 
     def parts(self, name: str, keys: Sequence[str]) -> Sequence[Parts]:
         """What the attention of one example is made of."""

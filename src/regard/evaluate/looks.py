@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regard.protocols import Encoded, Model, Parts, Target, WeightGradientKind, WeightSlopes, Zeroed
+from regard.protocols import Encoded, Model, Parts, SiteAttention, Target, WeightGradientKind, WeightSlopes, Zeroed
+from regard.records import Attention, Site
 
 LIMIT = 1 << 28
 """Bytes of arrays; the oldest go first."""
@@ -23,14 +25,20 @@ class Looks:
         self._held: dict[Key, Any] = {}
         self._bytes: dict[Key, int] = {}
 
+    def knows(self, key: Key) -> bool:
+        return key in self._held
+
     def weight_slopes(
-        self, name: str, encoded: Encoded, target: Target, kind: WeightGradientKind
+        self, names: Sequence[str], encoded: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
     ) -> Sequence[WeightSlopes]:
-        known: Sequence[WeightSlopes] | None = self._held.get((name, kind))
+        """Of the first of these examples; where it is not known, of all of them in one pass."""
+        known: Sequence[WeightSlopes] | None = self._held.get((names[0], kind))
         if known is None:
-            known = self._model.weight_slopes(encoded, target, kind)
-            self._keep((name, kind), known, known)
-            self._pay(forwards=1, backwards=1)
+            found = self._model.weight_slopes_each(encoded, targets, kind)
+            known = found[0]
+            for name, slopes in reversed([*zip(names, found, strict=True)]):  # the one that was asked for goes last
+                self._keep((name, kind), slopes, slopes)
+            self._pay(forwards=len(names), backwards=len(names))
         self._pay(requests=1)
         return known
 
@@ -59,6 +67,31 @@ class Looks:
         while len(self._held) > 1 and sum(self._bytes.values()) > LIMIT:
             oldest = next(iter(self._held))
             del self._held[oldest], self._bytes[oldest]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowOf:
+    """Implements `protocols.SiteAttention`: one example of a batch of examples of one length."""
+
+    whole: SiteAttention
+    row: int
+
+    @property
+    def site(self) -> Site:
+        return self.whole.site
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return (1, *self.whole.shape[1:])
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        return self.whole.rows(self.row + example, queries, heads)
+
+    def dense(self) -> Attention:
+        everything = self.whole.dense()
+        here = slice(self.row, self.row + 1)
+        sink = None if everything.sink is None else everything.sink[here]
+        return Attention(everything.site, everything.weights[here], sink, everything.checked)
 
 
 def _arrays(record: Any) -> list[np.ndarray[Any, Any]]:

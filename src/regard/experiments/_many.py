@@ -81,12 +81,12 @@ class Linear:
 
 def linear(case: Case, found: Sequence[Map]) -> list[Linear] | None:
     """Every answer as a linear function of its weights; None where that is not so."""
-    base = case.base()
-    if base.distribution is None or base.distribution.shape[1] != 2 or not all(t in (0, 1) for t in case.targets):
+    base, targets = case.base(), case.targets
+    if base.distribution is None or base.distribution.shape[1] != 2 or not all(t in (0, 1) for t in targets):
         return None
     long = sorted(range(len(found)), key=lambda i: -len(found[i]))[:TRIED]
     try:
-        trial = {i: _linear(case, i, found[i]) for i in long}
+        trial = {i: _linear(case, i, found[i], base.value[i], targets[i]) for i in long}
     except Unsupported:
         return None
     asked = {i: [*given(found[i], _corners(len(found[i])))] for i in long}
@@ -98,7 +98,7 @@ def linear(case: Case, found: Sequence[Map]) -> list[Linear] | None:
         off = np.abs(trial[i].values(asked[i]) - real) > LINEAR * (1 + np.abs(real))
         if off.any() or rows is None or not np.allclose(rows, foretold, atol=LINEAR):
             return None
-    return [trial.get(i) or _linear(case, i, m) for i, m in enumerate(found)]
+    return [trial.get(i) or _linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
 
 
 def _corners(n: int) -> Floats:
@@ -106,7 +106,7 @@ def _corners(n: int) -> Floats:
     return np.stack([np.full(n, 1 / n), np.eye(n)[0], np.eye(n)[-1]])
 
 
-def _linear(case: Case, i: int, m: Map) -> Linear:
+def _linear(case: Case, i: int, m: Map, value: float, target: object) -> Linear:
     held = {slope.site.key: slope.gradient for slope in case.weight_slopes(i, "frozen")}
     slopes = []
     for rows in m.sites:
@@ -116,9 +116,8 @@ def _linear(case: Case, i: int, m: Map) -> Linear:
         chosen = gradient if rows.read.heads is None else gradient[list(rows.read.heads)]
         slopes.append(chosen[:, list(rows.read.queries)][:, :, list(rows.keys)])
     there = sum(float((rows.weights * slope).sum()) for rows, slope in zip(m.sites, slopes, strict=True))
-    target = case.targets[i]
     assert isinstance(target, int)
-    return Linear(float(case.base().value[i]) - there, tuple(slopes), target)
+    return Linear(value - there, tuple(slopes), target)
 
 
 def answers(

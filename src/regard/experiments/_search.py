@@ -15,7 +15,7 @@ import numpy as np
 
 from regard.records import Floats
 
-RATE, PENALTY, START = 0.05, 50.0, 3.0
+RATE, PENALTY = 0.05, 50.0
 TINY = 1e-12
 
 Answer = Callable[[Floats], tuple[Floats, Floats]]
@@ -24,22 +24,26 @@ Answer = Callable[[Floats], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """best: (texts, K, units) the most distant attention within the cap; alpha itself where there was none.
+    """best: (caps, texts, K, units) the most distant attention within each cap; alpha itself where there was none.
 
-    far: (texts, K) its Jensen-Shannon divergence from alpha, 0 where there was none.
+    far: (caps, texts, K) its Jensen-Shannon divergence from alpha, 0 where there was none.
     """
 
     best: Floats
     far: Floats
 
 
-def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, cap: float, steps: int) -> Found:
-    """alpha: (texts, units), 0 where `real` is 0. starts: (texts, K, units) logits. All texts at once."""
+def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, caps: Sequence[float], steps: int) -> Found:
+    """alpha: (texts, units), 0 where `real` is 0. starts: (texts, K, units) logits. All texts at once.
+
+    One way for all caps, `steps` at each, from the widest to the narrowest; a point counts for every cap that it keeps.
+    """
     a = alpha[:, None]
     hidden = np.where(real[:, None] > 0, 0.0, -np.inf)
     z, first, second = starts.copy(), np.zeros_like(starts), np.zeros_like(starts)
-    best, far = np.broadcast_to(a, z.shape).copy(), np.zeros(z.shape[:2])
-    for step in range(1, steps + 1):
+    best, far = np.broadcast_to(a, (len(caps), *z.shape)).copy(), np.zeros((len(caps), *z.shape[:2]))
+    for step in range(1, steps * len(caps) + 1):
+        cap = sorted(caps, reverse=True)[(step - 1) // steps]
         shifted = z + hidden
         e = np.exp(shifted - shifted.max(-1, keepdims=True))
         share = e / e.sum(-1, keepdims=True)
@@ -47,9 +51,10 @@ def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, cap: 
         middle = 0.5 * (share + a)
         logs = np.log((share + TINY) / (middle + TINY))
         own = 0.5 * ((share * logs).sum(-1) + (a * np.log((a + TINY) / (middle + TINY))).sum(-1))
-        better = (change <= cap) & (own > far)
-        if better.any():
-            far[better], best[better] = own[better], share[better]
+        for k, limit in enumerate(caps):
+            better = (change <= limit) & (own > far[k])
+            if better.any():
+                far[k][better], best[k][better] = own[better], share[better]
         mean = share.mean(1, keepdims=True)
         apart = np.log((share + TINY) / (mean + TINY)) / share.shape[1]
         toward = 0.5 * logs + apart - PENALTY * (change > cap)[..., None] * slope

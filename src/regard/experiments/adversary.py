@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.experiments._many import Linear, answers, decided, edits, given, linear
 from regard.experiments._map import Map, maps, setting
-from regard.experiments._search import Answer, Found, linear_answer, padded, search
+from regard.experiments._search import Answer, linear_answer, padded, search
 from regard.measures.divergence import jsd, tvd
 from regard.measures.exclusivity import most_distant
 from regard.protocols import Case, Findings
@@ -14,8 +14,8 @@ from regard.records import Floats, Json, Score
 from regard.registry import experiment
 
 START = 3.0
-SEARCHED = 100
-"""Steps where every step is a pass through the model: the last of 500 add little."""
+STEPS, SEARCHED = 500, 30
+"""Steps for each cap; fewer where every step is a pass through the model."""
 
 
 @experiment(
@@ -23,9 +23,9 @@ SEARCHED = 100
     needs=("attention", "gradient"),
     cite="Jain & Wallace 2019; the exact optimum for linear decoders",
     formula="max JSD(alpha', alpha) with TVD(prediction', prediction) <= cap, over K alternatives that also differ "
-    "among themselves, and exactly, over all attentions on one or two units, where the answer is linear in the attention",
-    cost="one gradient, and nothing more, where the answer is linear; else up to 100 gradients of each alternative and "
-    "cap above the attention",
+    "among themselves, and exactly, over all attentions on one or two units, where the answer is linear in alpha",
+    cost="one gradient, and a forward of each candidate, where the answer is linear; else 30 gradients of each "
+    "alternative and cap, above the attention",
     misleads="existence is nearly guaranteed where there are many more units than classes: compare with the feasible "
     "maximum, with random attention within the cap, with what another seed does; the search is a lower bound",
 )
@@ -33,8 +33,8 @@ def adversary(
     case: Case,
     *,
     alternatives: int = 5,
-    steps: int = 500,
     caps: tuple[float, ...] = (0.01, 0.05, 0.1),
+    share: float = 1.0,
     layers: str | int = "last",
     heads: str | int = "mean",
 ) -> Findings:
@@ -46,49 +46,46 @@ def adversary(
     without a cap); column `change`, what a pass of the model says the accepted one does to the prediction, never above
     the cap. `adversary_accepted`: share of the alternatives within the cap. `adversary_spread`: mean divergence among
     these. A candidate that the pass puts beyond the cap is dropped; 0 is alpha itself. Undefined below two units.
-    Deviations: penalty and acceptance have the same cap, and each alternative keeps its best point, not its last; the
+    share: the part of the examples, drawn by lot, that is searched where every step is a pass through the model.
+    Deviations: penalty and acceptance have the same cap, each alternative keeps its best point, not its last, and the
     alternatives differ by the divergence from their mean.
     """
     found = maps(case, layers, heads, "adversary")
-    base, own = decided(case)
     lines = linear(case, found)
-    width = max((len(m) for m in found), default=0)
-    alpha = padded([m.alpha for m in found], width)
-    real = padded([np.ones(len(m)) for m in found], width)
-    starts = padded([_starts(case, i, len(m), alternatives) for i, m in enumerate(found)], width)
+    if lines is None and share < 1:
+        chosen = [i for i in range(len(found)) if case.rng(i, "adversary", "share").random() < share]
+        case, found = case.subset(chosen), [found[i] for i in chosen]
+        if not found:
+            return []
+    base, own = decided(case)
+    starts = [_starts(case, i, len(m), alternatives) for i, m in enumerate(found)]
+    safe = [cap * SAFE for cap in caps]
+    if lines is not None:
+        single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, found, strict=True)]
+        sought = through_lines([m.alpha for m in found], single, base[np.arange(len(own)), own], starts, safe)
+    else:
+        sought = [_through_the_model(case, i, m, base[i], starts[i], safe) for i, m in enumerate(found)]
     lots = [case.rng(i, "adversary", "random").dirichlet(np.ones(len(m)), alternatives) for i, m in enumerate(found)]
     short = np.array([len(m) < 2 for m in found])
     feasible = np.array([max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))) for m in found])
     where: dict[str, Json] = setting(layers, heads)
     scores = [_score(case, "adversary_jsd", "feasible", feasible, short, {**where, "role": "ceiling"})]
-    for cap in caps:
+    for k, cap in enumerate(caps):
+        tried = {"search": [some[k] for some in sought], "random": lots}
         if lines is not None:
-            single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, found, strict=True)]
-            p = base[np.arange(len(own)), own]
-            answer = linear_answer(padded(single, width), p)
-            best = search(alpha, real, starts, answer, cap=cap * SAFE, steps=steps)
-        else:
-            best = _through_the_model(case, found, base, starts, cap=cap * SAFE, steps=min(steps, SEARCHED))
-        tried = {"search": [best.best[i, :, : len(m)] for i, m in enumerate(found)], "random": lots}
-        if lines is not None:
-            tried["exact"] = [_exact(m, line, cap * SAFE) for m, line in zip(found, lines, strict=True)]
+            tried["exact"] = [_exact(m, line, safe[k]) for m, line in zip(found, lines, strict=True)]
         for name, shares in tried.items():
+            # whatever found them, the model itself is asked about every candidate
             said = answers(case, found, [given(m, s) for m, s in zip(found, shares, strict=True)], None)
-            rows = [
-                _accepted(m, s, tvd(q, base[i][None]), cap)
-                for i, (m, s, q) in enumerate(zip(found, shares, said, strict=True))
-            ]
-            at: dict[str, Json] = {
-                **where, "cap": cap, "role": ROLES.get(name, "method"),
-                "bound": "exact" if name == "exact" else "lower",
-            }  # fmt: skip
-            values = np.array([row[0] for row in rows])
-            change = np.array([row[1] for row in rows])[:, None]
-            assert (change <= cap).all(), "a candidate beyond its cap was accepted"
-            scores.append(_score(case, "adversary_jsd", name, values, short, at, {"change": change}))
+            far = [tvd(rows, base[i][None]) for i, rows in enumerate(said)]
+            rows = np.array([_accepted(m, s, f, cap) for m, s, f in zip(found, shares, far, strict=True)])
+            assert (rows[:, 1] <= cap).all(), "a candidate beyond its cap was accepted"
+            bound = "exact" if name == "exact" else "lower"
+            at: dict[str, Json] = {**where, "cap": cap, "role": ROLES.get(name, "method"), "bound": bound}
+            scores.append(_score(case, "adversary_jsd", name, rows[:, 0], short, at, {"change": rows[:, 1:2]}))
             if name == "search":
-                scores.append(_score(case, "adversary_accepted", name, np.array([row[2] for row in rows]), short, at))
-                scores.append(_score(case, "adversary_spread", name, np.array([row[3] for row in rows]), short, at))
+                scores.append(_score(case, "adversary_accepted", name, rows[:, 2], short, at))
+                scores.append(_score(case, "adversary_spread", name, rows[:, 3], short, at))
     return scores
 
 
@@ -125,27 +122,30 @@ def _accepted(m: Map, shares: Floats, change: Floats, cap: float) -> tuple[float
     if not len(inside):
         return 0.0, 0.0, 0.0, spread
     best = int(far.argmax())
-    return float(far[best]), float(change[inside[best]]), len(inside) / len(shares), spread
+    other = float((far > 1e-6).sum())  # alpha itself is no alternative
+    return float(far[best]), float(change[inside[best]]), other / len(shares), spread
 
 
-def _through_the_model(case: Case, found: list[Map], base: Floats, starts: Floats, *, cap: float, steps: int) -> Found:
-    """Every step a pass above the attention, forth and back, of all alternatives of an example."""
-    best, far = np.zeros_like(starts), np.zeros(starts.shape[:2])
-    for i, m in enumerate(found):
-        n = len(m)
-        if n > 1:
-            one = search(
-                m.alpha[None],
-                np.ones((1, n)),
-                starts[i : i + 1, :, :n],
-                _steered(case, i, m, base[i]),
-                cap=cap,
-                steps=steps,
-            )
-            best[i, :, :n], far[i] = one.best[0], one.far[0]
-        else:
-            best[i, :, :n] = m.alpha
-    return Found(best, far)
+def through_lines(
+    alphas: list[Floats], singles: list[Floats], p: Floats, starts: list[Floats], caps: list[float], steps: int = STEPS
+) -> list[Floats]:
+    """For each example (caps, alternatives, unit): all examples at once, and no pass of the model.
+
+    alphas, singles: (unit,) attention, and the log-odds under attention on one unit. p: of the predicted class.
+    """
+    width = max((len(a) for a in alphas), default=0)
+    answer = linear_answer(padded(singles, width), p)
+    real = padded([np.ones(len(a)) for a in alphas], width)
+    best = search(padded(alphas, width), real, padded(starts, width), answer, caps=caps, steps=steps).best
+    return [best[:, i, :, : len(a)] for i, a in enumerate(alphas)]
+
+
+def _through_the_model(case: Case, i: int, m: Map, base: Floats, starts: Floats, caps: list[float]) -> Floats:
+    """(caps, alternatives, unit); every step a pass above the attention, forth and back, of all alternatives."""
+    if len(m) < 2:
+        return np.ones((len(caps), len(starts), len(m)))
+    answer = _steered(case, i, m, base)
+    return search(m.alpha[None], np.ones((1, len(m))), starts[None], answer, caps=caps, steps=SEARCHED).best[:, 0]
 
 
 def _steered(case: Case, i: int, m: Map, base: Floats) -> Answer:

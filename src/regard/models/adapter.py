@@ -32,7 +32,7 @@ from regard.models.sweeping import Steering, swept
 from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.models.value_zeroing import zeroed
-from regard.models.weight_slopes import weight_slopes
+from regard.models.weight_slopes import weight_slopes, weight_slopes_each
 from regard.protocols import (
     Check,
     Edits,
@@ -298,6 +298,11 @@ class TorchModel:
 
     def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> list[WeightSlopes]:
         return weight_slopes(self, own(encoded), target, kind)
+
+    def weight_slopes_each(
+        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
+    ) -> list[list[WeightSlopes]]:
+        return weight_slopes_each(self, [own(encoded) for encoded in batch], targets, kind)
 
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
         return parts(self, own(encoded), target, keys)

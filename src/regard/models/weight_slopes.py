@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.models.attention_gradients import attention_gradients
+from regard.models.attention_gradients import WeightGradient, attention_gradients
 from regard.models.encoded import Item
 from regard.models.site_attention import as_array
 from regard.models.tapped import Runs
@@ -20,13 +23,31 @@ class RunsBackward(Runs, Protocol):
 
 def weight_slopes(model: RunsBackward, item: Item, target: Target, kind: WeightGradientKind) -> list[WeightSlopes]:
     """One record per site; sites that cut the example into pieces (windows as batch rows) are left out."""
-    tensors, asked = model.tensors([item], [target])
+    return [WeightSlopes(g.site, w[0], d[0]) for g, w, d in _found(model, [item], [target], kind) if len(w) == 1]
+
+
+def weight_slopes_each(
+    model: RunsBackward, items: Sequence[Item], targets: Sequence[Target], kind: WeightGradientKind
+) -> list[list[WeightSlopes]]:
+    """The same for examples of one length in one pass: each row of the batch has its own gradient."""
+    if len(items) > 1:
+        found = _found(model, items, targets, kind)
+        if all(len(w) == len(items) for _, w, _ in found):
+            return [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in found] for b in range(len(items))]
+    return [weight_slopes(model, item, target, kind) for item, target in zip(items, targets, strict=True)]
+
+
+Arrays = tuple[WeightGradient, NDArray[np.float32], NDArray[np.float32]]
+
+
+def _found(
+    model: RunsBackward, items: Sequence[Item], targets: Sequence[Target], kind: WeightGradientKind
+) -> list[Arrays]:
+    tensors, asked = model.tensors(items, targets)
 
     def objective(outputs: Outputs) -> Tensor:
-        return model.row.read(outputs, asked, [target]).value.sum()
+        return model.row.read(outputs, asked, targets).value.sum()
 
     with model.backward_allowed():
         _, found = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
-    return [
-        WeightSlopes(g.site, as_array(g.weights)[0], as_array(g.gradient)[0]) for g in found if g.weights.shape[0] == 1
-    ]
+    return [(g, as_array(g.weights), as_array(g.gradient)) for g in found]
