@@ -164,7 +164,7 @@ def shown_band(row: Mapping[str, Any]) -> str:
 
 def shown_ordering(row: Mapping[str, Any]) -> str:
     mark = "    " if row["holds"] is None else "ok  " if row["holds"] else "MISS"
-    clear = "" if not row["seeds"] else "  (interval clear)" if row["interval_clear"] else "  (interval not clear)"
+    clear = "" if row["seeds"] < 2 else "  (interval clear)" if row["interval_clear"] else "  (interval not clear)"
     return f"{mark} {row['what']:60} difference {_ours(row)}{clear}"
 
 
@@ -173,5 +173,7 @@ def _ours(row: Mapping[str, Any]) -> str:
         return "not run"
     many = row["seeds"] > 1
     return (
-        f"{row['mean']:.3f}" + (f" [{row['low']:.3f}, {row['high']:.3f}]" if many else "") + f" ({row['seeds']} seeds)"
+        f"{row['mean']:.3f}"
+        + (f" [{row['low']:.3f}, {row['high']:.3f}]" if many else "")
+        + f" ({row['seeds']} seed{'s' if many else ''})"
     )

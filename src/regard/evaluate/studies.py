@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.shard import Settings, named_findings
 from regard.protocols import Model
-from regard.records import Example, Spec
+from regard.records import Example, Score, Spec
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
 from regard.store.pages import Cost, Page
@@ -50,7 +50,29 @@ def run_studies(
         if writer.key(shard) in settled:
             continue
         say(f"experiment {spec.name}: {entry(spec.kind, spec.name).facts.get('cost') or 'trains networks'}")
-        writer.commit(shard, _page(study, spec))
+        page = _page(study, spec)
+        writer.commit(shard, page)
+        for sentence in filter(None, map(in_words, page.findings)):
+            say(sentence)
+
+
+def in_words(score: Score) -> str:
+    """What a finding over training seeds says, in a line; "" for one that has a row per example.
+
+    >>> import numpy as np
+    >>> where = {"seeds": [1, 2], "mean": 0.7, "low": 0.6, "high": 0.8, "n": 90, "baseline": 0.5, "when": "test"}
+    >>> in_words(Score("accuracy", "attention", ("seed 1", "seed 2"), np.array([0.7, 0.7]), "higher", where))
+    'accuracy (test): 0.700 [0.600, 0.800] over 2 seeds, n = 90, baseline 0.500'
+    """
+    about = score.where
+    if "mean" not in about or "seeds" not in about:
+        return ""
+    setting = ", ".join(str(about[k]) for k in ("attention", "network", "when", "weight") if k in about)
+    interval = "" if about["low"] is None else f" [{about['low']:.3f}, {about['high']:.3f}]"
+    floor = "" if about["baseline"] is None else f", baseline {about['baseline']:.3f}"
+    count = f"{len(score.ids)} seed{'s' if len(score.ids) > 1 else ''}"
+    named = score.metric + (f" ({setting})" if setting else "")
+    return f"{named}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
 
 
 def _page(study: AuditStudy, spec: Spec) -> Page:
