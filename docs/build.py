@@ -24,6 +24,7 @@ PAGES = [
     ("data.md", "Data and models"),
     ("training.md", "Training"),
     ("metrics.md", "Metrics"),
+    ("experiments.md", "Experiments that train"),
     ("heads.md", "Heads"),
     ("reading.md", "Reading the numbers"),
     ("truth.md", "The judge is judged"),
