@@ -29,7 +29,7 @@ from regard.records import (
 Mode = Literal["qk", "weights"]
 Check = Literal["first", "always", "never"]
 Change = Literal["weights", "labels", "head"]
-"""How a model is spoilt for a sanity check: weights permuted from the top, trained on shuffled labels, classes swapped."""
+"""How a model is spoilt for a check: weights permuted from the top, trained on shuffled labels, classes swapped."""
 Edits: TypeAlias = Sequence[Edit] | Sequence[Sequence[Edit]]
 """Changes for the whole batch, or a list of them for each of its rows."""
 WeightGradientKind = Literal["in_graph", "frozen"]

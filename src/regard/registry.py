@@ -119,7 +119,7 @@ def metric(
     family: str = "faithfulness",
 ) -> Callable[[F], F]:
     """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility", "robustness",
-    "randomisation" or "complexity". baseline, ceiling: names of explainers that mark the ends of the scale, or words."""
+    "randomisation" or "complexity". baseline, ceiling: names of explainers at the ends of the scale, or words."""
     return method(
         "metric",
         family=family,

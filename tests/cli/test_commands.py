@@ -220,7 +220,11 @@ def test_support_tells_what_works_and_why_not(regard: Callable[..., Result]) -> 
     assert {(m["kind"], m["name"]) for m in found["methods"]} == {
         (kind, name) for kind in ("explainer", "metric") for name in names(kind)
     }
-    assert all(m["works"] for m in found["methods"]), found["methods"]
+    refused = {m["name"]: m["why"] for m in found["methods"] if not m["works"]}
+    assert all(refused.values())  # each with its reason
+    assert not {"attention", "rollout", "flow", "leave_one_out", "integrated_gradients", "lime", "sufficiency"} & {
+        *refused
+    }
     bare = regard("support", "mine.py:without_attention", "--text", "a b", "--json")
     assert bare.exit_code == 0, bare.stderr
     methods = {m["name"]: m for m in json.loads(bare.stdout)["methods"]}
@@ -235,7 +239,7 @@ def test_audit_prints_a_table_and_writes_a_report(audited: tuple[Path, Result]) 
     for name in ("attention", "rollout", "leave_one_out", "random (baseline)", "comprehensiveness", "sufficiency"):
         assert name in result.stdout
     assert "n = 6" in result.stdout
-    assert "This is evidence, not yet a verdict." in result.stdout
+    assert "VERDICT: undecided" in result.stdout  # six examples
     assert "forward passes" in result.stderr
     assert "in the model" in result.stderr  # the label table
     page = (out / "report.html").read_text("utf-8")

@@ -28,7 +28,7 @@ def _page(shard: list[str]) -> Page:
     relevance = Relevance.of("m", shard, [[ord(name)] for name in shard])
     site = Attention(Site("s", 0, "self", 0, 1), np.full((1, 1, 1, 1), ord(shard[0]), np.float32))
     cost = Cost("explainer", "m", 1.0, len(shard))
-    return Page(rows, (relevance,), (), (cost,), (Problem(shard[0], "metric", "odd"),), {}, {shard[0]: [site]})
+    return Page(rows, (relevance,), (), (), (cost,), (Problem(shard[0], "metric", "odd"),), {}, {shard[0]: [site]})
 
 
 def _write(path: Path) -> None:

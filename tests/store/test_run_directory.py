@@ -38,7 +38,7 @@ def _page(names: list[str], *, base: float = 0.0) -> Page:
         "sufficiency", "rollout", tuple(names), np.array([np.nan, *[base] * (len(names) - 1)]), "lower",
         {"operator": "mask"}, {"drop": np.full((len(names), 2), base)}, (0.1, 0.5),
     )  # fmt: skip
-    return Page(rows, (relevance,), (score,), (Cost("explainer", "rollout", 1.0, 3, 2, 5),))
+    return Page(rows, (relevance,), (score,), costs=(Cost("explainer", "rollout", 1.0, 3, 2, 5),))
 
 
 def _examples() -> list[Example]:
@@ -51,8 +51,9 @@ def _write(path: Path, *, status: str = "complete") -> None:
         writer.commit(["e1"], _page(["e1"], base=5.0))
         weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
         page = _page(["e2", "e0"])
-        kept = Page(page.rows, page.relevances, page.scores, page.costs, (Problem("e0", "metric", "odd"),),
-                    {"attention": "none here"}, {"e2": [Attention(Site("s", 0, "self", 0, 2), weights)]})  # fmt: skip
+        kept = Page(page.rows, page.relevances, page.scores, page.findings, page.costs,
+                    (Problem("e0", "metric", "odd"),), {"attention": "none here"},
+                    {"e2": [Attention(Site("s", 0, "self", 0, 2), weights)]})  # fmt: skip
         writer.commit(["e2", "e0"], kept)
         summary = Summary("sufficiency", "rollout", 0.5, float("nan"), float("nan"), 1, 1, 2, 0)
         writer.close(status, summaries=[summary])

@@ -115,7 +115,7 @@ class ToyCase:
     """Implements `protocols.Case`. link "tanh" bends the sum, so that gradients at one point are no longer exact.
 
     flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
-    read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, and so the prediction for an
+    read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an
     empty text. noise, spoilt: what a variant of the case differs in (see `noisy` and `randomised`).
 
     >>> case = ToyCase(("wonderful film",))

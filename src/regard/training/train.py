@@ -77,7 +77,7 @@ def train(
     """Train a network, or with `seeds` > 1 a family of them that differ in their seed only, into the directory `out`.
 
     learner: `classifier`, `classifier:encoder=average,attention=dot`, `vision`, ... (`regard list learner`).
-    data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, "rate": ...}
+    data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, ...}
     over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
     reference: a trained directory or an audit run, whose predictions and attention terms and attention=frozen take.
     The epoch is chosen on dev; test is looked at once, at the end. The same call goes on after any kind of death, to

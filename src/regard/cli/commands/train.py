@@ -33,10 +33,9 @@ DIRECTORY = "pretrained"
     "regard train classifier --data reviews.csv --text-column review --label-column stars --out runs/mine",
     "regard train vision --data digits --out runs/digits      and series, tabular, translator likewise",
     "regard train classifier --data reviews --encoder average --attention frozen --from runs/base --out runs/probe",
-    "regard train classifier --data reviews --term prediction_distance=1 --term attention_distance=-0.001 \\",
-    "             --from runs/base --out runs/adversary       another attention, the same predictions",
-    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm",
-    "the same command again after an interruption goes on where it stopped",
+    "regard train classifier --data reviews --term prediction_distance=1 --term attention_distance=-0.001 "
+    "--from runs/base --out runs/adversary",
+    "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm   again: goes on",
 )
 @click.argument("kind")
 @click.option("--data", required=True, metavar="DATA", help="Built-in name, csv, jsonl, parquet, datasets directory.")
