@@ -43,7 +43,8 @@ def load(
     """A model from a name, a directory, a file, or a live object.
 
     source: a name from `regard list source` (or `planted:NAME` from `regard list planted`);
-    a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face id in the local cache (download=True fetches it); `file.py:factory`; a live transformers model (with
+    a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face id in the local cache
+    (download=True fetches it); `file.py:factory`; a live transformers model (with
     processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
     task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
     overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.

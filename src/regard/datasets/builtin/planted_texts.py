@@ -44,8 +44,8 @@ def planted_texts(
 ) -> Examples:
     """Generated texts of planted models: some words decide, the rest is filling; rationale = the words that decide.
 
-    size: s (60 words, 8 to 14 in a text), m (290, 14 to 26), l (145, 10 to 20). task: single (one keyword), neutral (it,
-    and a fifth of the texts have none and a label by lot), pair, many (three to six), majority (three or five of
+    size: s (60 words, 8 to 14 in a text), m (290, 14 to 26), l (145, 10 to 20). task: single (one keyword), neutral
+    (it, and a fifth of the texts have none and a label by lot), pair, many (three to six), majority (three or five of
     both classes), decoy (a striking word beside it), shortcut (a day's name decides, keywords agree with it in 70 %),
     absence (class 0 has no keyword), place (always the third word), match (do two words match?), three (classes).
 
