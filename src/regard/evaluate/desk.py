@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.looks import Looks, RowOf
+from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
 from regard.evaluate.till import Till
 from regard.evaluate.twins import shuffled_twin
 from regard.measures.keyed_random import keyed_rng
@@ -36,7 +36,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Edit, Example, Floats, Ints, Site, Units
+from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Site, Units
 from regard.store.pages import Cost
 
 T = TypeVar("T")
@@ -45,6 +45,8 @@ BATCH = 64
 TOKENS = 8192
 TOGETHER = 1024
 """Positions of examples of one length that are looked into in one pass."""
+NEAR = 0.2
+"""How much longer or shorter an example may be to be looked into in the same pass, where attention only pools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ class Desk:
         self._slopes: dict[tuple[str, Point], _Slope] = {}
         self._sites: dict[str, Sequence[SiteAttention]] = {}
         self._forms: dict[str, tuple[object, ...]] = {}
+        self._pools = False
         self._edited: dict[tuple[str, str], Said] = {}
         self._looks = Looks(model, self._pay)
         self._origin, self._noise, self._other_class = origin, noise, other_class
@@ -357,28 +360,54 @@ class Desk:
     def attention(self, name: str, beside: Sequence[str] = ()) -> Sequence[SiteAttention]:
         """The sites of one example alone: no padding, whatever the model's layout.
 
-        beside: others that will be asked about too; those of the same length share the pass.
+        beside: others that will be asked about too; those of the same length share the pass, and where attention only
+        pools, those of like length.
         """
         self._pay(requests=1)
+        if name not in self._sites and self._pools and self._looks.knows((name, "frozen")):
+            # the pass for the gradients met the same weights
+            slopes = self.weight_slopes(name, "frozen")
+            self._sites[name] = [Held(Attention(s.site, np.array(s.weights[None]), None, "first")) for s in slopes]
         if name not in self._sites:
             alike = self._alike(name, [other for other in beside if other not in self._sites])
-            targets = self.targets(alike)
-            sites = self.model.capture([self._encoded[other] for other in alike], targets).sites
-            if len(alike) > 1 and any(site.shape[0] != len(alike) for site in sites):
-                # sites that cut examples into pieces: their rows are not examples
-                alike, sites = [name], self.model.capture([self._encoded[name]], self.targets([name])).sites
-            for row, other in enumerate(alike):
-                self._sites[other] = sites if len(alike) == 1 else [RowOf(site, row) for site in sites]
+            found = self._captured(alike)
+            if found is None:
+                alike, found = [name], [self.model.capture([self._encoded[name]], self.targets([name])).sites]
+            self._sites.update(zip(alike, found, strict=True))
+            self._pools = all(site.site.kind == "pooling" for site in found[0])
             self._pay(forwards=len(alike))
         return self._sites[name]
 
+    def _captured(self, alike: Sequence[str]) -> list[Sequence[SiteAttention]] | None:
+        """The sites of each of these; None where the rows of a pass are not these examples alone."""
+        sites = self.model.capture([self._encoded[name] for name in alike], self.targets(alike)).sites
+        if len(alike) == 1:
+            return [sites]
+        if any(site.shape[0] != len(alike) for site in sites):  # examples are cut into pieces
+            self._pools = False
+            return None
+        if all(site.site.kind == "pooling" for site in sites):
+            apart = taken_apart([site.dense() for site in sites], self._lengths(alike))
+            self._pools = self._pools and apart is not None
+            return apart
+        if len(set(self._lengths(alike))) > 1:
+            return None
+        return [[RowOf(site, row) for site in sites] for row in range(len(alike))]
+
     def _alike(self, name: str, others: Sequence[str]) -> list[str]:
-        """The example and others of the same length, as many as go in a batch together without padding."""
-        form = self._form(name)
-        found = [other for other in others if other != name and self._form(other) == form]
+        """The example and others of the same length, as many as go in a batch together without padding.
+
+        What attention pools is not changed by padding, so there a little of it is allowed.
+        """
+        form, length = self._form(name), self._encoded[name].length
+        if self._pools:
+            near = [(abs(self._encoded[o].length - length), o) for o in others if o != name]
+            found = [other for far, other in sorted(near) if far <= NEAR * length]
+        else:
+            found = [other for other in others if other != name and self._form(other) == form]
         if any(isinstance(target, list) for target in self.targets([name, *found])):
             return [name]  # what is written differs in length, whatever is read
-        return [name, *found][: max(1, min(self._batch, TOGETHER // max(1, self._encoded[name].length)))]
+        return [name, *found][: max(1, min(self._batch, TOGETHER // max(1, length)))]
 
     def _form(self, name: str) -> tuple[object, ...]:
         if name not in self._forms:

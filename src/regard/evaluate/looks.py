@@ -34,7 +34,15 @@ class Looks:
         """Of the first of these examples; where it is not known, of all of them in one pass."""
         known: Sequence[WeightSlopes] | None = self._held.get((names[0], kind))
         if known is None:
-            found = self._model.weight_slopes_each(encoded, targets, kind)
+            found: Sequence[Sequence[WeightSlopes]] = self._model.weight_slopes_each(encoded, targets, kind)
+            lengths = [e.length for e in encoded]
+            if len(set(lengths)) > 1:
+                cut = [_cut(slopes, length, max(lengths)) for slopes, length in zip(found, lengths, strict=True)]
+                each = zip(encoded, targets, strict=True)
+                # padding that is not at the end: one by one, which is right whatever the layout
+                found = [c for c in cut if c is not None] if all(cut) else [
+                    self._model.weight_slopes(e, t, kind) for e, t in each
+                ]  # fmt: skip
             known = found[0]
             for name, slopes in reversed([*zip(names, found, strict=True)]):  # the one that was asked for goes last
                 self._keep((name, kind), slopes, slopes)
@@ -92,6 +100,50 @@ class RowOf:
         here = slice(self.row, self.row + 1)
         sink = None if everything.sink is None else everything.sink[here]
         return Attention(everything.site, everything.weights[here], sink, everything.checked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Implements `protocols.SiteAttention` over weights that are there: (1, head, query, key)."""
+
+    held: Attention
+
+    @property
+    def site(self) -> Site:
+        return self.held.site
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return self.held.shape
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        chosen: NDArray[np.float32] = self.held.weights[example][:, list(queries)]
+        return chosen if heads is None else np.asarray(chosen[list(heads)])
+
+    def dense(self) -> Attention:
+        return self.held
+
+
+def taken_apart(sites: Sequence[Attention], lengths: Sequence[int]) -> list[Sequence[SiteAttention]] | None:
+    """The sites of each example of a padded batch, without the padding; None where it is not all at the end."""
+    found: list[Sequence[SiteAttention]] = []
+    for row, length in enumerate(lengths):
+        mine = []
+        for whole in sites:
+            weights = whole.weights[row : row + 1]
+            if whole.shape[3] != max(lengths) or weights[..., length:].any():
+                return None
+            sink = None if whole.sink is None else whole.sink[row : row + 1]
+            mine.append(Held(Attention(whole.site, np.array(weights[..., :length]), sink, whole.checked)))
+        found.append(mine)
+    return found
+
+
+def _cut(slopes: Sequence[WeightSlopes], length: int, widest: int) -> list[WeightSlopes] | None:
+    """Without the padding of a batch; None where it is not all at the end."""
+    if any(s.weights.shape[-1] != widest or s.weights[..., length:].any() for s in slopes):
+        return None
+    return [WeightSlopes(s.site, s.weights[..., :length], s.gradient[..., :length]) for s in slopes]
 
 
 def _arrays(record: Any) -> list[np.ndarray[Any, Any]]:

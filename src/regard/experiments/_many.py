@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.experiments._map import Map, Rows
+from regard.experiments._map import Heads, Layers, Map, Rows, maps
+from regard.measures.divergence import tvd
 from regard.protocols import Case
 from regard.records import Bools, Edit, Floats, Ints
 
@@ -79,26 +80,36 @@ class Linear:
         return np.stack([1 - p, p] if self.target == 1 else [p, 1 - p], -1)
 
 
-def linear(case: Case, found: Sequence[Map]) -> list[Linear] | None:
-    """Every answer as a linear function of its weights; None where that is not so."""
+def read(case: Case, layers: Layers, heads: Heads, name: str) -> tuple[list[Map], list[Linear] | None]:
+    """The attention of every example, and every answer as a linear function of it; None where that is not so."""
     base, targets = case.base(), case.targets
-    if base.distribution is None or base.distribution.shape[1] != 2 or not all(t in (0, 1) for t in targets):
-        return None
-    long = sorted(range(len(found)), key=lambda i: -len(found[i]))[:TRIED]
+    two = base.distribution is not None and base.distribution.shape[1] == 2 and all(t in (0, 1) for t in targets)
+    longest = sorted(range(len(targets)), key=lambda i: -int(case.units[i].free.sum()))[:TRIED]
+    if not two or not longest or not _is_linear(case.subset(longest), layers, heads, name):
+        return maps(case, layers, heads, name), None
+    for i in range(len(targets)):  # before the maps, which are then known
+        case.weight_slopes(i, "frozen")
+    found = maps(case, layers, heads, name)
+    return found, [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
+
+
+def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
+    """Whether the answers to equal weights and to one unit are what the gradient foretells."""
+    base, targets, found = case.base(), case.targets, maps(case, layers, heads, name)
     try:
-        trial = {i: _linear(case, i, found[i], base.value[i], targets[i]) for i in long}
+        lines = [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
     except Unsupported:
-        return None
-    asked = {i: [*given(found[i], _corners(len(found[i])))] for i in long}
-    part = case.subset(long)
-    said = part.swept([edits(found[i], asked[i]) for i in long])
-    for j, i in enumerate(long):
-        foretold, real = trial[i].distribution(asked[i]), said.value[said.rows(j)]
-        rows = None if said.distribution is None else said.distribution[said.rows(j)]
-        off = np.abs(trial[i].values(asked[i]) - real) > LINEAR * (1 + np.abs(real))
-        if off.any() or rows is None or not np.allclose(rows, foretold, atol=LINEAR):
-            return None
-    return [trial.get(i) or _linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
+        return False
+    asked = [given(m, _corners(len(m))) for m in found]
+    said = case.swept([edits(m, weights) for m, weights in zip(found, asked, strict=True)])
+    if said.distribution is None:
+        return False
+    for i, (line, weights) in enumerate(zip(lines, asked, strict=True)):
+        rows = said.rows(i)
+        off = np.abs(line.values(weights) - said.value[rows]) > LINEAR * (1 + np.abs(said.value[rows]))
+        if off.any() or not np.allclose(said.distribution[rows], line.distribution(weights), atol=LINEAR):
+            return False
+    return True
 
 
 def _corners(n: int) -> Floats:
@@ -130,6 +141,15 @@ def answers(
     if said.distribution is None:
         raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
     return [said.distribution[said.rows(i)] for i in range(len(found))]
+
+
+def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
+    """For each example (variants,): total variation from what is said undisturbed, (examples, classes)."""
+    counts = [len(rows) for rows in said]
+    if not sum(counts):
+        return [np.zeros(0) for _ in said]
+    apart = tvd(np.concatenate(said), np.repeat(base, counts, axis=0))
+    return np.split(apart, np.cumsum(counts)[:-1])
 
 
 def decided(case: Case) -> tuple[Floats, Ints]:

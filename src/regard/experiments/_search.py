@@ -16,7 +16,9 @@ import numpy as np
 from regard.records import Floats
 
 RATE, PENALTY = 0.05, 50.0
-TINY = 1e-12
+LEAST = np.float32(1e-30)
+HIDDEN = -60.0
+"""The logit of what is no unit: as good as none, and still a number."""
 
 Answer = Callable[[Floats], tuple[Floats, Floats]]
 """(texts, K, units) attention -> change of the prediction (texts, K), and its gradient (texts, K, units)."""
@@ -38,40 +40,47 @@ def search(alpha: Floats, real: Floats, starts: Floats, answer: Answer, *, caps:
 
     One way for all caps, `steps` at each, from the widest to the narrowest; a point counts for every cap that it keeps.
     """
-    a = alpha[:, None]
-    hidden = np.where(real[:, None] > 0, 0.0, -np.inf)
-    z, first, second = starts.copy(), np.zeros_like(starts), np.zeros_like(starts)
-    best, far = np.broadcast_to(a, (len(caps), *z.shape)).copy(), np.zeros((len(caps), *z.shape[:2]))
+    # float32 is as good as the answer of a model, and four times as fast
+    a = alpha[:, None].astype(np.float32)
+    log_a = np.log(np.maximum(a, LEAST))
+    z = (starts + np.where(real[:, None] > 0, 0.0, HIDDEN)).astype(np.float32)
+    first, second = np.zeros_like(z), np.zeros_like(z)
+    best, far = np.broadcast_to(a, (len(caps), *z.shape)).copy(), np.zeros((len(caps), *z.shape[:2]), np.float32)
     for step in range(1, steps * len(caps) + 1):
         cap = sorted(caps, reverse=True)[(step - 1) // steps]
-        shifted = z + hidden
-        e = np.exp(shifted - shifted.max(-1, keepdims=True))
-        share = e / e.sum(-1, keepdims=True)
+        log_share = z - z.max(-1, keepdims=True)
+        share = np.exp(log_share)
+        total = share.sum(-1, keepdims=True)
+        share /= total
+        log_share -= np.log(total)
         change, slope = answer(share)
-        middle = 0.5 * (share + a)
-        logs = np.log((share + TINY) / (middle + TINY))
-        own = 0.5 * ((share * logs).sum(-1) + (a * np.log((a + TINY) / (middle + TINY))).sum(-1))
+        log_middle = np.log(0.5 * (share + a) + LEAST)
+        logs = log_share - log_middle
+        own = 0.5 * (np.einsum("tku,tku->tk", share, logs) + np.einsum("tou,tku->tk", a, log_a - log_middle))
         for k, limit in enumerate(caps):
             better = (change <= limit) & (own > far[k])
-            if better.any():
-                far[k][better], best[k][better] = own[better], share[better]
-        mean = share.mean(1, keepdims=True)
-        apart = np.log((share + TINY) / (mean + TINY)) / share.shape[1]
-        toward = 0.5 * logs + apart - PENALTY * (change > cap)[..., None] * slope
-        gradient = share * (toward - (share * toward).sum(-1, keepdims=True))
+            np.copyto(far[k], own, where=better)
+            np.copyto(best[k], share, where=better[..., None])
+        log_mean = np.log(share.mean(1, keepdims=True) + LEAST)
+        toward = 0.5 * logs + (log_share - log_mean) / share.shape[1]
+        beyond = change > cap
+        if beyond.any():
+            toward -= np.where(beyond, PENALTY, 0.0).astype(np.float32)[..., None] * slope
+        toward -= np.einsum("tku,tku->tk", share, toward)[..., None]
+        gradient = share * toward
         first += 0.1 * (gradient - first)
         second += 0.001 * (gradient * gradient - second)
-        z += RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
-    return Found(best, far)
+        z += (RATE / (1 - 0.9**step)) * first / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+    return Found(best.astype(np.float64), far.astype(np.float64))
 
 
 def linear_answer(single: Floats, base: Floats) -> Answer:
     """Two classes: single (texts, units) are the log-odds under attention on one unit, base (texts,) p."""
-    d, p0 = single[:, None], base[:, None]
+    d, p0 = single.astype(np.float32), base[:, None].astype(np.float32)
 
     def answer(share: Floats) -> tuple[Floats, Floats]:
-        p = 1 / (1 + np.exp(-np.clip((share * d).sum(-1), -700, 700)))
-        return np.abs(p - p0), (np.sign(p - p0) * p * (1 - p))[..., None] * d
+        p = 1 / (1 + np.exp(-np.clip(np.einsum("tku,tu->tk", share, d), -80, 80)))
+        return np.abs(p - p0), (np.sign(p - p0) * p * (1 - p))[..., None] * d[:, None]
 
     return answer
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._many import Linear, answers, decided, edits, given, linear
-from regard.experiments._map import Map, maps, setting
+from regard.experiments._many import Linear, answers, changes, decided, edits, given, read
+from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, padded, search
-from regard.measures.divergence import jsd, tvd
+from regard.measures.divergence import jsd
 from regard.measures.exclusivity import most_distant
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
@@ -50,15 +50,14 @@ def adversary(
     Deviations: penalty and acceptance have the same cap, each alternative keeps its best point, not its last, and the
     alternatives differ by the divergence from their mean.
     """
-    found = maps(case, layers, heads, "adversary")
-    lines = linear(case, found)
+    found, lines = read(case, layers, heads, "adversary")
     if lines is None and share < 1:
         chosen = [i for i in range(len(found)) if case.rng(i, "adversary", "share").random() < share]
         case, found = case.subset(chosen), [found[i] for i in chosen]
         if not found:
             return []
     base, own = decided(case)
-    starts = [_starts(case, i, len(m), alternatives) for i, m in enumerate(found)]
+    starts = [starting(case, i, len(m), alternatives) for i, m in enumerate(found)]
     safe = [cap * SAFE for cap in caps]
     if lines is not None:
         single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, found, strict=True)]
@@ -77,7 +76,7 @@ def adversary(
         for name, shares in tried.items():
             # whatever found them, the model itself is asked about every candidate
             said = answers(case, found, [given(m, s) for m, s in zip(found, shares, strict=True)], None)
-            far = [tvd(rows, base[i][None]) for i, rows in enumerate(said)]
+            far = changes(said, base)
             rows = np.array([_accepted(m, s, f, cap) for m, s, f in zip(found, shares, far, strict=True)])
             assert (rows[:, 1] <= cap).all(), "a candidate beyond its cap was accepted"
             bound = "exact" if name == "exact" else "lower"
@@ -101,7 +100,7 @@ def _score(
     return Score(metric, method, case.ids, np.where(short, np.nan, values), "none", where, curves or {})
 
 
-def _starts(case: Case, i: int, n: int, alternatives: int) -> Floats:
+def starting(case: Case, i: int, n: int, alternatives: int) -> Floats:
     return START * case.rng(i, "adversary", "starts").standard_normal((alternatives, n))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.experiments._many import answers, decided, linear, without
-from regard.experiments._map import Map, maps, setting
+from regard.experiments._many import answers, decided, read, without
+from regard.experiments._map import Map, setting
 from regard.measures.divergence import jsd
 from regard.measures.ranking import order
 from regard.protocols import Case, Findings
@@ -35,9 +35,8 @@ def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: s
     go, 1 where the decision stays to the last unit; `erased_mass`, their share of the attention; `erased_never`.
     All sizes are tried up to `steps` units, else as many even steps. Undefined below two units. States are kept.
     """
-    found = maps(case, layers, heads, "erasure")
     _, own = decided(case)
-    lines = linear(case, found)
+    found, lines = read(case, layers, heads, "erasure")
     short = np.array([len(m) < 2 for m in found])
     where: dict[str, Json] = setting(layers, heads)
     scores = _single(

@@ -6,9 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from regard.experiments._many import answers, decided, given, linear, moved
-from regard.experiments._map import Map, maps, setting
-from regard.measures.divergence import tvd
+from regard.experiments._many import answers, changes, decided, given, moved, read
+from regard.experiments._map import Map, setting
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
 from regard.registry import experiment
@@ -35,9 +34,8 @@ def replacement(case: Case, *, times: int = 100, layers: str | int = "last", hea
     the right decision, beside that of the model itself (`attention`, the baseline): is attention here only a gate?
     Curve `distance`: (examples, draws) of the permutations. Undefined below two units.
     """
-    found = maps(case, layers, heads, "replacement")
     base, own = decided(case)
-    lines = linear(case, found)
+    found, lines = read(case, layers, heads, "replacement")
     orders = [_orders(case, i, len(m), times) for i, m in enumerate(found)]
     shares = [case.rng(i, "replacement", 1).dirichlet(np.ones(len(m)), size=times) for i, m in enumerate(found)]
     ways: dict[str, list[list[Floats]]] = {
@@ -51,7 +49,7 @@ def replacement(case: Case, *, times: int = 100, layers: str | int = "last", hea
     scores = []
     for way, weights in ways.items():
         said = answers(case, found, weights, lines)
-        apart = [tvd(rows, base[i][None]) for i, rows in enumerate(said)]
+        apart = changes(said, base)
         change = np.array([np.max(a) if way == "one unit" else np.median(a) for a in apart])
         flips = np.array([np.mean(rows.argmax(-1) != own[i]) for i, rows in enumerate(said)])
         where: dict[str, Json] = setting(layers, heads, role="ceiling" if way == "one unit" else "method")

@@ -9,6 +9,7 @@ They agree in the last layer only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
@@ -47,6 +48,8 @@ class _Watched:
         return scores
 
     def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
+        if self.kind == "frozen":
+            torch.set_grad_enabled(True)  # below the first attention nothing needs a graph
         if self.kind == "frozen" or not weights.requires_grad:
             # with frozen parameters the first attention starts the graph; later ones are in it by themselves
             weights = weights.detach().requires_grad_()
@@ -65,7 +68,8 @@ def attention_gradients(
         raise UnknownName("kind of gradient", kind, ("in_graph", "frozen"))
     watched = _Watched(kind)
     with torch.inference_mode(False), torch.enable_grad():
-        out, _ = rewritten_call(module, call, lambda known: watched)
+        with torch.no_grad() if kind == "frozen" else nullcontext():
+            out, _ = rewritten_call(module, call, lambda known: watched)
         value = objective(out)
         if value.numel() != 1:
             raise InputError("objective", expected="a scalar", got=f"shape {tuple(value.shape)}")
