@@ -422,9 +422,9 @@ class Desk:
 
     def weight_slopes(self, name: str, kind: WeightGradientKind, beside: Sequence[str] = ()) -> Sequence[WeightSlopes]:
         """Gradients with respect to the attention weights of one example; `beside` as in `attention`."""
-        known = self._looks.knows((name, kind))
-        others = [] if known else [other for other in beside if not self._looks.knows((other, kind))]
-        alike = self._alike(name, others)
+        if self._looks.knows((name, kind)):
+            return self._looks.weight_slopes([name], [self._encoded[name]], [None], kind)
+        alike = self._alike(name, [other for other in beside if not self._looks.knows((other, kind))])
         return self._looks.weight_slopes(alike, [self._encoded[n] for n in alike], self.targets(alike), kind)
 
     def parts(self, name: str, keys: Sequence[str]) -> Sequence[Parts]:

@@ -13,7 +13,7 @@ class Till:
     """The costs of one audit; the desks of its variants share it."""
 
     def __init__(self) -> None:
-        self._costs: dict[tuple[str, str], Cost] = {}
+        self._costs: dict[tuple[str, str], list[float]] = {}
         self._payers: list[tuple[str, str]] = [("model", "base")]
         self._since = time.perf_counter()
 
@@ -33,7 +33,10 @@ class Till:
             self._payers.pop()
 
     def costs(self) -> tuple[Cost, ...]:
-        return tuple(self._costs.values())
+        return tuple(
+            Cost(kind, method, seconds, int(forwards), int(backwards), int(requests))
+            for (kind, method), (seconds, forwards, backwards, requests) in self._costs.items()
+        )
 
     def _clock(self) -> None:
         now = time.perf_counter()
@@ -41,7 +44,8 @@ class Till:
         self._since = now
 
     def pay(self, *, seconds: float = 0.0, forwards: int = 0, backwards: int = 0, requests: int = 0) -> None:
-        kind, method = self._payers[-1]
-        cost = Cost(kind, method, seconds, forwards, backwards, requests)
-        before = self._costs.get((kind, method))
-        self._costs[kind, method] = before.plus(cost) if before else cost
+        sums = self._costs.setdefault(self._payers[-1], [0.0, 0, 0, 0])
+        sums[0] += seconds
+        sums[1] += forwards
+        sums[2] += backwards
+        sums[3] += requests
