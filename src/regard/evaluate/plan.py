@@ -35,6 +35,11 @@ STUDIES: tuple[str, ...] = (
     "deceptive_attention",
 )  # fmt: skip
 """What trains the network again, for the full profile only."""
+DEBATE: tuple[str, ...] = ("rank_agreement", "replacement", "erasure", "adversary:share=0.25")
+"""The published protocols of the debate, as they were published but for the numbers of draws."""
+SHORT_DEBATE: tuple[str, ...] = (
+    "rank_agreement", "replacement:times=20", "erasure:steps=12", "adversary:share=0.1"
+)  # fmt: skip
 QUICK: tuple[str, ...] = (
     "map_shape", "permutation:times=8", "uniform_weights", "route", "pointing:sizes=[1]", "top_word", "exclusive",
 )  # fmt: skip
@@ -55,9 +60,16 @@ class Profile:
 
 PROFILES: Mapping[str, Profile] = {
     "quick": Profile(examples=80, steps=8, operators=2, experiments=QUICK),
-    "standard": Profile(examples=200, steps=16, operators=2, experiments=EXPERIMENTS, metrics=shelf.WHOLE, share=0.1),
+    "standard": Profile(
+        examples=200, steps=16, operators=2, experiments=(*EXPERIMENTS, *SHORT_DEBATE), metrics=shelf.WHOLE, share=0.1
+    ),
     "full": Profile(
-        examples=800, steps=64, operators=3, experiments=(*EXPERIMENTS, *STUDIES), metrics=shelf.WHOLE, share=0.25
+        examples=800,
+        steps=64,
+        operators=3,
+        experiments=(*EXPERIMENTS, *DEBATE, *STUDIES),
+        metrics=shelf.WHOLE,
+        share=0.25,
     ),
 }
 
