@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from scipy import stats
 from tiny_models import texts, tiny
 from torch import Tensor, nn
 
+from regard.cli.root import root
+from regard.datasets.examples import Examples
+from regard.evaluate.audit import audit
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.evaluate.plan import PROFILES
@@ -85,7 +91,8 @@ def case_of(model: TorchModel, n: int = N) -> DeskCase:
 def one(found: Findings, metric: str, method: str, **where: object) -> Score:
     where.setdefault("largest_weight", None)  # all bins together
     fitting = [
-        s for s in found if (s.metric, s.method) == (metric, method) and all(s.where.get(k) == v for k, v in where.items())
+        s for s in found
+        if (s.metric, s.method) == (metric, method) and all(s.where.get(k) == v for k, v in where.items())
     ]  # fmt: skip
     assert len(fitting) == 1, [(s.metric, s.method, dict(s.where)) for s in found]
     return fitting[0]
@@ -378,3 +385,25 @@ def test_what_cannot_be_swept_says_so() -> None:
             [bilstm().encode(case.examples[0])], [0],
             [[Edit("replace", "nowhere", values=np.ones((1, 1, 1, 1), np.float32))]],
         )  # fmt: skip
+
+
+def test_the_findings_of_a_run_are_shown_with_n_interval_class_and_part(tmp_path: Path) -> None:
+    data = Examples("tiny", tuple(texts(12)), ("no", "yes"), ())
+    audit(
+        bilstm(), data, out=tmp_path / "run", explainers=["random"], metrics=["entropy"], keep=0,
+        experiments=["rank_agreement", "adversary:alternatives=2"],
+    )  # fmt: skip
+    shown = CliRunner().invoke(root, ["experiments", str(tmp_path / "run"), "--only", "rank_agreement"])
+    assert shown.exit_code == 0, shown.output
+    assert "gradient~leave_one_out" in shown.output
+    assert "ceiling" in shown.output
+    assert "significance" not in shown.output
+    told = json.loads(CliRunner().invoke(root, ["experiments", str(tmp_path / "run"), "--json"]).output)
+    tau = [row for row in told if row["metric"] == "tau" and row["method"] == "attention~gradient"]
+    assert {row["where"].get("class", "all") for row in tau} <= {"all", "no", "yes"}
+    assert [row["n"] for row in tau if "class" not in row["where"]] == [12]
+    assert all(row["low"] <= row["estimate"] <= row["high"] for row in tau)
+    assert {row["role"] for row in told} == {"method", "null", "ceiling"}
+    wrong = CliRunner().invoke(root, ["experiments", str(tmp_path / "run"), "--only", "adversry"])
+    assert wrong.exit_code == 2
+    assert "adversary" in wrong.stderr

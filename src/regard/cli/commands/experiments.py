@@ -1,0 +1,43 @@
+"""`regard experiments`: what the experiments of a stored run found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regard.cli.console import print_json, results
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import Incomplete, UnknownName
+
+
+@verb(
+    "experiments",
+    "regard experiments regard-runs/bilstm-reviews-standard-seed0",
+    "regard experiments RUN --only adversary      one of them",
+    "regard experiments RUN --json",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--only", help="One experiment (regard list experiment).")
+def command(run: Path, only: str | None, as_json: bool) -> None:
+    from regard.present.findings_view import findings_view, found_by
+    from regard.store.run import Run, summary_to_json
+
+    opened = Run(run)
+    there = dict.fromkeys(str(s.where.get("experiment")) for s in opened.findings())
+    if only is not None and only not in there:
+        raise UnknownName("experiment of this run", only, list(there))
+    found = found_by(opened, experiment=only or "")
+    if not found:
+        raise Incomplete(
+            f"run {run}", expected="findings of experiments", got="a run without experiments",
+            remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
+        )  # fmt: skip
+    if as_json:
+        print_json([summary_to_json(summary) for summary in found])
+    else:
+        results().print(findings_view(found))
+
+
+command.help = SUMMARIES["experiments"]
