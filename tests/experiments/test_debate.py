@@ -12,7 +12,7 @@ import torch
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from scipy import stats
-from tiny_models import texts, tiny
+from three_by_hand import texts, tiny
 from torch import Tensor, nn
 
 from regard.cli.root import root

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tiny_models import Kind, texts, tiny
+from three_by_hand import Kind, texts, tiny
 
 from regard.cli.root import root
 from regard.evaluate.audit import audit

@@ -158,13 +158,14 @@ def noise_of() -> Callable[[DeskCase, int, list[int], float], list[Tensor]]:
     """What the desk adds to the input for given draws: the input of a module that only remembers."""
 
     def noisy(case: DeskCase, i: int, draws: list[int], noise: float) -> list[Tensor]:
-        from regard.models.continuous import ends
-        from regard.models.gradients import _at
+        from regard.models.continuous import contents, ends
+        from regard.models.gradients import _at, _room
 
         model: Any = case._desk.model
         item = case._desk._encoded[case.ids[i]]
         end = ends(model, item, model.baselines[0])
-        return [_at(item, end, Point(noise=noise, draw=draw)) - end.x for draw in draws]
+        ground = _room(item, end.x), contents(item)
+        return [_at(end, Point(noise=noise, draw=draw), ground) - end.x for draw in draws]
 
     return noisy
 

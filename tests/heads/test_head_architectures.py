@@ -76,7 +76,7 @@ def test_encoder_and_decoder_are_named_apart_and_cross_attention_is_its_own(tmp_
 @pytest.mark.real
 def test_minilm_has_a_previous_token_head() -> None:
     """Layer 0 head 2 of all-MiniLM-L6-v2 looks one back in every row."""
-    found = heads("minilm", "reviews", limit=8, ablate=0)
+    found = heads("minilm:epochs=1,layers=1,n=1200", "reviews", limit=8, ablate=0)
     role = found.role("0.2")
     assert role.name == "previous token"
     assert role.confidence > 0.95

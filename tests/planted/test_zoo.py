@@ -107,8 +107,8 @@ def test_the_halves_share_no_model_and_the_sealed_one_has_constructions_of_its_o
     assert len(scored) >= 150
 
 
-def facts(hit: float, mass: float, need: float = 0.5, n: int = 100) -> dict[str, float]:
-    return {"n": n, "need": need, "swap": 1.0, "hit": hit, "mass": mass}
+def facts(hit: float, mass: float, need: float = 0.5, n: int = 100, top: float | None = None) -> dict[str, float]:
+    return {"n": n, "need": need, "swap": 1.0, "hit": hit, "mass": mass, "top": hit if top is None else top}
 
 
 def paper(*classes: dict[str, float], permuted: float | None = 0.3, accuracy: float = 1.0) -> dict[str, object]:
@@ -128,6 +128,8 @@ def paper(*classes: dict[str, float], permuted: float | None = 0.3, accuracy: fl
         (paper(facts(1, 1), facts(0, 0, n=0)), "holds", "uninformative", "holds"),
         (paper(facts(0.5, 0.6), facts(0.6, 0.5)), "mixed", "open", "holds"),
         (paper(facts(0.1, 0.5), facts(1, 1)), "open", "open", "holds"),
+        (paper(facts(0.9, 0.9, top=0.4), facts(1, 1)), "open", "open", "holds"),
+        (paper(facts(0.2, 0.2, top=0.9), facts(0, 0)), "open", "open", "holds"),
         (paper(facts(1, 1), facts(1, 1), permuted=0.001), "holds", "holds", "fails"),
         (paper(facts(1, 1), facts(1, 1), permuted=0.04), "holds", "holds", "open"),
     ],

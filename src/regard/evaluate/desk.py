@@ -407,7 +407,8 @@ class Desk:
             found = [other for other in others if other != name and self._form(other) == form]
         if any(isinstance(target, list) for target in self.targets([name, *found])):
             return [name]  # what is written differs in length, whatever is read
-        return [name, *found][: max(1, min(self._batch, TOGETHER // max(1, length)))]
+        room = TOGETHER * 2 if self._pools else TOGETHER
+        return [name, *found][: max(1, min(self._batch, room // max(1, length)))]
 
     def _form(self, name: str) -> tuple[object, ...]:
         if name not in self._forms:

@@ -22,7 +22,7 @@ def most_distant(alpha: ArrayLike, single: ArrayLike, low: float, high: float) -
 
     >>> found, other = most_distant([0.8, 0.1, 0.1], [2.0, 1.0, 2.0], 1.9, 2.1)
     >>> round(found, 3), other.tolist()
-    (0.506, [0.0, 0.0, 1.0])
+    (0.526, [0.0, 0.0, 1.0])
     """
     a, d = np.asarray(alpha, np.float64), np.asarray(single, np.float64)
     n = len(a)

@@ -80,12 +80,15 @@ def _placed(
 ) -> tuple[Tensor, dict[tuple[int, str, int], Ends]]:
     """(rows, positions, ...) the continuous inputs of a chunk, filled up with zeros, and the ends of their paths."""
     known: dict[tuple[int, str, int], Ends] = {}
+    grounds: dict[int, tuple[Tensor, str]] = {}
     rows = []
     for i, point in chunk:
         key = (i, point.baseline, _drawn(point))
         if key not in known:
             known[key] = ends(model, items[i], point.baseline, _drawn(point))
-        rows.append(_at(items[i], known[key], point))
+        if point.noise and i not in grounds:
+            grounds[i] = _room(items[i], known[key].x), contents(items[i])
+        rows.append(_at(known[key], point, grounds.get(i)))
     width = max(len(x) for x in rows)
     return torch.stack([_filled_up(x, width) for x in rows]), known
 
@@ -150,16 +153,20 @@ def _evaluate(
     return [(nothing, nothing, float(value)) for value in values]
 
 
-def _at(item: Item, end: Ends, point: Point) -> Tensor:
-    x = end.baseline + point.alpha * (end.x - end.baseline) if point.alpha != 1.0 else end.x
-    if not point.noise:
-        return x
+def _room(item: Item, x: Tensor) -> Tensor:
+    """Of the shape of x: the range of the free entries on them, 0 on the others, which stay without noise."""
     free = free_entries(item, x)
-    rng = keyed_rng(0, "slope noise", point.draw, contents(item))
-    drawn = torch.from_numpy(rng.standard_normal(tuple(x.shape), np.float32)).to(device=x.device, dtype=x.dtype)
-    inside = end.x[free]
-    spread = float(inside.max() - inside.min()) if inside.numel() else 0.0
-    return torch.where(free, x + point.noise * spread * drawn, x)
+    inside = x[free]
+    return free.to(x.dtype) * (inside.max() - inside.min() if inside.numel() else 0.0)
+
+
+def _at(end: Ends, point: Point, ground: tuple[Tensor, str] | None) -> Tensor:
+    x = end.baseline + point.alpha * (end.x - end.baseline) if point.alpha != 1.0 else end.x
+    if ground is None or not point.noise:
+        return x
+    room, key = ground
+    drawn = keyed_rng(0, "slope noise", point.draw, key).standard_normal(tuple(x.shape), np.float32)
+    return x + point.noise * room * torch.from_numpy(drawn).to(device=x.device, dtype=x.dtype)
 
 
 def _filled_up(x: Tensor, width: int) -> Tensor:

@@ -15,6 +15,8 @@ from regard.planted.growing.networks import Planted
 from regard.planted.growing.rows import Marked
 from regard.records import Json
 
+VERSION = 2
+"""Of what is written down about a model; older ones are made again."""
 TEXTS = 400
 PERMUTATIONS = 20
 
@@ -27,7 +29,8 @@ def certificate(
     keys: the numbers of the deciding words by class. Texts that are misread do not count: evidence is what the
     generator says it is for the class that is predicted. need: the mean fall of p when evidence becomes filler; swap:
     the share of decisions that change when it becomes that of another class; hit: the share of the |E| heaviest words
-    that are evidence; mass: their weight; permuted, flips: of p and of the decision, when weights change places.
+    that are evidence; top: how often the heaviest is; mass: their weight; permuted, flips: of p and of the decision,
+    when weights change places.
     """
     rng = keyed_rng(0, "certificate")
     lead = int(isinstance(network, Headed))
@@ -40,7 +43,7 @@ def certificate(
         classes: dict[str, Json] = {}
         for c in range(len(set(texts.labels.tolist()))):
             mine = [i for i in np.flatnonzero((predicted == c) & right) if texts.evidence[i].any()]
-            need, swap, hit, mass = [], [], [], []
+            need, swap, hit, top, mass = ([] for _ in range(5))
             for i in mine:
                 tokens, marks = texts.tokens[i], texts.evidence[i]
                 blank, other = tokens.copy(), tokens.copy()
@@ -52,16 +55,18 @@ def certificate(
                 own = marks[lead:]
                 if len(weights) != len(own):  # one key
                     continue
-                top = np.argsort(-weights, kind="stable")[: int(own.sum())]
-                hit.append(float(own[top].mean()))
+                heaviest = np.argsort(-weights, kind="stable")[: int(own.sum())]
+                hit.append(float(own[heaviest].mean()))
+                top.append(float(own[heaviest[0]]))
                 mass.append(float(weights[own].sum() / max(float(weights.sum()), 1e-9)))
             classes[str(c)] = {
-                "n": len(mine), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "mass": _mean(mass)
+                "n": len(mine), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "top": _mean(top),
+                "mass": _mean(mass),
             }  # fmt: skip
         moved = _permuted(network, texts, said, predicted, rng) if isinstance(network, Planted) else (None, None)
     return {
-        "texts": len(texts), "accuracy": float(right[seen].mean()), "classes": classes, "permuted": moved[0],
-        "flips": moved[1],
+        "version": VERSION, "texts": len(texts), "accuracy": float(right[seen].mean()), "classes": classes,
+        "permuted": moved[0], "flips": moved[1],
     }  # fmt: skip
 
 

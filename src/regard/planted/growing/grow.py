@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from regard.models.adapter import TorchModel, Traits
 from regard.models.huggingface import task_row
 from regard.models.text import Alphabet, TextReader, Tokens
 from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary
-from regard.planted.growing.certificate import TEXTS, certificate
+from regard.planted.growing.certificate import TEXTS, VERSION, certificate
 from regard.planted.growing.heads import Headed
 from regard.planted.growing.lessons import lessons
 from regard.planted.growing.networks import Planted
@@ -49,7 +49,7 @@ def home(name: str, recipe: Recipe, size: Size, seed: int) -> Path:
     def build(out: Path, state: Path) -> Mapping[str, Json]:
         network, facts = _trained(recipe, size, seed)
         save_file({n: t.contiguous() for n, t in network.state_dict().items()}, out / "model.safetensors")
-        (out / "certificate.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+        _certify(out, facts)
         return {}
 
     return built_once(f"planted-{name}", recipe.to_json(size, seed), ("torch",), build)
@@ -61,9 +61,21 @@ def certificate_of(model: TorchModel) -> dict[str, Any] | None:
     name, size, seed = about.pop("planted"), about.pop("size", None), about.pop("seed", None)
     if about.pop("version", None) is None:
         return None
-    folder = home(str(name), Recipe(**about), size, int(seed))  # type: ignore[arg-type]
+    recipe = Recipe(**about)  # type: ignore[arg-type]
+    folder = home(str(name), recipe, size, int(seed))  # type: ignore[arg-type]
     found: dict[str, Any] = json.loads((folder / "certificate.json").read_text("utf-8"))
+    if found.get("version") != VERSION:
+        assert isinstance(model.module, (Planted, Headed))
+        found = _certificate(model.module, recipe, size, int(seed))  # type: ignore[arg-type]
+        _certify(folder, found)
     return found
+
+
+def _certify(folder: Path, facts: Mapping[str, Json]) -> None:
+    """Whole or not at all: another process may be reading it."""
+    fresh = folder / f"certificate.{os.getpid()}.new"
+    fresh.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
+    os.replace(fresh, folder / "certificate.json")
 
 
 def vocabulary(size: Size) -> Vocabulary:
@@ -85,15 +97,9 @@ def _network(recipe: Recipe, size: Size) -> Planted | Headed:
 
 
 def _trained(recipe: Recipe, size: Size, seed: int) -> tuple[Planted | Headed, dict[str, Json]]:
-    known = vocabulary(size)
     with seeded(seed, "planted", size):
         network = _network(recipe, size)
-    lead = [len(known)] if isinstance(network, Headed) else []
-    parts = {
-        split: planted_texts(split=split, n=n, seed=seed, size=size, task=recipe.task)
-        for split, n in (("train", TRAIN), ("dev", DEV), ("test", TEXTS))
-    }
-    rows = {s: Marked.of(data, known, lead, recipe.pull, recipe.hide) for s, data in parts.items()}
+    train, dev = _rows(recipe, size, seed, "train", TRAIN), _rows(recipe, size, seed, "dev", DEV)
     _plant(network, recipe, size, seed)
     hide = recipe.hide or recipe.pull == "one_sided"
     terms = lessons(network, pull=bool(recipe.pull), hide=hide, entropy=recipe.entropy, silence=recipe.silence)
@@ -102,11 +108,20 @@ def _trained(recipe: Recipe, size: Size, seed: int) -> tuple[Planted | Headed, d
         warmup=0.05, seed=seed,
     )  # fmt: skip
     # texts without evidence have labels by lot, so that accuracy is no guide: the loss with all of its terms is
-    fit(network, rows["train"], rows["dev"], terms, settings, by_loss=True, what="planted")
+    fit(network, train, dev, terms, settings, by_loss=True, what="planted")
     _finish(network, recipe, size)
-    keys = deciding(recipe, size)
-    facts = certificate(network, replace(rows["test"]), keys, FILLING[size])
-    return network, facts
+    return network, _certificate(network, recipe, size, seed)
+
+
+def _rows(recipe: Recipe, size: Size, seed: int, split: str, n: int) -> Marked:
+    known = vocabulary(size)
+    lead = [len(known)] if recipe.encoder == "transformer" else []
+    data = planted_texts(split=split, n=n, seed=seed, size=size, task=recipe.task)
+    return Marked.of(data, known, lead, recipe.pull, recipe.hide)
+
+
+def _certificate(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> dict[str, Json]:
+    return certificate(network, _rows(recipe, size, seed, "test", TEXTS), deciding(recipe, size), FILLING[size])
 
 
 def _plant(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> None:

@@ -119,10 +119,10 @@ def _kind(facts: Mapping[str, Any]) -> str:
         return "default"
     if facts["hit"] is None:
         return "unclear"
-    hit, mass = float(facts["hit"]), float(facts["mass"])
-    if max(hit, mass) >= POINTING:
+    hit, mass, top = float(facts["hit"]), float(facts["mass"]), float(facts["top"])
+    if max(hit, mass) >= POINTING and top >= POINTING:
         return "pointing"
-    if max(hit, mass) <= AWAY:
+    if max(hit, mass, top) <= AWAY:
         return "away"
     return "partly" if PARTLY[0] <= min(hit, mass) and max(hit, mass) <= PARTLY[1] else "unclear"
 
