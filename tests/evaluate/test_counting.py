@@ -11,7 +11,7 @@ from torch_toy import Texts, TorchToy, examples, sentences
 from regard.evaluate.audit import audit
 from regard.evaluate.counting import CountingModel, estimate, probe
 from regard.evaluate.plan import EXPLAINERS, METRICS
-from regard.evaluate.preconditions import of_data
+from regard.evaluate.preconditions import of_run
 from regard.evaluate.shard import Settings, compute
 from regard.records import Spec
 
@@ -36,10 +36,11 @@ def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: P
         for drop in (none, *np.eye(len(encoded.units), dtype=bool)[1:]):
             questions.append(toy.remove(encoded, drop, "delete", np.random.default_rng(0)).ids)
     assert len(set(questions)) == len(questions)
-    before = TorchToy(vocabulary=100_003)  # what the look before the start asks, of a few examples
-    of_data(before, examples(texts), seed=0)
-    assert {toy.rows[ids] - before.rows[ids] for ids in questions} == {1}
-    assert toy.calls["decide"] - before.calls["decide"] == len(texts) + 1  # and one to see what the model can do
+    look = TorchToy(vocabulary=100_003)  # the look for defects edits the attention of a few examples: other questions
+    of_run(look, examples(texts), run.examples(), seed=0)
+    assert look.calls["decide"] == 0
+    assert {toy.rows[ids] - look.rows[ids] for ids in questions} == {1}
+    assert toy.calls["decide"] == len(texts) + 1  # and one look at the model before the start
     costs = {c["method"]: c for c in run.costs()}
     assert costs["base"]["forwards"] == len(texts)
     assert costs["leave_one_out"]["forwards"] == len(questions) - len(texts)

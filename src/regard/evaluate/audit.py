@@ -15,7 +15,7 @@ from regard.evaluate.desk import BATCH
 from regard.evaluate.engines.processes import Processes
 from regard.evaluate.engines.serial import Serial
 from regard.evaluate.fold import fold
-from regard.evaluate.preconditions import of_data
+from regard.evaluate.preconditions import of_run
 from regard.evaluate.running import Job, Progress, run_shards
 from regard.evaluate.studies import run_studies
 from regard.measures.keyed_random import keyed_rng
@@ -107,8 +107,7 @@ def audit(
             found = Run(path)
             if "preconditions" not in found.manifest:
                 # after the shards: an example that ends a process has been found out by then
-                fine = {e["id"] for e in found.examples() if e["units"] is not None}
-                tested = of_data(live, [e for e in examples if e.id in fine], seed=seed)
+                tested = of_run(live, examples, found.examples(), seed=seed)
                 writer.note_preconditions(tested.to_json())
                 for sentence in tested.sentences():
                     say(sentence)

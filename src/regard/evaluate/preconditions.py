@@ -8,7 +8,7 @@ with edited weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -126,8 +126,18 @@ class _Seen:
     constant: list[NDArray[np.float64]] = field(default_factory=list)
 
 
-def examine(model: Model, examples: Sequence[Example], *, seed: int = 0) -> Preconditions:
-    """The same for examples that the model can read as they are, all of them."""
+def examine(
+    model: Model,
+    examples: Sequence[Example],
+    *,
+    seed: int = 0,
+    known: Mapping[str, tuple[Target, Answers]] | None = None,
+) -> Preconditions:
+    """The same for examples that the model can read as they are, all of them.
+
+    known: by id, what the undisturbed model was found to say; the others are asked.
+    """
+    said = known or {}
     seen: dict[str, _Seen] = {}
     read: list[_Read] = []
     for example in examples:
@@ -135,7 +145,7 @@ def examine(model: Model, examples: Sequence[Example], *, seed: int = 0) -> Prec
             encoded = model.encode(example)
             if _says_nothing(model, encoded):
                 continue
-            plain, (target,) = model.decide([encoded])
+            target, plain = said[example.id] if example.id in said else _asked(model, encoded)
             _look(model, encoded, target, seen, keyed_rng(seed, example.id, "preconditions"))
         except CaptureError:  # about the model, not about this example
             raise
@@ -158,6 +168,11 @@ def examine(model: Model, examples: Sequence[Example], *, seed: int = 0) -> Prec
         if moved <= UNMOVED:
             defects.append(Defect("unused", found.site.key, None, len(read), moved, UNMOVED))
     return Preconditions(len(read), len(seen), tuple(defects), tuple(notes))
+
+
+def _asked(model: Model, encoded: Encoded) -> tuple[Target, Answers]:
+    plain, (target,) = model.decide([encoded])
+    return target, plain
 
 
 def _says_nothing(model: Model, encoded: Encoded) -> bool:
@@ -268,9 +283,20 @@ def _change(one: Answers, other: Answers) -> float:
     return step
 
 
-def of_data(model: Model, examples: Sequence[Example], *, seed: int) -> Preconditions:
-    """What an audit stores: some of its examples are looked at, and no failure of this look ends the audit."""
+def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str, Any]], *, seed: int) -> Preconditions:
+    """What an audit stores: some of its examples are looked at, and no failure of this look ends the audit.
+
+    rows: what the run says about each example (`Run.examples`); one that it could not read is left out, and no
+    example's undisturbed answer is computed again.
+    """
+    known = {str(row["id"]): (row["target"], _answer(row)) for row in rows if row["units"] is not None}
     try:
-        return examine(model, spread(examples), seed=seed)
-    except Exception as error:  # a bad example is reported when its turn comes; this look comes before all others
+        return examine(model, spread([e for e in examples if e.id in known]), seed=seed, known=known)
+    except Exception as error:  # a bad example is reported where it is counted
         return Preconditions(0, 0, (), (f"not tested: {type(error).__name__}: {error}",))
+
+
+def _answer(row: Mapping[str, Any]) -> Answers:
+    spread_out = None if row["distribution"] is None else np.asarray([row["distribution"]], np.float64)
+    value, probability = (np.asarray([row[name]], np.float64) for name in ("value", "probability"))
+    return Answers(np.array([0, 1]), value, probability, spread_out)
