@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.networks.transformer import MultiHeadAttention, Past
+from regard.networks.transformer import MultiHeadAttention, Past, feed_forward
 
 
 @dataclass(slots=True)
@@ -64,8 +63,7 @@ class DecoderLayer(nn.Module):
         return out
 
     def _feed(self, x: Tensor) -> Tensor:
-        out: Tensor = self.dropout(self.outer(self.dropout(F.relu(self.inner(x)))))
-        return out
+        return feed_forward(x, self.inner, self.outer, self.dropout)
 
 
 class TransformerDecoder(nn.Module):

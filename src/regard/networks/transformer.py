@@ -87,6 +87,12 @@ class MultiHeadAttention(nn.Module):
         return x.reshape(*x.shape[:2], self.heads, -1).transpose(1, 2)
 
 
+def feed_forward(x: Tensor, inner: nn.Module, outer: nn.Module, dropout: nn.Module) -> Tensor:
+    """The part of a layer that looks at one position at a time, without its residual connection."""
+    out: Tensor = dropout(outer(dropout(F.relu(inner(x)))))
+    return out
+
+
 class TransformerLayer(nn.Module):
     """Attention and a feed-forward network, each with a residual connection and LayerNorm.
 
@@ -112,8 +118,7 @@ class TransformerLayer(nn.Module):
         return out
 
     def _feed(self, x: Tensor) -> Tensor:
-        out: Tensor = self.dropout(self.outer(self.dropout(F.relu(self.inner(x)))))
-        return out
+        return feed_forward(x, self.inner, self.outer, self.dropout)
 
 
 class TransformerEncoder(nn.Module):
