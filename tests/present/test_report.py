@@ -8,6 +8,7 @@ import re
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_exa
 
 from regard.present.markup import VOID
 from regard.present.report import SECTIONS, report, write_report
+from regard.present.verdict_words import weakest
 from regard.present.wording import CAVEAT, NOT_A_VERDICT
 from regard.store.judgements import judgement_to_json
 
@@ -241,3 +243,17 @@ def test_every_report_says_how_often_the_judge_errs(measured: bool, monkeypatch:
     else:
         assert "not measured yet" in page
     assert "How often this judge errs" not in report(fake_run(n=4)), "where nothing was judged"
+
+
+def test_a_confident_answer_is_shown_with_its_weakest_comparison() -> None:
+    def compared(name: str, p: float, corrected: float) -> dict[str, Any]:
+        return {
+            "name": name, "claim": "above", "margin": 0.05, "estimate": 0.06, "low": 0.051, "high": 0.07, "n": 80,
+            "p": p, "corrected": corrected, "where": {},
+        }  # fmt: skip
+
+    contrasts = [compared("sure", 1e-9, 1e-8), compared("tight", 0.01, 0.04), compared("not shown", 0.6, 1.0)]
+    verdict = {"answer": "holds", "contrasts": contrasts, "sentence": "It matters.", "decides_at": None}
+    assert weakest(verdict) == "tight 0.06 [0.05, 0.07], above 0.05? n = 80, p 0.010, corrected 0.040"
+    assert weakest({**verdict, "answer": "uninformative"}).startswith("sure")
+    assert weakest({**verdict, "contrasts": []}) == ""

@@ -33,6 +33,12 @@ def about(judgement: Mapping[str, Any]) -> str:
     return f"“The attention” here: {judgement['attention'] or 'not found'}; {judgement['n']} examples."
 
 
+def said(verdict: Mapping[str, Any]) -> str:
+    """The answer in plain words, and what would settle an open one."""
+    more = f" About {verdict['decides_at']} examples would probably decide it." if verdict["decides_at"] else ""
+    return str(verdict["sentence"]) + more
+
+
 def numbers(verdict: Mapping[str, Any], most: int = 2) -> str:
     """The comparisons that a rule made, the clearest first: estimate, interval, margin, n, p."""
     shown = []
@@ -43,6 +49,14 @@ def numbers(verdict: Mapping[str, Any], most: int = 2) -> str:
         seen.add((c["name"], str(c["where"])))
         shown.append(contrast(c))
     return "; ".join(shown[:most])
+
+
+def weakest(verdict: Mapping[str, Any]) -> str:
+    """The comparison on which a confident answer hangs: the least clear of those that came out. Else the clearest."""
+    passed = [c for c in verdict["contrasts"] if c["corrected"] is not None and c["corrected"] < 0.05]
+    if verdict["answer"] not in ("holds", "fails") or not passed:
+        return numbers(verdict, most=1)
+    return contrast(max(passed, key=lambda c: (c["p"], c["name"])))
 
 
 def contrast(c: Mapping[str, Any]) -> str:
@@ -71,8 +85,9 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
         parts.append(Text(""))
         rows: list[list[str | Text]] = []
         for v in judgement["verdicts"]:
-            more = f" About {v['decides_at']} examples would probably decide it." if v["decides_at"] else ""
-            rows.append([v["question"], Text(v["answer"], style=_STYLES[v["answer"]]), v["sentence"] + more])
+            behind = weakest(v)
+            words = Text.assemble(said(v), (f"\n{behind}" if behind else "", "dim"))
+            rows.append([v["question"], Text(v["answer"], style=_STYLES[v["answer"]]), words])
         parts += [plain_table(("question", "answer", "in words"), rows), Text("")]
     if judgements:
         parts.append(Text(in_a_sentence(track_record()), style="dim"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.verdict_words import about, contrast, headline
+from regard.present.verdict_words import about, contrast, headline, said, weakest
 
 TITLE = "Verdict: may this attention be read as an explanation?"
 
@@ -22,7 +22,7 @@ def _judgement(judgement: Mapping[str, Any]) -> Html:
     words = headline(judgement)
     head = ("question", "answer", "in words", "what it does not say")
     rows = [
-        (v["question"], tag("strong", None, v["answer"]), _said(v), v["not_claimed"]) for v in judgement["verdicts"]
+        (v["question"], tag("strong", None, v["answer"]), _in_words(v), v["not_claimed"]) for v in judgement["verdicts"]
     ]
     margins = table(("a rule compares with", "margin"), [(k, str(v)) for k, v in judgement["margins"].items()])
     return join(
@@ -36,9 +36,10 @@ def _judgement(judgement: Mapping[str, Any]) -> Html:
     )
 
 
-def _said(verdict: Mapping[str, Any]) -> str:
-    more = f" About {verdict['decides_at']} examples would probably decide it." if verdict["decides_at"] else ""
-    return str(verdict["sentence"]) + more
+def _in_words(verdict: Mapping[str, Any]) -> Html:
+    """The sentence, and the comparison on which it hangs: no answer without an interval."""
+    behind = weakest(verdict)
+    return join(tag("div", None, said(verdict)), tag("div", {"class": "soft"}, behind) if behind else None)
 
 
 def _evidence(verdict: Mapping[str, Any]) -> Html:
