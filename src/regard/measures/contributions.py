@@ -16,6 +16,10 @@ CHUNK = 1 << 22
 """Entries of part vectors that exist at a time where the Gram identity does not help (other norms than L2)."""
 
 
+AT_ONCE = 64
+"""Queries whose weights are turned at a time."""
+
+
 def part_norms(weights: Array, values: Array, own: Array | None = None) -> Floats:
     """(query, key) Euclidean norms of the parts, by the Gram identity.
 
@@ -27,13 +31,19 @@ def part_norms(weights: Array, values: Array, own: Array | None = None) -> Float
     >>> part_norms(a, v).tolist()
     [[2.5]]
     """
-    a = np.ascontiguousarray(np.transpose(weights, (2, 0, 1)))  # (key, head, query)
+    heads, queries, keys = weights.shape
     v = np.swapaxes(values, 0, 1)  # (key, head, feature)
     gram = v @ v.swapaxes(1, 2)
-    squares = np.asarray(np.einsum("khq,khq->kq", gram @ a, a).T, np.float64)
+    squares = np.empty((queries, keys))
+    for start in range(0, queries, AT_ONCE):
+        some = weights[:, start : start + AT_ONCE]
+        a = np.empty((keys, heads, some.shape[1]), weights.dtype)
+        for h in range(heads):  # head by head: a turned copy of all at once would miss the cache at every number
+            a[:, h] = some[h].T
+        squares[start : start + AT_ONCE] = np.einsum("khq,khq->kq", gram @ a, a).T
     if own is not None:
         place = np.arange(len(own))
-        made = (a[place, :, place][:, None] @ v[place])[:, 0] + own
+        made = (weights[:, place, place].T[:, None] @ v[place])[:, 0] + own
         squares[place, place] = np.einsum("qd,qd->q", made, made, dtype=np.float64)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
