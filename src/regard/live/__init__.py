@@ -1,0 +1,32 @@
+"""A live model behind the viewer: the local app (`server`), the notebook widget (`widget`), and what both ask.
+
+Both hosts carry the same requests, so the front end has one interface, `call(op, body)` and `chunk(pack, name)`:
+
+| op | body | answer |
+|---|---|---|
+| `hello` | {} | {model, task, labels, run, methods, can: {ask, edit, mark, alternative}, pack, lang, spec} |
+| `ask` | {text, pair?, methods: [name, ...]} | {job}; its result is {pack, said, skipped, seconds} |
+| `edit` | {pack, example, edits: [...]} | {job}; its result is {before, after, change, pack, spec} |
+| `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" or "search"} |
+| `job` | {job, after?} | {job, state, stage, done, total, seconds, version, result?, error?} (see below) |
+| `cancel` | {job} | {job, state} |
+| `manifest` | {pack} | the manifest of a pack (present/pack.py) |
+| `marks` | {pack, example} | {marks: [{places, author, date}, ...]} |
+| `mark` | {pack, example, units: [index, ...], author} | {marks}; what a person calls decisive, kept on disk |
+| `open` | {spec} | {job}; like `ask`, then `edit`: somebody else's Spec, shown here |
+
+`chunk(pack, name)` gives the gzip bytes of one chunk. Over HTTP a request is `POST /api/OP` with a JSON body and the
+header `Authorization: Bearer TOKEN`, a chunk is `GET /api/chunk/PACK/NAME`; in a notebook both are messages
+{"id", "op", "body"} answered by {"id", "answer"} or {"id", "error"}, a chunk with one binary buffer.
+
+An error is {"error": {subject, expected, got, remedy, said}}; `said` is the whole sentence.
+state: "waiting", "running", "done", "failed", "cancelled". With `after`, `job` waits up to 10 s until its version is
+higher than that.
+before, after: {label, probability, distribution: [[label, p], ...]}; change: total variation between the two.
+
+An edit: {"what", "site", "heads": [..]?, "queries": [..]?, "keys": [..]?}; what is not given means all. what:
+"uniform", "knock_out", "mask_heads", "permute" (seed), "scale" (factor) as in `records.Edit`; "replace" (values: heads
+x queries x keys); "move" (from, to, share: that part of the weight of key `from` goes to key `to`). They are applied in
+their order, and the list is all there is: undo takes the last one off and asks again.
+spec: {"kind": "edits", "name": "attention", "params": {model, fingerprint, text, pair?, methods, edits}}.
+"""
