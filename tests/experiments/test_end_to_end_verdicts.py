@@ -138,3 +138,23 @@ def test_a_run_without_experiments_says_so(tmp_path: Path) -> None:
     shown = CliRunner().invoke(root, ["verdicts", str(tmp_path / "run")])
     assert shown.exit_code == 3
     assert "a run without experiments" in shown.stderr
+
+
+def test_the_other_attention_that_was_found_is_kept_and_is_as_far_as_it_says() -> None:
+    from regard.measures.divergence import jsd
+
+    score = finding("decides", "max_jsd")
+    own = next(r for r in page("decides").relevances if r.method == "attention")
+    found = 0
+    for i, (unit, share, second, rest) in enumerate(score.curves["other"]):
+        if unit < 0:
+            assert score.values[i] == 0.0
+            continue
+        other = np.zeros(len(own[i]))
+        other[int(unit)] = share
+        if second >= 0:
+            other[int(second)] = rest
+        assert float(other.sum()) == pytest.approx(1.0)
+        assert float(jsd(other, own[i] / own[i].sum())) == pytest.approx(float(score.values[i]), abs=1e-5)
+        found += 1
+    assert found > N / 2

@@ -17,6 +17,8 @@ LINEAR = 1e-3
 """How far the answer may be from the weighted sum of the answers to one unit each, to be called linear."""
 CAPS = (0.01, 0.05, 0.1)
 CAP = 0.05
+NONE = np.array([-1.0, 0.0, -1.0, 0.0])
+"""No other attention."""
 
 
 @experiment(
@@ -35,8 +37,9 @@ def exclusive(
 
     Comes out, per example: `reach` (how far attention on one unit can move p), `linear` (1 where the answer is linear
     in the attention), `max_jsd` (at the cap .05; curve `jsd` over all caps, curve `change` what a forward pass says
-    the candidate does to p: above the cap it is not accepted), `feasible_jsd` (of the most distant attention on one
-    unit, without a cap), `displaceable` (1 where attention without the heaviest half can keep p within .05) and
+    the candidate does to p: above the cap it is not accepted; column `other`: the accepted attention itself, which
+    lies on two units at most: unit, share, unit, share; -1 for none), `feasible_jsd` (of the most distant attention on
+    one unit, without a cap), `displaceable` (1 where attention without the heaviest half can keep p within .05) and
     `displaceable_random` (the same without as many units drawn by lot). Exact where `linear` is 1; elsewhere attentions
     on one unit and the rest of the attention are tried, which is a lower bound.
     """
@@ -58,6 +61,7 @@ def exclusive(
         tried.append([m.given(other) for _, other in chosen[i]] + [m.given(share) for share in rest])
     checked, _ = distances(case, case.variants(tried))
     curves = np.full((2, len(found), len(caps)), np.nan)
+    others = np.tile(NONE, (len(found), 1))
     columns: dict[str, list[float]] = {
         name: [] for name in ("reach", "linear", "feasible_jsd", "displaceable", "displaceable_random")
     }
@@ -71,6 +75,8 @@ def exclusive(
             change = float(checked[i][k])
             kept = value >= 0 and change <= caps[k] + 1e-4
             curves[:, i, k] = (value, change) if kept else (0.0, 0.0)  # attention itself always keeps the prediction
+            if kept and caps[k] == CAP:
+                others[i] = _on_two(m, chosen[i][k][1])
         columns["reach"].append(float(apart[i].max()))
         columns["linear"].append(float(linear[i]))
         columns["feasible_jsd"].append(max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))))
@@ -82,11 +88,20 @@ def exclusive(
             columns[name].append(float(displaceable(single, away, *slab) if linear[i] else could))
     where = setting(layers, heads)
     at_cap = curves[0][:, caps.index(CAP)] if CAP in caps else np.full(len(found), np.nan)
-    both = {"jsd": curves[0], "change": curves[1]}
+    both = {"jsd": curves[0], "change": curves[1], "other": others}
     return [
         Score("max_jsd", "attention", case.ids, at_cap, "none", where, both, tuple(caps)),
         *(Score(name, "attention", case.ids, np.array(v), "none", where) for name, v in columns.items()),
     ]
+
+
+def _on_two(m: Map, share: Floats) -> Floats:
+    """The attention as (unit, share, unit, share): units by their number among all units of the example."""
+    kept = NONE.copy()
+    for k, place in enumerate(np.argsort(-share, kind="stable")[:2]):
+        if share[place] > 0:
+            kept[2 * k : 2 * k + 2] = m.free[place], share[place]
+    return kept
 
 
 def _linear(m: Map, ones: Answers, i: int, value: float, base: Answers) -> bool:
