@@ -12,7 +12,7 @@ from regard.registry import metric
 
 
 @metric(
-    better="lower",
+    better="none",
     family="complexity",
     cite="Bhatt et al. 2020 (entropy); Hill 1973 (its exponential)",
     formula="exp(- sum of s log s), s the magnitudes as shares of their sum",
@@ -33,4 +33,4 @@ def effective_units(case: Case, relevance: Relevance) -> Score:
     rows = [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
     values = np.array([float(effective_number(shares(row))) if np.any(row) else np.nan for row in rows])
     length = np.array([[float(len(row))] for row in rows]).reshape(-1, 1)
-    return Score("effective_units", relevance.method, case.ids, values, "lower", {}, {"length": length})
+    return Score("effective_units", relevance.method, case.ids, values, "none", {}, {"length": length})

@@ -12,13 +12,13 @@ from regard.registry import metric
 
 
 @metric(
-    better="lower",
+    better="none",
     family="complexity",
     cite="Bhatt et al. 2020",
     formula="- sum of s log s, s the magnitudes as shares of their sum (nats); divided by log n",
     ceiling="0: everything in one unit",
     cost="none",
-    misleads="simple is not right: a relevance that points at one wrong unit has the best value",
+    misleads="simple is not right: a relevance that points at one wrong unit has the smallest value",
 )
 def entropy(case: Case, relevance: Relevance) -> Score:
     """How evenly the relevance is spread, as a share of what the length allows: 0 one unit, 1 all units alike.
@@ -37,4 +37,4 @@ def entropy(case: Case, relevance: Relevance) -> Score:
     values = np.full(len(rows), np.nan)
     np.divide(nats, np.log(np.maximum(length, 1)), out=values, where=length > 1)
     columns = {"nats": nats[:, None], "length": length[:, None]}
-    return Score("entropy", relevance.method, case.ids, np.clip(values, 0, 1), "lower", {}, columns)
+    return Score("entropy", relevance.method, case.ids, np.clip(values, 0, 1), "none", {}, columns)

@@ -11,13 +11,13 @@ from regard.registry import metric
 
 
 @metric(
-    better="higher",
+    better="none",
     family="complexity",
     cite="Chalasani et al. 2020 (sparseness); Hurley & Rickard 2009",
     formula="sum over i of (2 i - n - 1) |e|_(i) / (n sum |e|), in rising order",
     ceiling="(n - 1) / n: everything in one unit",
     cost="none",
-    misleads="simple is not right: a relevance that points at one wrong unit has the best value",
+    misleads="simple is not right: a relevance that points at one wrong unit has the largest value",
 )
 def gini(case: Case, relevance: Relevance) -> Score:
     """How unequally the relevance is shared out: 0 all units alike, towards 1 all in one.
@@ -31,4 +31,4 @@ def gini(case: Case, relevance: Relevance) -> Score:
     """
     rows = [row[units.free] for row, units in zip(relevance, case.units, strict=True)]
     values = np.array([float(complexity.gini(row)) if np.any(row) else np.nan for row in rows])
-    return Score("gini", relevance.method, case.ids, values, "higher")
+    return Score("gini", relevance.method, case.ids, values, "none")
