@@ -30,7 +30,7 @@ def judge_again(
     are computed for the first `operators` operators. model: the run's own, where it cannot be opened by its name.
     """
     manifest, tell = run.manifest, say or (lambda sentence: None)
-    live = model or _opened(run)
+    live = model or model_of(run)
     if live.fingerprint != manifest["model"]["fingerprint"]:
         raise InputError(
             f"model of run {run.path}", expected="the weights that the run was about", got="other weights",
@@ -41,7 +41,7 @@ def judge_again(
     judging = plan.settings(live, profile, explainers=settings.explainers, metrics=metrics, experiments=()).metrics
     specs = {str(name): spec for name, spec in zip(settings.labels, settings.explainers, strict=True)}
     rows = [row for row in run.examples() if row["units"] is not None]
-    by_id = {row["id"]: _example(run, row) for row in rows}
+    by_id = {row["id"]: example_of(run, row) for row in rows}
     scores = []
     # one desk for all, so that the forwards that several methods and metrics ask for are computed once
     desk = Desk(live, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
@@ -61,7 +61,8 @@ def judge_again(
     return scores, fold(scores, clusters=clusters, classes=classes, seed=settings.seed, specs=specs)
 
 
-def _opened(run: Run) -> Model:
+def model_of(run: Run) -> Model:
+    """The model that a run was about, opened again."""
     spec = run.manifest["model"].get("spec")
     if spec is None:
         raise InputError(
@@ -85,7 +86,8 @@ def _threads() -> int:
     return torch.get_num_threads()
 
 
-def _example(run: Run, row: dict[str, object]) -> Example:
+def example_of(run: Run, row: dict[str, object]) -> Example:
+    """One of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
     inputs = {}
     given = row["inputs"]
     for name, value in given.items() if isinstance(given, dict) else ():

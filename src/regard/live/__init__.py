@@ -7,7 +7,7 @@ Both hosts carry the same requests, so the front end has one interface, `call(op
 | `hello` | {} | {model, task, labels, run, methods, can: {ask, edit, mark, alternative}, pack, lang, spec} |
 | `ask` | {text, pair?, methods: [name, ...]} | {job}; its result is {pack, said, skipped, seconds} |
 | `edit` | {pack, example, edits: [...]} | {job}; its result is {before, after, change, pack, spec} |
-| `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" or "search"} |
+| `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" | "search"} |
 | `job` | {job, after?} | {job, state, stage, done, total, seconds, version, result?, error?} (see below) |
 | `cancel` | {job} | {job, state} |
 | `manifest` | {pack} | the manifest of a pack (present/pack.py) |

@@ -2,6 +2,7 @@
 
 run/ledger.sqlite    the book: facts, examples, tasks, problems
     blobs/ab/...     what the tasks left, by content
+    rationales.jsonl what people marked by hand, where somebody did
     manifest.json    the facts again, for people
     tables/*.parquet the same numbers as tidy tables
 """
@@ -32,6 +33,8 @@ from regard.store.pages import (
     joined_scores,
     number,
 )
+from regard.store.rationales import FILE as MARKS
+from regard.store.rationales import Mark, agreed, read_marks
 
 LARGEST_INLINE = 16384
 """Arrays with more numbers than this are not written out among the examples, only referred to."""
@@ -54,6 +57,7 @@ class Run:
         if "manifest" not in self._facts:
             raise not_a_run(self.path, "a run that was stopped before it began")
         self._blobs = Blobs(self.path / "blobs")
+        self._marks = read_marks(self.path / MARKS)
 
     def __repr__(self) -> str:
         done, total = self.progress
@@ -86,10 +90,21 @@ class Run:
         return scored | tried | {r.method for page in self._pages for r in page.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
-        """One dictionary per example, in the order of the data; what the model said is None where it was not asked."""
+        """One dictionary per example, in the order of the data; what the model said is None where it was not asked.
+
+        A rationale marked by hand stands in place of the one of the data; `marked_by` says by whom.
+        """
         said = {str(row["id"]): row for page in self._pages for row in page.rows}
         blank = dict.fromkeys(("predicted", "target", "probability", "value", "distribution", "units"))
-        return [{**blank, **example, **said.get(example["id"], {})} for example in self._examples]
+        by_hand: dict[str, dict[str, Any]] = {
+            name: {"rationale": [list(p) for p in places]} for name, places in agreed(self._marks).items()
+        }
+        for mark in self._marks:
+            by_hand[mark.id].setdefault("marked_by", []).append(mark.author)
+        return [
+            {**blank, **example, **said.get(example["id"], {}), **by_hand.get(example["id"], {})}
+            for example in self._examples
+        ]
 
     def methods(self) -> list[str]:
         """Every explainer that left a relevance, in the order of the plan."""
@@ -150,6 +165,10 @@ class Run:
         """A large input that `examples` only refers to: {"blob": name, "shape": [...]}."""
         arrays, _ = unpack(self._blobs.get(str(reference["blob"])))
         return arrays["array"]
+
+    def marks(self, example_id: str) -> list[Mark]:
+        """What people marked by hand in one example."""
+        return [mark for mark in self._marks if mark.id == example_id]
 
     def kept(self) -> list[str]:
         """Ids of the examples whose attention is kept, in the order of the data."""

@@ -1,0 +1,169 @@
+"""Edits of attention as the page sends them: JSON, in their order, one after the other; and the Spec that shares them.
+
+"move" is a word of the page, not of the model: a part of the weight of one key goes to another, in the row as it is
+under the edits before it. What the model gets is the row that comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError, UnknownName
+from regard.live.jobs import positive
+from regard.protocols import SiteAttention
+from regard.records import Edit, Json, Spec
+
+WHAT = ("uniform", "permute", "replace", "scale", "knock_out", "mask_heads")
+MOST = 64
+"""Edits in one list."""
+LARGEST = 1 << 20
+"""Numbers in the values of one replacement."""
+FIELDS = {"what", "site", "heads", "queries", "keys", "factor", "seed", "values", "from", "to", "share"}
+
+Weights = Callable[[Sequence[Edit]], Sequence[SiteAttention]]
+"""The attention of the example under some edits."""
+
+
+def compiled(given: object, weights: Weights) -> list[Edit]:
+    """The edits of a request as the model takes them.
+
+    weights: the sites under the edits so far; asked only where a move has to know the row that it starts from.
+    """
+    if not isinstance(given, list) or len(given) > MOST:
+        raise InputError("edits", expected=f"a list of at most {MOST} edits", got=_short(given))
+    found: list[Edit] = []
+    for number, one in enumerate(given):
+        if not isinstance(one, dict):
+            raise InputError(f"edit {number}", expected="an object with what and site", got=_short(one))
+        unknown = sorted(set(one) - FIELDS)
+        if unknown:
+            raise UnknownName(f"part of edit {number}", str(unknown[0])[:40], FIELDS)
+        found += _moved(one, number, weights(found)) if one.get("what") == "move" else [_edit(one, number)]
+    return found
+
+
+def _edit(one: Mapping[str, Any], number: int) -> Edit:
+    what = one.get("what")
+    if what not in WHAT:
+        raise UnknownName(f"what of edit {number}", str(what)[:40], (*WHAT, "move"))
+    values = None
+    if what == "replace":
+        values = _values(one.get("values"), number)
+    return Edit(
+        what, site=_site(one, number), heads=_places(one, "heads", number), queries=_places(one, "queries", number),
+        keys=_places(one, "keys", number), factor=_number(one.get("factor", 1.0), f"factor of edit {number}", 0, 100),
+        seed=positive(one.get("seed", 0), f"seed of edit {number}"), values=values,
+    )  # fmt: skip
+
+
+def _moved(one: Mapping[str, Any], number: int, sites: Sequence[SiteAttention]) -> list[Edit]:
+    """The rows that come out of a move, as replacements: one for each query."""
+    key, queries = _site(one, number), _places(one, "queries", number)
+    site = next((s for s in sites if s.site.key == key), None)
+    if site is None:
+        raise UnknownName("site", key, [s.site.key for s in sites])
+    _, heads, rows, keys = site.shape
+    chosen = _places(one, "heads", number) or tuple(range(heads))
+    away, onto = positive(one.get("from"), "from"), positive(one.get("to"), "to")
+    share = _number(one.get("share", 1.0), f"share of edit {number}", 0, 1)
+    for what, places, size in (
+        ("heads", chosen, heads),
+        ("queries", queries or (), rows),
+        ("keys", (away, onto), keys),
+    ):
+        if any(p >= size for p in places):
+            raise InputError(f"{what} of edit {number}", expected=f"below {size}", got=str(list(places))[:40])
+    asked = range(rows) if queries is None else queries
+    held = np.array(site.rows(0, list(asked), list(chosen)), np.float32)  # (head, query, key)
+    seen = [row for row, query in enumerate(asked) if site.site.kind != "causal" or onto <= query]
+    if not seen:
+        raise InputError(
+            f"edit {number}", expected="a key that this row may look at", got=f"key {onto}, which is later"
+        )
+    moved = held[:, :, away] * share
+    moved[:, [row for row in range(held.shape[1]) if row not in seen]] = 0.0
+    held[:, :, away] -= moved
+    held[:, :, onto] += moved
+    return [Edit("replace", site=key, heads=chosen, queries=tuple(asked), values=held)]
+
+
+def _site(one: Mapping[str, Any], number: int) -> str:
+    site = one.get("site")
+    if not isinstance(site, str) or not 0 < len(site) <= 200:
+        raise InputError(f"site of edit {number}", expected="the key of a site", got=_short(site))
+    return site
+
+
+def _places(one: Mapping[str, Any], name: str, number: int) -> tuple[int, ...] | None:
+    given = one.get(name)
+    if given is None:
+        return None
+    if not isinstance(given, list) or not given or len(given) > 65536:
+        raise InputError(f"{name} of edit {number}", expected="a list of places", got=_short(given))
+    return tuple(positive(place, f"{name} of edit {number}") for place in given)
+
+
+def _values(given: object, number: int) -> NDArray[np.float32]:
+    try:
+        values = np.asarray(given, np.float32)
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"values of edit {number}", expected="an array of numbers", got=_short(given)) from problem
+    if given is None or not 1 <= values.ndim <= 3 or values.size > LARGEST:
+        raise InputError(f"values of edit {number}", expected="heads x queries x keys", got=f"shape {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any() or (values.sum(-1) > 1 + 1e-3).any():
+        raise InputError(
+            f"values of edit {number}", expected="weights of 0 or more with sums of at most 1", got="others"
+        )
+    return values
+
+
+def _number(given: object, what: str, low: float, high: float) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
+        raise InputError(what, expected=f"a number from {low} to {high}", got=_short(given))
+    return float(given)
+
+
+def _short(given: object) -> str:
+    return f"{type(given).__name__} {str(given)[:40]}" if given is not None else "none"
+
+
+def to_json(edit: Edit) -> dict[str, Json]:
+    """An edit as the page knows it.
+
+    >>> to_json(Edit("knock_out", site="layer.0", heads=(1,), queries=(0,), keys=(2,)))
+    {'what': 'knock_out', 'site': 'layer.0', 'heads': [1], 'queries': [0], 'keys': [2]}
+    """
+    shown: dict[str, Json] = {"what": edit.what, "site": edit.site}
+    for name in ("heads", "queries", "keys"):
+        places = getattr(edit, name)
+        if places is not None:
+            shown[name] = list(places)
+    if edit.what == "scale":
+        shown["factor"] = edit.factor
+    if edit.what == "permute":
+        shown["seed"] = edit.seed
+    if edit.values is not None:
+        shown["values"] = np.asarray(edit.values).astype(float).round(7).tolist()
+    return shown
+
+
+def shared(model: str, fingerprint: str, inputs: Mapping[str, Any], methods: Sequence[str], edits: object) -> Spec:
+    """What shows somebody else the same: the model, the text, the methods, the edits as they were made."""
+    texts: dict[str, Json] = {name: inputs[name] for name in ("text", "text_pair") if isinstance(inputs.get(name), str)}
+    listed: list[Json] = list(edits) if isinstance(edits, list) else []
+    params: dict[str, Json] = {"model": model, "fingerprint": fingerprint, "methods": list(methods), "edits": listed}
+    return Spec("edits", "attention", {**params, **texts})
+
+
+def received(value: object) -> Spec:
+    """A Spec that somebody sent; anything else is refused."""
+    if not isinstance(value, dict) or value.get("kind") != "edits" or value.get("name") != "attention":
+        raise InputError("spec", expected='{"kind": "edits", "name": "attention", "params": ...}', got=_short(value))
+    params = value.get("params")
+    if not isinstance(params, dict) or not isinstance(params.get("text"), str):
+        raise InputError("spec", expected="params with a text", got=_short(params))
+    return Spec("edits", "attention", params)

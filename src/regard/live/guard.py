@@ -1,0 +1,187 @@
+"""Who may talk to the local app: an ASGI layer in front of everything, so that no route can forget a rule.
+
+The app runs on the user's machine beside every page that is open in the browser. Those pages must not reach it: not by
+its address, not by a name that suddenly points here (DNS rebinding), not by a form, and not by guessing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_BODY = 1 << 20
+LARGEST_HEADERS = 16 << 10
+LONGEST_PATH = 512
+BURST, PER_SECOND = 400, 100
+"""Requests that may come at once, and how many a second after that; a view fetches some dozens of chunks."""
+WRONG_TOKENS = 20
+"""Wrong tokens a minute; after that every request without the right one waits for the minute to end."""
+
+HEADERS = (
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-embedder-policy", "require-corp"),
+    ("x-frame-options", "DENY"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    ("cache-control", "no-store"),
+)
+POLICY = (
+    "default-src 'none'; script-src 'self'{script}; style-src 'self'{style}; connect-src 'self'; img-src 'self' data: "
+    "blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+
+
+class Guard:
+    """`app` behind the rules. hosts: "127.0.0.1:8941" and the like, exactly as a browser sends them.
+
+    scripts, styles: hashes ('sha256-...') of what stands inside the page, for its content security policy.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        token: str,
+        hosts: Collection[str],
+        scripts: Collection[str] = (),
+        styles: Collection[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._app, self._token, self._hosts = app, token.encode(), frozenset(hosts)
+        self._origins = frozenset(f"http://{host}" for host in hosts)
+        added = ("".join(f" {h}" for h in scripts), "".join(f" {h}" for h in styles))
+        self._headers = [*HEADERS, ("content-security-policy", POLICY.format(script=added[0], style=added[1]))]
+        self._clock, self._tokens, self._filled = clock, float(BURST), clock()
+        self._wrong: deque[float] = deque()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        guarded = self._with_headers(send)
+        if scope["type"] != "http":  # no web sockets: nothing here needs them
+            return
+        refused = self._refused(scope)
+        if refused is not None:
+            await _say(guarded, *refused)
+            return
+        body = await _body(receive, LARGEST_BODY)
+        if body is None:
+            await _say(guarded, 413, f"a body of at most {LARGEST_BODY} bytes")
+            return
+        await self._app(scope, _once(body, receive), guarded)
+
+    def _refused(self, scope: Scope) -> tuple[int, str] | None:
+        """(status, what was expected); None where the request may pass."""
+        pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        if sum(len(n) + len(v) for n, v in pairs) > LARGEST_HEADERS or len(scope["path"]) > LONGEST_PATH:
+            return 431, "shorter headers and path"
+        if not self._has_room():
+            return 429, f"at most {PER_SECOND} requests a second"
+        known = dict(pairs)
+        if [n for n, _ in pairs].count("host") != 1 or known["host"] not in self._hosts:
+            return 421, "the address that this app was started with"
+        if "origin" in known and known["origin"] not in self._origins:
+            return 403, "a request from this app's own page"
+        if known.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return 403, "a request from this app's own page"
+        if "referer" in known and urlsplit(known["referer"]).netloc not in self._hosts:
+            return 403, "a request from this app's own page"
+        return self._refused_api(scope, known) if scope["path"].startswith("/api/") else _refused_page(scope, known)
+
+    def _refused_api(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        now = self._clock()
+        while self._wrong and now - self._wrong[0] > 60:
+            self._wrong.popleft()
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if kind != "Bearer" or not hmac.compare_digest(given.encode("latin-1"), self._token):
+            if len(self._wrong) >= WRONG_TOKENS:
+                return 429, "the token in the address that was printed"
+            self._wrong.append(now)
+            return 401, "the token in the address that was printed"
+        if scope["method"] not in ("GET", "POST"):
+            return 405, "GET or POST"
+        if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0] != "application/json":
+            return 415, "a body of application/json"
+        if scope["method"] == "GET" and (headers.get("content-length", "0") != "0" or "transfer-encoding" in headers):
+            return 413, "no body"
+        if int(headers["content-length"]) > LARGEST_BODY if headers.get("content-length", "").isdigit() else False:
+            return 413, f"a body of at most {LARGEST_BODY} bytes"
+        return None
+
+    def _has_room(self) -> bool:
+        now = self._clock()
+        self._tokens = min(float(BURST), self._tokens + (now - self._filled) * PER_SECOND)
+        self._filled = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _with_headers(self, send: Send) -> Send:
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name for name, _ in self._headers}
+                kept = [(n, v) for n, v in message.get("headers", []) if n.decode("latin-1").lower() not in own]
+                message["headers"] = [*kept, *((n.encode(), v.encode()) for n, v in self._headers)]
+            await send(message)
+
+        return guarded
+
+
+def _refused_page(scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+    if scope["method"] not in ("GET", "HEAD"):
+        return 405, "GET"
+    if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+        return 413, "no body"
+    return None
+
+
+async def _body(receive: Receive, most: int) -> bytes | None:
+    """All of it; None where it is longer than it may be, whatever its headers said."""
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b""
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            return None
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _say(send: Send, status: int, expected: str) -> None:
+    said = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
+    body = json.dumps({"error": said}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,208 @@
+"""Work that takes time, one piece after the other in a thread of its own: seen while it goes on, stopped when asked.
+
+A model is not asked by two threads at once, so there is one worker. A stop takes effect at the next module of the
+model, in the middle of a pass, or at the next step of the work, whichever comes first.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from regard.errors import InputError, RegardError, UnknownName
+from regard.records import Json
+
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+OVER = ("done", "failed", "cancelled")
+MOST_WAITING = 8
+KEPT = 64
+LONGEST_WAIT = 10.0
+
+
+class Cancelled(BaseException):
+    """The user stopped it. Not an Exception: whoever catches a failing method must not catch this."""
+
+
+class Busy(RegardError):
+    """More is waiting than anyone will look at."""
+
+    exit_code = 4
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One piece of work. `version` grows with everything that a person can see."""
+
+    id: str
+    work: Callable[[Job], Mapping[str, Json]]
+    changed: threading.Condition
+    state: State = "waiting"
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    version: int = 0
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    result: Mapping[str, Json] | None = None
+    error: Mapping[str, Json] | None = None
+    stopped: bool = False
+
+    def step(self, stage: str, done: int, total: int) -> None:
+        """Say how far it is; ends the work here if it was stopped."""
+        self.check()
+        with self.changed:
+            self.stage, self.done, self.total = stage, done, total
+            self._tell()
+
+    def check(self) -> None:
+        if self.stopped:
+            raise Cancelled
+
+    def _tell(self) -> None:
+        self.version += 1
+        self.changed.notify_all()
+
+    def settle(self, state: State, result: Mapping[str, Json] | None = None, error: Json = None) -> None:
+        with self.changed:
+            if self.state in OVER:
+                return
+            self.state, self.result, self.seconds = state, result, time.monotonic() - self.began
+            self.error = error if isinstance(error, dict) else None
+            self._tell()
+
+    def to_json(self) -> dict[str, Json]:
+        over = self.state in OVER
+        shown: dict[str, Json] = {
+            "job": self.id, "state": self.state, "stage": self.stage, "done": self.done, "total": self.total,
+            "seconds": round(self.seconds if over else time.monotonic() - self.began, 3), "version": self.version,
+        }  # fmt: skip
+        if self.result is not None:
+            shown["result"] = dict(self.result)
+        if self.error is not None:
+            shown["error"] = dict(self.error)
+        return shown
+
+
+def told(error: BaseException) -> dict[str, Json]:
+    """An error as the front end shows it."""
+    if isinstance(error, RegardError):
+        parts: dict[str, Json] = {
+            "subject": error.subject, "expected": error.expected, "got": error.got, "remedy": error.remedy,
+        }  # fmt: skip
+        return {**parts, "said": str(error)}
+    said = f"{type(error).__name__}: {error}"
+    return {"subject": "internal error", "expected": "", "got": said, "remedy": "", "said": f"internal error: {said}"}
+
+
+class Jobs:
+    """The queue and its worker, which is started with the first job and ends with `close`."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._all: OrderedDict[str, Job] = OrderedDict()
+        self._queue: deque[Job] = deque()
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    def start(self, work: Callable[[Job], Mapping[str, Json]]) -> dict[str, Json]:
+        """Enter `work`, which is called with its job and gives its result as JSON."""
+        with self._changed:
+            if self._closed or len(self._queue) >= MOST_WAITING:
+                raise Busy(
+                    "this request", expected=f"at most {MOST_WAITING} waiting",
+                    got="a closed app" if self._closed else f"{len(self._queue)}", remedy="cancel one of them",
+                )  # fmt: skip
+            job = Job(secrets.token_urlsafe(9), work, self._changed)
+            self._all[job.id] = job
+            self._queue.append(job)
+            for old in [j for j in self._all.values() if j.state in OVER][: max(0, len(self._all) - KEPT)]:
+                del self._all[old.id]
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._run, name="regard-live", daemon=True)
+                self._worker.start()
+            self._changed.notify_all()
+        return job.to_json()
+
+    def look(self, name: str, after: int | None = None, wait: float = LONGEST_WAIT) -> dict[str, Json]:
+        """How a job is; with `after`, as soon as that is news."""
+        job = self._job(name)
+        with self._changed:
+            if after is not None:
+                self._changed.wait_for(lambda: job.version > after or job.state in OVER, min(wait, LONGEST_WAIT))
+            return job.to_json()
+
+    def cancel(self, name: str) -> dict[str, Json]:
+        """Stop a job. It counts as cancelled at once; the worker is free when it notices."""
+        job = self._job(name)
+        job.stopped = True
+        job.settle("cancelled")
+        return job.to_json()
+
+    def close(self) -> None:
+        """Stop everything."""
+        with self._changed:
+            self._closed = True
+            jobs = list(self._all.values())
+            self._changed.notify_all()
+        for job in jobs:
+            if job.state not in OVER:
+                self.cancel(job.id)
+        if self._worker is not None:
+            self._worker.join(timeout=5)
+
+    def _job(self, name: str) -> Job:
+        if name not in self._all:
+            raise UnknownName("job", name[:40], ())
+        return self._all[name]
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or bool(self._queue))
+                if self._closed:
+                    return
+                job = self._queue.popleft()
+            if job.stopped:
+                continue
+            with self._changed:
+                job.state = "running"
+                job.version += 1
+                self._changed.notify_all()
+            try:
+                with stoppable(job):
+                    job.settle("done", job.work(job))
+            except Cancelled:
+                job.settle("cancelled")
+            except Exception as error:  # whatever it is, the page says it and the app goes on
+                job.settle("failed", error=told(error))
+
+
+@contextmanager
+def stoppable(job: Job) -> Iterator[None]:
+    """While this lasts, every module that this thread calls asks first whether the job was stopped."""
+    import torch
+
+    mine = threading.get_ident()
+
+    def ask(module: Any, args: Any) -> None:
+        if job.stopped and threading.get_ident() == mine:
+            raise Cancelled
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(ask)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def positive(value: object, what: str) -> int:
+    """A whole number of 0 or more, as JSON brings it."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(what, expected="a whole number of 0 or more", got=str(value)[:40])
+    return value

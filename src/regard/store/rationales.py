@@ -1,0 +1,117 @@
+"""What people called decisive, kept beside a run: who marked which places of which example, and when.
+
+`rationales.jsonl`, one line for each example and author, newest mark only. The file is also a data set: with texts in
+it, `regard audit MODEL --data rationales.jsonl` reads it as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError
+from regard.records import Json
+from regard.store.blobs import room_on_disk, write_atomically
+
+FILE = "rationales.jsonl"
+LONGEST_AUTHOR = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What one person called decisive in one example: places as in `Units.places`.
+
+    about: what else stands in the line: the text, its pair, the label.
+    """
+
+    id: str
+    rationale: tuple[tuple[float, ...], ...]
+    author: str
+    date: str = ""
+    about: Mapping[str, Json] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        places: list[Json] = [list(place) for place in self.rationale]
+        return {"id": self.id, **self.about, "rationale": places, "author": self.author, "date": self.date}
+
+
+def read_marks(file: Path) -> list[Mark]:
+    """Every mark, in the order they were first made; none where there is no file."""
+    if not file.is_file():
+        return []
+    found = []
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            places = tuple(tuple(float(x) for x in place) for place in row["rationale"])
+            mark = Mark(str(row["id"]), places, str(row["author"]), str(row["date"]), _about(row))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"file {file}, line {number}", expected="id, rationale, author and date", got=str(error)[:80],
+                remedy="mend or remove that line",
+            ) from error  # fmt: skip
+        found.append(mark)
+    return found
+
+
+def keep_mark(file: Path, mark: Mark) -> list[Mark]:
+    """Enter a mark with today's date, in place of the one that its author made before; all marks of the example.
+
+    A reader sees the file as it was or as it is, never a part of it; writers in several processes wait for each other.
+    """
+    author = " ".join(mark.author.split())
+    if not 0 < len(author) <= LONGEST_AUTHOR or not author.isprintable():
+        raise InputError(
+            "author", expected=f"a name of at most {LONGEST_AUTHOR} characters", got=repr(mark.author[:90])
+        )
+    dated = Mark(mark.id, mark.rationale, author, datetime.now(UTC).isoformat(timespec="seconds"), mark.about)
+    with room_on_disk(file.parent):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(file):
+            others = [m for m in read_marks(file) if (m.id, m.author) != (dated.id, dated.author)]
+            lines = [json.dumps(m.to_json(), ensure_ascii=False) + "\n" for m in (*others, dated)]
+            write_atomically(file, "".join(lines).encode())
+    return [m for m in (*others, dated) if m.id == mark.id]
+
+
+def agreed(marks: Sequence[Mark]) -> dict[str, tuple[tuple[float, ...], ...]]:
+    """For every marked example the places that at least half of its authors marked.
+
+    >>> a, b = Mark("0", ((0, 4), (5, 9)), "a"), Mark("0", ((5, 9),), "b")
+    >>> c = Mark("0", ((5, 9),), "c")
+    >>> agreed([a, b])["0"], agreed([a, b, c])["0"]
+    (((0, 4), (5, 9)), ((5, 9),))
+    """
+    by_example: dict[str, list[Mark]] = {}
+    for mark in marks:
+        by_example.setdefault(mark.id, []).append(mark)
+    found = {}
+    for name, mine in by_example.items():
+        votes = Counter(place for mark in mine for place in dict.fromkeys(mark.rationale))
+        found[name] = tuple(sorted(place for place, count in votes.items() if 2 * count >= len(mine)))
+    return found
+
+
+def _about(row: Mapping[str, Any]) -> dict[str, Json]:
+    return {k: v for k, v in row.items() if k not in ("id", "rationale", "author", "date")}
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    with open(file.with_name(file.name + ".lock"), "a") as held:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(held.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
