@@ -28,6 +28,7 @@ SUMMARIES = {
     "list": "List explainers, metrics, head scores, datasets, sources or engines.",
     "metrics": "Show every metric of a run with baseline and ceiling, or compute further ones.",
     "experiments": "Show what the experiments of a run found: mean, interval, n, null and ceiling, by class.",
+    "gate": "Check a run against a policy: passed, failed or not decided; the exit code says which.",
     "verdicts": "Say whether the attention of a stored run may be read as an explanation, and by which rule.",
     "report": "Write the HTML (or JSON) report of a finished or partial run again.",
     "export": "Write a run as tidy Parquet tables.",

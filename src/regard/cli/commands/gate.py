@@ -1,0 +1,89 @@
+"""`regard gate`: a stored run against a policy; the verdict is the exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.gate.gate import Outcome
+
+
+@verb(
+    "gate",
+    "regard gate RUN --policy policy.toml",
+    "regard gate RUN --policy policy.toml --baseline LAST_RUN   differences and drift, paired over the same examples",
+    "regard gate RUN --policy policy.toml --junit gate.xml --summary gate.md",
+    "regard gate RUN --policy policy.toml --inconclusive fail   what is not decided does not pass",
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--policy", required=True, type=click.Path(path_type=Path), help="TOML file with [[gate]] and [[drift]].")
+@click.option("--baseline", type=click.Path(path_type=Path), help="The run to compare with (default: the policy's).")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the checks as JUnit XML.")
+@click.option("--summary", type=click.Path(path_type=Path), help="Write the checks as Markdown.")
+@click.option("--allow-fail", multiple=True, metavar="NAME", help="A gate of this name only warns (repeatable).")
+@click.option(
+    "--inconclusive",
+    type=click.Choice(["report", "fail", "warn"]),
+    help="What an undecided check does: exit 3, exit 1, or nothing (default: the policy's, else report).",
+)
+def command(
+    run: Path,
+    policy: Path,
+    baseline: Path | None,
+    junit: Path | None,
+    summary: Path | None,
+    allow_fail: tuple[str, ...],
+    inconclusive: str | None,
+    as_json: bool,
+) -> int:
+    from regard.gate import written
+    from regard.gate.gate import gate, refused
+    from regard.gate.policy import read_policy
+
+    try:
+        rules = read_policy(policy)
+        outcome = gate(run, rules, baseline=baseline, allow_fail=allow_fail, inconclusive=inconclusive)
+    except RegardError as error:
+        outcome = refused(error, str(run), str(policy))
+    try:
+        for path, form in ((junit, written.junit), (summary, written.markdown)):
+            if path is not None:
+                written.write(outcome, path, form)
+    except RegardError as error:
+        # a report that CI waits for and does not get is not a pass; what was found out before is not hidden by it
+        outcome = outcome if outcome.exit_code in (1, 2) else refused(error, str(run), str(policy))
+    if as_json:
+        print_json(outcome.to_json())
+    else:
+        _show(outcome)
+    return outcome.exit_code
+
+
+def _show(outcome: Outcome) -> None:
+    from regard.present.terminal import plain_table
+
+    for note in outcome.notes:
+        remarks().print(note, markup=False, soft_wrap=True)
+    if outcome.checks:
+        rows = [
+            (
+                c.result + (" (warning only)" if c.level == "warn" and c.result != "pass" else ""), c.name,
+                c.number + (f", p {c.p:.2g}" if c.p is not None else ""), str(c.n),
+                c.required + (f" ({c.reason})" if c.reason else ""),
+            )
+            for c in outcome.checks
+        ]  # fmt: skip
+        results().print(plain_table(("result", "check", "found", "n", "required"), rows, right=(3,)))
+    # the last line of the output, never folded: a script may read it instead of the exit code
+    click.echo(outcome.verdict)
+
+
+command.help = SUMMARIES["gate"]

@@ -1,0 +1,218 @@
+"""A policy: what a run has to reach, read from a small TOML file. A name that nobody answers to is refused.
+
+confidence = 0.95                 # of every interval
+fewest = 10                       # independent examples below which nothing is decided
+inconclusive = "report"           # an open check: "report" (exit 3), "fail" (exit 1) or "warn" (exit 0)
+
+[[gate]]
+metric = "accuracy"
+where = { noise = "keyboard", severity = 3 }
+min = 0.80                        # the lower end of the interval has to reach it
+
+[[drift]]
+method = "attention"
+min = 0.80                        # rank agreement with the baseline run's explanations
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from regard.errors import InputError, UnknownName
+from regard.records import Json
+
+Level = Literal["block", "warn"]
+Open = Literal["report", "fail", "warn"]
+Correction = Literal["none", "bonferroni"]
+DriftMeasure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo", "predictions"]
+BOUNDS: Final = ("min", "max", "drop", "change")
+AGAINST_BASELINE: Final = ("drop", "change")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One requirement of a stored metric.
+
+    method, where: which of its numbers; a name with * stands for many, a list for any of them, "any" for all that have
+    the setting. Each number that is meant has to pass. min, max: of the interval's near end. drop: how much worse than
+    the baseline run it may be (paired over the same examples). change: how far it may be from it, either way.
+    better: which direction is good, where the metric does not say so itself.
+    """
+
+    metric: str
+    name: str = ""
+    method: str | tuple[str, ...] | None = None
+    where: Mapping[str, Json] = field(default_factory=dict)
+    min: float | None = None
+    max: float | None = None
+    drop: float | None = None
+    change: float | None = None
+    better: Literal["higher", "lower"] | None = None
+    level: Level = "block"
+
+    @property
+    def bounds(self) -> list[tuple[str, float]]:
+        return [(kind, value) for kind in BOUNDS if (value := getattr(self, kind)) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How much the explanations have to agree with those of the baseline run on the same examples.
+
+    measure: agreement of the rankings, or "predictions" for the share that is unchanged. k: for top_k. all_examples:
+    also those whose prediction changed, for which another explanation is only right.
+    """
+
+    min: float
+    name: str = ""
+    method: str | tuple[str, ...] | None = None
+    measure: DriftMeasure = "kendall"
+    k: int = 5
+    all_examples: bool = False
+    level: Level = "block"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    gates: tuple[Gate, ...]
+    drifts: tuple[Drift, ...] = ()
+    confidence: float = 0.95
+    fewest: int = 10
+    inconclusive: Open = "report"
+    correction: Correction = "none"
+    run: str | None = None
+    baseline: str | None = None
+    path: str = ""
+
+    @property
+    def needs_baseline(self) -> bool:
+        return bool(self.drifts) or any(kind in AGAINST_BASELINE for g in self.gates for kind, _ in g.bounds)
+
+
+def read_policy(path: Path | str) -> Policy:
+    """The policy in a TOML file; `run` and `baseline` in it are relative to the file."""
+    place = Path(path)
+    try:
+        text = place.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        got = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+        raise InputError(f"policy {place}", expected="a readable TOML file", got=got.lower()) from error
+    return parse_policy(text, place)
+
+
+def parse_policy(text: str, place: Path | None = None) -> Policy:
+    """
+    >>> policy = parse_policy('[[gate]]\\nmetric = "accuracy"\\nmin = 0.8\\n')
+    >>> policy.gates[0].bounds, policy.confidence
+    ([('min', 0.8)], 0.95)
+    """
+    subject = f"policy {place}" if place else "policy"
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(subject, expected="TOML", got=str(error)) from error
+    known = {f.name for f in fields(Policy)} - {"gates", "drifts", "path"} | {"gate", "drift"}
+    _refuse_unknown(given, known, f"key of {subject}")
+    for kind in ("gate", "drift"):
+        if not isinstance(given.get(kind, []), list) or not all(isinstance(g, dict) for g in given.get(kind, [])):
+            raise InputError(subject, expected=f"[[{kind}]] tables", got=f"{kind} = ...", remedy=f"[[{kind}]]")
+    gates = tuple(_gate(g, f"{subject}, gate {i}") for i, g in enumerate(given.get("gate", []), 1))
+    drifts = tuple(_drift(d, f"{subject}, drift {i}") for i, d in enumerate(given.get("drift", []), 1))
+    if not gates and not drifts:
+        raise InputError(subject, expected="at least one [[gate]] or [[drift]]", got="none: it would pass anything")
+    folder = place.parent if place else Path()
+    return Policy(
+        gates,
+        drifts,
+        confidence=_number(given.get("confidence", 0.95), f"{subject}, confidence", 0.5, 0.9999),
+        fewest=int(_number(given.get("fewest", 10), f"{subject}, fewest", 2, 10**6)),
+        inconclusive=_choice(given.get("inconclusive", "report"), Open, f"{subject}, inconclusive"),
+        correction=_choice(given.get("correction", "none"), Correction, f"{subject}, correction"),
+        run=_place(given.get("run"), folder, f"{subject}, run"),
+        baseline=_place(given.get("baseline"), folder, f"{subject}, baseline"),
+        path=str(place or ""),
+    )
+
+
+def _gate(given: Mapping[str, Any], subject: str) -> Gate:
+    _refuse_unknown(given, {f.name for f in fields(Gate)}, f"key of {subject}")
+    if not isinstance(given.get("metric"), str):
+        raise InputError(subject, expected="metric = NAME", got=repr(given.get("metric", "no metric")))
+    where = given.get("where", {})
+    if not isinstance(where, dict):
+        raise InputError(f"{subject}, where", expected="{ setting = value }", got=repr(where))
+    bounds = {k: _number(given[k], f"{subject}, {k}") for k in BOUNDS if k in given}
+    if not bounds:
+        raise InputError(subject, expected=f"one of {', '.join(BOUNDS)}", got="no requirement")
+    for kind in AGAINST_BASELINE:
+        if bounds.get(kind, 0.0) < 0:
+            raise InputError(f"{subject}, {kind}", expected="0 or more", got=str(bounds[kind]))
+    if bounds.get("min", -1e308) > bounds.get("max", 1e308):
+        raise InputError(subject, expected="min below max", got=f"min {bounds['min']}, max {bounds['max']}")
+    better = given.get("better")
+    return Gate(
+        metric=given["metric"],
+        name=str(given.get("name", "")),
+        method=_methods(given.get("method"), subject),
+        where=where,
+        better=None if better is None else _choice(better, Literal["higher", "lower"], f"{subject}, better"),
+        level=_choice(given.get("level", "block"), Level, f"{subject}, level"),
+        **bounds,
+    )
+
+
+def _drift(given: Mapping[str, Any], subject: str) -> Drift:
+    _refuse_unknown(given, {f.name for f in fields(Drift)}, f"key of {subject}")
+    if "min" not in given:
+        raise InputError(subject, expected="min = NUMBER", got="no requirement")
+    wide = given.get("all_examples", False)
+    if not isinstance(wide, bool):
+        raise InputError(f"{subject}, all_examples", expected="true or false", got=repr(wide))
+    return Drift(
+        min=_number(given["min"], f"{subject}, min", -1.0, 1.0),
+        name=str(given.get("name", "")),
+        method=_methods(given.get("method"), subject),
+        measure=_choice(given.get("measure", "kendall"), DriftMeasure, f"{subject}, measure"),
+        k=int(_number(given.get("k", 5), f"{subject}, k", 1, 10**6)),
+        all_examples=wide,
+        level=_choice(given.get("level", "block"), Level, f"{subject}, level"),
+    )
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: set[str], kind: str) -> None:
+    for key in given:
+        if key not in known:
+            raise UnknownName(kind, key, known)
+
+
+def _methods(given: Any, subject: str) -> str | tuple[str, ...] | None:
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, list) and given and all(isinstance(m, str) for m in given):
+        return tuple(given)
+    raise InputError(f"{subject}, method", expected="a name or a list of names", got=repr(given))
+
+
+def _number(given: Any, subject: str, low: float = -1e308, high: float = 1e308) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not low <= given <= high:
+        expected = "a number" if high > 1e300 else f"a number from {low:g} to {high:g}"
+        raise InputError(subject, expected=expected, got=repr(given))
+    return float(given)
+
+
+def _choice(given: Any, choices: Any, subject: str) -> Any:
+    if given not in get_args(choices):
+        raise UnknownName(f"value of {subject}", str(given), map(str, get_args(choices)))
+    return given
+
+
+def _place(given: Any, folder: Path, subject: str) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise InputError(subject, expected="the directory of a run", got=repr(given))
+    return str(folder / given)

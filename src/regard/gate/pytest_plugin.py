@@ -1,0 +1,88 @@
+"""A policy as test items: `pytest release.gate.toml --regard-run RUN`, or with `run = ...` in the policy itself.
+
+Files whose name ends in `.gate.toml` are collected, and what `--regard-policy` names. Every check is an item. One that
+blocks and failed, or is open, fails; one that only warns is an expected failure. A bad policy is a collection error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from regard.gate.check import Check
+    from regard.gate.gate import Outcome
+
+SUFFIX = ".gate.toml"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("regard", "regard: gates on stored runs")
+    group.addoption("--regard-policy", metavar="FILE", help="A policy to check, whatever its name.")
+    group.addoption("--regard-run", metavar="RUN", help="The run that policies are about (default: theirs).")
+    group.addoption("--regard-baseline", metavar="RUN", help="The run to compare with (default: theirs).")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    policy = config.getoption("--regard-policy")
+    if policy and policy not in config.args:
+        config.args.append(policy)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> GateFile | None:
+    named = parent.config.getoption("--regard-policy")
+    if file_path.name.endswith(SUFFIX) or (named and Path(named).resolve() == file_path):
+        return GateFile.from_parent(parent, path=file_path)
+    return None
+
+
+class GateFile(pytest.File):
+    """A policy file."""
+
+    def collect(self) -> Iterator[GateItem]:
+        from regard.errors import InputError, RegardError
+        from regard.gate.gate import gate
+        from regard.gate.policy import read_policy
+
+        try:
+            policy = read_policy(self.path)
+            run = self.config.getoption("--regard-run") or policy.run
+            if run is None:
+                remedy = "--regard-run RUN, or run = ... in the policy"
+                raise InputError(f"policy {self.path}", expected="a run to check", got="none", remedy=remedy)
+            outcome = gate(run, policy, baseline=self.config.getoption("--regard-baseline"))
+        except RegardError as error:
+            raise self.CollectError(str(error)) from None
+        for check in outcome.checks:
+            yield GateItem.from_parent(self, name=check.name, check=check, outcome=outcome)
+
+
+class GateItem(pytest.Item):
+    """One check."""
+
+    def __init__(self, *, check: Check, outcome: Outcome, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.check, self.outcome = check, outcome
+
+    def runtest(self) -> None:
+        from regard.errors import GateFailed
+
+        soft = self.check.level == "warn"
+        if self.check.result == "inconclusive":
+            soft = soft or self.outcome.open_ones == "warn"
+        if self.check.result == "pass":
+            return
+        if soft:
+            pytest.xfail(f"{self.check.result}, warning only: {self.check.sentence}")
+        raise GateFailed(f"{self.check.result}: {self.check.sentence}")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from regard.errors import GateFailed
+
+        return str(excinfo.value) if isinstance(excinfo.value, GateFailed) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"gate: {self.name}"
