@@ -1,0 +1,59 @@
+"""TypeScript types of the viewer from the records of a pack. `--check` only compares (exit 1 on a difference)."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import types
+import typing
+from pathlib import Path
+
+from regard.present import pack_records
+
+OUT = Path(__file__).resolve().parents[1] / "viewer" / "src" / "records.generated.ts"
+PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def type_name(hint: object) -> str:
+    """A Python annotation as TypeScript."""
+    if isinstance(hint, type) and hint in PLAIN:
+        return PLAIN[hint]
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return hint.__name__
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return " | ".join(f'"{a}"' if isinstance(a, str) else str(a) for a in arguments)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(type_name(a) for a in arguments)
+    if origin is list:
+        inner = type_name(arguments[0])
+        return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    raise TypeError(f"no TypeScript for {hint!r}")
+
+
+def generated() -> str:
+    """The whole file."""
+    lines = ["// Generated from src/regard/present/pack_records.py by scripts/viewer_types.py. Do not edit.", ""]
+    for record in vars(pack_records).values():
+        if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is pack_records.Pack:
+            continue
+        hints = typing.get_type_hints(record)
+        doc = " ".join((record.__doc__ or "").split())
+        lines.append(f"/** {doc} */")
+        lines.append(f"export interface {record.__name__} {{")
+        lines += [f"  {f.name}: {type_name(hints[f.name])};" for f in dataclasses.fields(record)]
+        lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    if "--check" in sys.argv:
+        same = OUT.read_text("utf-8") == generated()
+        print(f"{OUT.name}: {'up to date' if same else 'STALE, run scripts/viewer_types.py'}")
+        return 0 if same else 1
+    OUT.write_text(generated(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

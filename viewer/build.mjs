@@ -1,0 +1,42 @@
+// One source, two files: viewer.js (an ES module for page, server and notebook) and viewer_svg.js (headless drawing).
+// `node build.mjs --out DIR` writes elsewhere (the rebuild test compares the two).
+import { readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const at = process.argv.indexOf("--out");
+const out = at > 0 ? process.argv[at + 1] : join(here, "../src/regard/present/static");
+
+/** `import views from "glob:./views"`: the default export of every file of a folder, in the order of their names. */
+const glob = {
+  name: "glob",
+  setup(b) {
+    b.onResolve({ filter: /^glob:/ }, (a) => ({ path: join(a.resolveDir, a.path.slice(5)), namespace: "glob" }));
+    b.onLoad({ filter: /.*/, namespace: "glob" }, (a) => {
+      const names = readdirSync(a.path)
+        .filter((n) => n.endsWith(".tsx"))
+        .sort();
+      const lines = names.map((n, i) => `import v${i} from "./${n}";`);
+      const list = names.map((_, i) => `v${i}`).join(", ");
+      return { contents: `${lines.join("\n")}\nexport default [${list}];`, resolveDir: a.path, loader: "js" };
+    });
+  },
+};
+
+const shared = {
+  bundle: true,
+  minify: true,
+  target: "es2022",
+  charset: "ascii",
+  legalComments: "none",
+  absWorkingDir: here,
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  plugins: [glob],
+  // a page that embeds the bundle must not find the end of its own script element in it
+  supported: { "inline-script": false },
+};
+await build({ ...shared, entryPoints: ["src/hosts/hosts.ts"], format: "esm", outfile: join(out, "viewer.js") });
+await build({ ...shared, entryPoints: ["src/hosts/svg.ts"], format: "iife", outfile: join(out, "viewer_svg.js") });
