@@ -445,6 +445,17 @@ class Case(Protocol):
         """The same examples with noise in their continuous inputs (see `Model.noisy`), asked about the same targets."""
         ...
 
+    @property
+    def origins(self) -> tuple[Ints, ...]:
+        """(n_i,) for each example: the unit of the original that each unit comes from, -1 for none (an inserted word);
+        0, 1, 2... in the case itself. See `evaluate.origins` for pieces of words; sums over `groups` are exact."""
+        ...
+
+    def changed(self, noise: str | Spec, severity: int) -> Case:
+        """The same examples under a named noise (kind "perturbation", severity 1 to 5), asked about the same targets.
+        `examples` are the changed ones, with ids and labels as before; `origins` says what each unit comes from."""
+        ...
+
     def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> Case:
         """The same examples and targets in front of a spoilt copy of the model; with "head" the same model asked about
         another class. Unsupported where the model cannot be spoilt like that."""

@@ -119,6 +119,23 @@ class Example:
         return self.group or self.parent or self.id
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Perturbed:
+    """An example that a noise changed, and where its words come from.
+
+    origin: for each word of the changed text (first and second text one after the other, words as
+    `models.words.word_spans` cuts them) the word of the original it comes from, -1 for an inserted one;
+    None where places correspond one to one (images, sounds, series, rows).
+    """
+
+    example: Example
+    origin: Ints | None = None
+
+    def __post_init__(self) -> None:
+        if self.origin is not None:
+            _freeze(self, origin=frozen(self.origin, np.int64))
+
+
 @dataclass(frozen=True, slots=True)
 class Units:
     """What relevance is about, one entry per unit; the same notion for every modality.

@@ -36,8 +36,12 @@ ROOMS: Mapping[str, str] = {
     "engine": "regard.evaluate.engines",
     "planted": "regard.planted",
     "experiment": "regard.experiments",
+    "perturbation": "regard.perturbations",
 }
 """Kind of method -> the package that holds one file for each."""
+
+SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
+"""Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__regard__"
@@ -185,6 +189,25 @@ def experiment(
         cite=cite,
         formula=formula,
         cost=cost,
+        misleads=misleads,
+    )
+
+
+def perturbation(
+    *, modality: str, family: str, scale: str, needs: tuple[str, ...] = (), cite: str = "", misleads: str = ""
+) -> Callable[[F], F]:
+    """A noise that keeps the label: `def NAME(example, severity, rng, *, own parameters) -> Perturbed`.
+
+    modality: "text", "image", "audio", "series" or "table". family: what kind of noise ("character", "word", "blur").
+    scale: what severities 1 to 5 mean, in words. needs: ("model",) takes the model as a fourth argument.
+    """
+    return method(
+        "perturbation",
+        modality=modality,
+        family=family,
+        scale=scale,
+        needs=list(needs),
+        cite=cite,
         misleads=misleads,
     )
 

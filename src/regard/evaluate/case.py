@@ -40,12 +40,12 @@ class DeskCase:
         self._desk = desk
         self._others = tuple(companions)
         self._companions: DeskCase | None = None
-        self._examples = tuple(examples)
         self._ids = tuple(example.id for example in examples)
         self._specs = dict(specs or {})
         self._known: dict[Spec, Relevance] = {}
         self._variants: dict[Desk, DeskCase] = {}
         self._units = tuple(desk.welcome(example) for example in examples)
+        self._examples = tuple(desk.example(example) for example in examples)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -189,6 +189,14 @@ class DeskCase:
 
     def noisy(self, noise: float, draw: int = 0) -> DeskCase:
         return self._variant(self._desk.noisy(noise, draw))
+
+    @property
+    def origins(self) -> tuple[Ints, ...]:
+        return tuple(self._desk.origins(name) for name in self._ids)
+
+    def changed(self, noise: str | Spec, severity: int) -> DeskCase:
+        spec = noise if isinstance(noise, Spec) else Spec.parse("perturbation", noise)
+        return self._variant(self._desk.changed(spec, severity))
 
     def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> DeskCase:
         return self._variant(self._desk.spoilt(change, share, draw))

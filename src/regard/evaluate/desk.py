@@ -16,9 +16,11 @@ import numpy as np
 
 from regard.errors import InputError, Unsupported
 from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
+from regard.evaluate.origins import unit_origins
 from regard.evaluate.till import Till
 from regard.evaluate.twins import shuffled_twin
 from regard.measures.keyed_random import keyed_rng
+from regard.perturbations.apply import perturber
 from regard.protocols import (
     Change,
     Continuous,
@@ -36,7 +38,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Site, Units
+from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Perturbed, Site, Spec, Units
 from regard.store.pages import Cost
 
 T = TypeVar("T")
@@ -128,9 +130,9 @@ def out_of_memory(error: BaseException) -> bool:
 class Desk:
     """One model and what it has said so far. `batch` rows, or `tokens` positions, go through it at a time.
 
-    A variant (`noisy`, `spoilt`, `shuffled`) has an `origin`, whose targets it is asked about and whose till it pays
-    into. noise: (size, draw) of what is added to the continuous inputs. order: the draw by which units changed places.
-    other_class: ask about the class that many further on.
+    A variant (`noisy`, `spoilt`, `shuffled`, `changed`) has an `origin`, whose targets it is asked about and whose till
+    it pays into. noise: (size, draw) of what is added to the continuous inputs. order: the draw by which units changed
+    places. other_class: ask about the class that many further on. change: the perturbation and its severity.
     """
 
     def __init__(
@@ -144,6 +146,7 @@ class Desk:
         noise: tuple[float, int] | None = None,
         other_class: int | None = None,
         order: int | None = None,
+        change: tuple[Spec, int] | None = None,
     ) -> None:
         self._till: Till = Till() if origin is None else origin._till
         self._pay = self._till.pay
@@ -161,6 +164,11 @@ class Desk:
         self._origin, self._noise, self._other_class = origin, noise, other_class
         self._order = order
         self._orders: dict[str, Ints] = {}
+        self._change = change
+        self._perturber = None if change is None else perturber(change[0], seed, model)
+        self._perturbed: dict[str, Perturbed] = {}
+        self._originals: dict[str, Example] = {}
+        self._origins: dict[str, Ints] = {}
         self._routed: dict[tuple[object, ...], Said] = {}
         self._moved: dict[str, float] = {}
         self._variants: dict[tuple[object, ...], Desk] = {}
@@ -170,7 +178,7 @@ class Desk:
     def welcome(self, example: Example) -> Units:
         """Read an example in; its units."""
         if example.id not in self._encoded:
-            encoded = self.model.encode(example)
+            encoded = self.model.encode(self._put_on(example))
             if self._noise is not None:
                 rng = keyed_rng(self.seed, example.id, "noisy", *self._noise)
                 encoded, self._moved[example.id] = self.model.noisy(encoded, self._noise[0], rng)
@@ -180,6 +188,29 @@ class Desk:
                 encoded = self.model.reordered(encoded, self._orders[example.id])
             self._encoded[example.id] = encoded
         return self._encoded[example.id].units
+
+    def _put_on(self, example: Example) -> Example:
+        """The example as this desk reads it: changed, where it is the desk of a noise."""
+        if self._perturber is None or self._change is None:
+            return example
+        self._originals[example.id] = example
+        self._perturbed[example.id] = self._perturber(example, self._change[1])
+        return self._perturbed[example.id].example
+
+    def example(self, example: Example) -> Example:
+        """What the model was shown of an example that was read in."""
+        made = self._perturbed.get(example.id)
+        return example if made is None else made.example
+
+    def origins(self, name: str) -> Ints:
+        """(n,) the unit of the original that each unit comes from, -1 for none; as they are, but for a changed desk."""
+        if name not in self._origins:
+            if self._origin is None or name not in self._perturbed:
+                return np.arange(len(self.units(name)))
+            original = self._originals[name]
+            before = self._origin.welcome(original)
+            self._origins[name] = unit_origins(before, self.units(name), original, self._perturbed[name])
+        return self._origins[name]
 
     def units(self, name: str) -> Units:
         return self._encoded[name].units
@@ -207,6 +238,10 @@ class Desk:
         """The desk of the same model for inputs whose units have changed places."""
         return self._variant(("shuffled", draw), lambda: self.model, order=int(draw))
 
+    def changed(self, noise: Spec, severity: int) -> Desk:
+        """The desk of the same model for examples under a named noise."""
+        return self._variant(("changed", noise, severity), lambda: self.model, change=(noise, severity))
+
     def noisy(self, noise: float, draw: int) -> Desk:
         """The desk of the same model for inputs with noise."""
         return self._variant(("noise", noise, draw), lambda: self.model, noise=(float(noise), int(draw)))
@@ -221,12 +256,12 @@ class Desk:
 
     def _variant(
         self, key: tuple[object, ...], model: Callable[[], Model], *, noise: tuple[float, int] | None = None,
-        other_class: int | None = None, order: int | None = None,
+        other_class: int | None = None, order: int | None = None, change: tuple[Spec, int] | None = None,
     ) -> Desk:  # fmt: skip
         if key not in self._variants:
             self._variants[key] = Desk(
                 model(), seed=self.seed, batch=self._batch, tokens=self._tokens, origin=self, noise=noise,
-                other_class=other_class, order=order,
+                other_class=other_class, order=order, change=change,
             )  # fmt: skip
         return self._variants[key]
 

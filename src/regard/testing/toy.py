@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
+from regard.evaluate.origins import unit_origins
 from regard.measures.keyed_random import keyed_rng
+from regard.perturbations.apply import perturbed
 from regard.protocols import (
     Change,
     Continuous,
@@ -33,7 +35,21 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Relevance, Site, Spec, Units, frozen
+from regard.records import (
+    Answers,
+    Attention,
+    Bools,
+    Edit,
+    Example,
+    Floats,
+    Ints,
+    Perturbed,
+    Relevance,
+    Site,
+    Spec,
+    Units,
+    frozen,
+)
 from regard.registry import build
 
 TEXTS = (
@@ -116,7 +132,8 @@ class ToyCase:
 
     flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
     read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an
-    empty text. noise, spoilt: what a variant of the case differs in (see `noisy` and `randomised`).
+    empty text. noise, spoilt: what a variant of the case differs in (see `noisy` and `randomised`). before, perturbed:
+    the examples as they were, and what `changed` made of them.
 
     >>> case = ToyCase(("wonderful film",))
     >>> case.units[0].names, case.exact(0).tolist()
@@ -134,10 +151,15 @@ class ToyCase:
     lean: float = SPECIAL_WEIGHT
     noise: tuple[float, int] | None = None
     spoilt: tuple[Change, int] | None = None
+    before: tuple[Example, ...] | None = None
+    perturbed: tuple[Perturbed, ...] = ()
 
     def subset(self, positions: Sequence[int]) -> ToyCase:
         """Some of the examples, in that order."""
-        return replace(self, texts=tuple(self.texts[i] for i in positions), calls=Counter())
+        before = None if self.before is None else tuple(self.before[i] for i in positions)
+        made = tuple(self.perturbed[i] for i in positions) if self.perturbed else ()
+        texts = tuple(self.texts[i] for i in positions)
+        return replace(self, texts=texts, before=before, perturbed=made, calls=Counter())
 
     def word_weights(self, i: int) -> Floats:
         """(n,) what each unit adds to the sum, [CLS] first; unlisted words add a little, by their length."""
@@ -164,8 +186,14 @@ class ToyCase:
         return np.where(self.units[i].free, self._sign(i) * self.word_weights(i), 0.0)
 
     def _sign(self, i: int) -> int:
-        predicted = 1 if self._trained_weights(i).sum() >= 0 else -1  # the targets of a variant are those of the case
+        # the targets of a variant are those of the case
+        first = self if self.before is None else self._unchanged()
+        predicted = 1 if first._trained_weights(i).sum() >= 0 else -1
         return -predicted if self.spoilt is not None and self.spoilt[0] == "head" else predicted
+
+    def _unchanged(self) -> ToyCase:
+        texts = tuple(str(example.inputs["text"]) for example in self.before or self.examples)
+        return replace(self, texts=texts, before=None, perturbed=())
 
     def _bend(self, z: Floats) -> Floats:
         return z if self.link == "linear" else np.tanh(z)
@@ -173,10 +201,14 @@ class ToyCase:
     # what `Case` asks for
     @property
     def ids(self) -> tuple[str, ...]:
+        if self.before is not None:
+            return tuple(example.id for example in self.before)
         return tuple(f"toy:{text}" for text in self.texts)
 
     @property
     def examples(self) -> tuple[Example, ...]:
+        if self.before is not None:
+            return tuple(made.example for made in self.perturbed)
         return tuple(
             Example(name, {"text": text}, rationale=self._rationale(i))
             for i, (name, text) in enumerate(zip(self.ids, self.texts, strict=True))
@@ -362,6 +394,20 @@ class ToyCase:
 
     def shuffled(self, draw: int = 0) -> ToyCase:
         raise Unsupported("the toy case", expected="texts in the order in which they are named", got="another order")
+
+    @property
+    def origins(self) -> tuple[Ints, ...]:
+        if self.before is None:
+            return tuple(np.arange(len(units)) for units in self.units)
+        first = self._unchanged().units
+        pairs = zip(first, self.units, self.before, self.perturbed, strict=True)
+        return tuple(unit_origins(old, new, example, made) for old, new, example, made in pairs)
+
+    def changed(self, noise: str | Spec, severity: int) -> ToyCase:
+        spec = noise if isinstance(noise, Spec) else Spec.parse("perturbation", noise)
+        made = tuple(perturbed(example, spec, severity, self.seed) for example in self.examples)
+        texts = tuple(str(one.example.inputs["text"]) for one in made)
+        return replace(self, texts=texts, before=self.examples, perturbed=made, calls=Counter())
 
     def noisy(self, noise: float, draw: int = 0) -> ToyCase:
         return replace(self, noise=(float(noise), int(draw)))

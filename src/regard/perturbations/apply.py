@@ -1,0 +1,74 @@
+"""A noise, put on an example: the same numbers whatever was asked before, in whichever order or process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from regard.errors import InputError, Unsupported
+from regard.measures.keyed_random import keyed_stream
+from regard.records import Example, Perturbed, Spec
+from regard.registry import arguments, entry, find, names
+
+SEVERITIES = (1, 2, 3, 4, 5)
+ENTRIES = {"text": ("text",), "image": ("image",), "audio": ("audio", "series"), "series": ("series",),
+           "table": ("row",)}  # fmt: skip
+"""Modality of a noise -> the entries of `Example.inputs` that it can be put on."""
+
+Perturber = Callable[[Example, int], Perturbed]
+
+
+def modality_of(example: Example) -> str:
+    """The modality of an example by what it holds; "" where nothing here knows it."""
+    return next((m for m, entries in ENTRIES.items() if entries[0] in example.inputs), "")
+
+
+def noises(modality: str) -> list[Spec]:
+    """Every noise for a modality that works as it is, without a model or a file of the user's."""
+    known = (entry("perturbation", name) for name in names("perturbation"))
+    return [Spec("perturbation", e.name) for e in known if e.facts["modality"] == modality and not e.facts["needs"]]
+
+
+def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
+    """The noise of a Spec as a function of (example, severity); checked and looked up once, for many examples.
+
+    model: what noises that need one take their words from.
+    """
+    facts = entry("perturbation", spec.name).facts
+    bound, function = arguments(Spec("perturbation", spec.name, spec.params)), find("perturbation", spec.name)
+    wanted = ENTRIES[str(facts["modality"])]
+    needs = facts["needs"]
+    more: tuple[Any, ...] = ()
+    if isinstance(needs, list) and "model" in needs:
+        if model is None:
+            raise Unsupported(
+                f"perturbation {spec.name}", expected="a model to take words from", got="none",
+                remedy="name one, or take another noise",
+            )  # fmt: skip
+        more = (model,)
+
+    def put_on(example: Example, severity: int) -> Perturbed:
+        if severity not in SEVERITIES:
+            raise InputError(f"perturbation {spec.name}", expected="a severity of 1 to 5", got=repr(severity))
+        if not any(name in example.inputs for name in wanted):
+            raise Unsupported(
+                f"perturbation {spec.name} of example {example.id!r}", expected=f"an input {' or '.join(wanted)}",
+                got=f"inputs {', '.join(sorted(example.inputs))}",
+                remedy=f"a noise for {modality_of(example) or 'this input'}: regard list perturbation",
+            )  # fmt: skip
+        # parameters are no part of the key: one noise with two settings is compared on the same draws
+        rng = keyed_stream(seed, "perturbation", spec.name, severity, example.id)
+        made: Perturbed = function(example, severity, rng, *more, **bound)
+        return made
+
+    return put_on
+
+
+def perturbed(example: Example, spec: Spec, severity: int, seed: int = 0, model: Any = None) -> Perturbed:
+    """One example under one noise; id, label, group and parent stay what they were.
+
+    >>> made = perturbed(Example("a", {"text": "a quiet film"}), Spec("perturbation", "keyboard"), 1)
+    >>> made.example.inputs["text"], made.origin.tolist()
+    ('a q8iet film', [0, 1, 2])
+    """
+    return perturber(spec, seed, model)(example, severity)

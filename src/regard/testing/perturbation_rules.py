@@ -1,0 +1,187 @@
+"""What every noise owes: the same change for the same key in any company, the label kept, a true alignment, and more
+change with more severity."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.measures.keyed_random import keyed_rng, keyed_stream
+from regard.perturbations.apply import ENTRIES, SEVERITIES, perturber
+from regard.perturbations.script import Script
+from regard.records import Example, Perturbed, Spec
+from regard.registry import describe
+from regard.testing.explainer_rules import failure
+
+Noise = Callable[..., Any]
+_TEXTS = (
+    "A quiet, moving film that doesn't try too hard to please anybody, and it is wonderful for all that.",
+    "Not bad, not good: just long, and very, very slow in the middle of the second half!",
+    "三十年后的今天，他仍然在那里工作，而且非常高兴；我们都很喜欢他的电影和音乐。",
+    "Ein Café in München, à la carte: the naïve waiter took 3.5 hours to bring the crème brûlée we had asked for.",
+)
+_SLACK = 0.02
+"""By how much the mean amount of change may fall from one severity to the next and still count as rising."""
+
+
+def samples(modality: str) -> list[Example]:
+    """Examples that a noise of this modality can be put on, small ones and one that is empty or flat."""
+    rng = keyed_rng(0, "perturbation samples", modality)
+    if modality == "text":
+        marked = ((2.0, 7.0),)
+        texts = [Example(f"t{i}", {"text": text}, i % 2, marked) for i, text in enumerate(_TEXTS)]
+        pair = Example("pair", {"text": _TEXTS[0], "text_pair": _TEXTS[1]}, label=1, group="g", parent="p")
+        return [*texts, pair, Example("empty", {"text": ""}, label=0), Example("mark", {"text": "!"}, label=1)]
+    if modality == "image":
+        y, x = np.mgrid[0:24, 0:24] / 23
+        shades = np.stack([x, y, (np.hypot(x - 0.5, y - 0.5) < 0.3) * 0.8], -1)
+        grey = np.clip(shades[:8, :8, 2] + rng.random((8, 8)) / 2, 0, 1)
+        return [Example("grey", {"image": grey}, 3), Example("colour", {"image": shades}, 1),
+                Example("first", {"image": shades.transpose(2, 0, 1)}, 1)]  # fmt: skip
+    if modality in ("audio", "series"):
+        time = np.linspace(0, 20, 400)
+        wave = 0.5 * np.sin(3 * time) + 0.2 * np.sin(11 * time + 1)
+        two = np.stack([wave, np.cos(time)], -1)
+        return [Example("one", {modality: wave}, 1), Example("two", {modality: two}, 0)]
+    rows = rng.normal(size=(3, 12)) * np.geomspace(0.1, 1000, 12)
+    return [Example(f"row{i}", {"row": row}, i % 2) for i, row in enumerate(rows)]
+
+
+def perturbation_problems(function: Noise, model: Any = None) -> Iterator[str]:
+    """What is wrong with a noise, in words. model: for noises that need one; without it they are not started."""
+    facts = describe(function).facts
+    if facts["modality"] not in ENTRIES:
+        yield f"its modality is {facts['modality']!r}, expected one of {', '.join(ENTRIES)}"
+        return
+    if not facts["scale"]:
+        yield "it does not say what its severities mean (scale=...)"
+    if facts["needs"] and model is None:
+        return
+    examples = samples(str(facts["modality"]))
+    try:
+        made = _all(function, examples, 0, model)
+    except Unsupported:
+        raise
+    except Exception as error:
+        yield failure(error, "the example holds")
+        return
+    yield from _kept(examples, made)
+    yield from _aligned(examples, made)
+    yield from _repeats(function, examples, made, model)
+    yield from _grows(examples, made)
+
+
+Made = Mapping[tuple[str, int], Perturbed]
+
+
+def _all(function: Noise, examples: Sequence[Example], seed: int, model: Any) -> Made:
+    given = () if model is None else (model,)
+    return {
+        (e.id, s): function(e, s, keyed_stream(seed, "perturbation", function.__name__, s, e.id), *given)
+        for e in examples
+        for s in SEVERITIES
+    }
+
+
+def _kept(examples: Sequence[Example], made: Made) -> Iterator[str]:
+    for example in examples:
+        for s in SEVERITIES:
+            got = made[example.id, s]
+            if not isinstance(got, Perturbed):
+                yield f"it returns {type(got).__name__}, not a Perturbed"
+                return
+            facts = [(e.id, e.label, e.group, e.parent, e.slices) for e in (example, got.example)]
+            if facts[0] != facts[1]:
+                yield f"id, label, group, parent and slices must stay: {facts[0]} became {facts[1]}"
+                return
+            if set(got.example.inputs) != set(example.inputs):
+                yield f"the inputs {sorted(example.inputs)} became {sorted(got.example.inputs)}"
+                return
+            for name, value in got.example.inputs.items():
+                if isinstance(value, np.ndarray):
+                    if value.shape != np.shape(example.inputs[name]):
+                        yield f"the shape {np.shape(example.inputs[name])} of {name} became {value.shape}"
+                    elif not np.isfinite(value).all():
+                        yield f"severity {s} gives values of {name} that are not finite"
+
+
+def _aligned(examples: Sequence[Example], made: Made) -> Iterator[str]:
+    for example in examples:
+        if "text" not in example.inputs:
+            if any(made[example.id, s].origin is not None for s in SEVERITIES):
+                yield "places correspond one to one here, so origin must be None"
+            continue
+        before = Script.of(example).words
+        for s in SEVERITIES:
+            got = made[example.id, s]
+            after = Script.of(got.example).words
+            if got.origin is None or len(got.origin) != len(after):
+                yield f"origin has {None if got.origin is None else len(got.origin)} entries for {len(after)} words"
+                return
+            if len(got.origin) and (got.origin.min() < -1 or got.origin.max() >= len(before)):
+                yield f"origin names words that are not there: {got.origin.tolist()} of {len(before)}"
+                return
+            if "text_pair" not in example.inputs and got.example.inputs == example.inputs and after != before:
+                yield "the text is the same but its words are not"
+
+
+def _repeats(function: Noise, examples: Sequence[Example], made: Made, model: Any) -> Iterator[str]:
+    legacy, state = np.random.get_state(), random.getstate()
+    again = _all(function, list(reversed(examples)), 0, model)
+    untouched = all(np.array_equal(a, b) for a, b in zip(legacy, np.random.get_state(), strict=True))
+    if not untouched or state != random.getstate():
+        yield "it draws from global random numbers; use rng"
+    if any(amount(made[key].example, again[key].example) for key in made):
+        yield "the same key gives another change the second time, or in another order"
+    spec = Spec("perturbation", function.__name__)
+    try:
+        through = perturber(spec, 0, model)
+    except Exception:  # a plug-in that is not installed yet has no name in the phone book
+        return
+    for example in examples[:1]:
+        if amount(through(example, 3).example, made[example.id, 3].example):
+            yield "put on through its name it gives another change than called directly"
+
+
+def _grows(examples: Sequence[Example], made: Made) -> Iterator[str]:
+    sizes = [
+        float(np.mean([amount(e, made[e.id, s].example) for e in examples])) for s in SEVERITIES
+    ]  # severity by severity
+    if sizes[-1] == 0:
+        yield "it changes nothing at severity 5"
+    slack = _SLACK * max(sizes)
+    if any(b < a - slack for a, b in pairwise(sizes)):
+        yield f"the amount of change does not rise with severity: {[round(size, 3) for size in sizes]}"
+    if sizes[-1] <= sizes[0]:
+        yield f"severity 5 changes no more than severity 1: {[round(size, 3) for size in sizes]}"
+
+
+def amount(before: Example, after: Example) -> float:
+    """How much was changed: for texts the share of characters, else the root mean square of the difference."""
+    total = 0.0
+    for name, old in before.inputs.items():
+        new = after.inputs[name]
+        if isinstance(old, str):
+            total += edits(old, new) / max(1, len(old))
+        else:
+            total += float(np.sqrt(np.mean((np.asarray(new, np.float64) - np.asarray(old, np.float64)) ** 2)))
+    return total
+
+
+def edits(a: str, b: str) -> int:
+    """The number of characters to insert, delete or replace to make one text of the other (Levenshtein 1966).
+
+    >>> edits("film", "fimls")
+    3
+    """
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
+    return row[-1]
