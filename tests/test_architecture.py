@@ -74,7 +74,7 @@ def test_nobody_uses_the_front_door_or_a_drawer(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["judge", "present", "measures", "store", "datasets", "records", "protocols", "registry"]
+    "room", ["judge", "gate", "present", "measures", "store", "datasets", "records", "protocols", "registry"]
 )
 def test_rooms_without_torch(room: str) -> None:
     for path in files():

@@ -88,9 +88,10 @@ def gate(
     opened = run if isinstance(run, Run) else Run(run)
     stored = Stored(opened)
     against = _against(stored, policy, baseline)
-    unknown = [name for name in allow_fail if name not in {g.name for g in (*policy.gates, *policy.drifts)}]
-    if unknown:
-        raise UnknownName("gate of this policy", unknown[0], {g.name for g in policy.gates if g.name})
+    named = {g.name for g in policy.gates} | {d.name for d in policy.drifts}
+    for name in allow_fail:
+        if name not in named or not name:
+            raise UnknownName("gate of this policy", name, named - {""})
     asked: list[Callable[[float], list[Check]]] = [
         *(partial(_gated, stored, against, g, policy, allow_fail) for g in policy.gates),
         *(partial(_drifted, against, d, policy, allow_fail) for d in policy.drifts),
@@ -168,7 +169,7 @@ def _gated(
             )
             named = _name(asked, column, stored, kind)
             soft = "warn" if asked.name in allowed and asked.name else asked.level
-            found.append(Check(named, result, soft, required, interval, n, clusters, reason, p, dict(column.where)))  # type: ignore[arg-type]
+            found.append(Check(named, result, soft, required, interval, n, clusters, reason, p, dict(column.where)))
     return found
 
 
@@ -229,7 +230,7 @@ def _drifted(
             interval, asked.min, np.inf, clusters=clusters, fewest=policy.fewest, complete=against.new.complete
         )
         said = "; ".join(filter(None, (reason, note)))
-        found.append(Check(prefix + name, result, soft, required, interval, n, clusters, said))  # type: ignore[arg-type]
+        found.append(Check(prefix + name, result, soft, required, interval, n, clusters, said))
     return found
 
 

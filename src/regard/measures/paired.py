@@ -22,7 +22,7 @@ def mcnemar(gained: int, lost: int) -> float:
     (0.0654, 1.0)
     """
     n, k = gained + lost, min(gained, lost)
-    tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n
+    tail = sum(math.comb(n, i) for i in range(k + 1)) / (1 << n)
     return min(1.0, 2 * tail)
 
 
