@@ -4,7 +4,7 @@ Both hosts carry the same requests, so the front end has one interface, `call(op
 
 | op | body | answer |
 |---|---|---|
-| `hello` | {} | {model, task, labels, run, methods, can: {ask, edit, mark, alternative}, pack, lang, spec} |
+| `hello` | {} | {model, task, labels, run, methods, about, chosen, can, pack, lang}: see below |
 | `ask` | {text, pair?, methods: [name, ...]} | {job}; its result is {pack, said, skipped, seconds} |
 | `edit` | {pack, example, edits: [...]} | {job}; its result is {before, after, change, pack, spec} |
 | `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" | "search"} |
@@ -20,8 +20,10 @@ header `Authorization: Bearer TOKEN`, a chunk is `GET /api/chunk/PACK/NAME`; in 
 {"id", "op", "body"} answered by {"id", "answer"} or {"id", "error"}, a chunk with one binary buffer.
 
 An error is {"error": {subject, expected, got, remedy, said}}; `said` is the whole sentence.
-state: "waiting", "running", "done", "failed", "cancelled". With `after`, `job` waits up to 10 s until its version is
-higher than that.
+hello: methods are names of explainers, about says what is known of each, chosen are the ones to begin with; can is
+{ask, edit, mark, alternative}, each true or false; pack is what is shown first.
+state: "waiting", "running", "done", "failed", "cancelled". With `after`, `job` waits up to half a second until its
+version is higher than that.
 before, after: {label, probability, distribution: [[label, p], ...]}; change: total variation between the two.
 
 An edit: {"what", "site", "heads": [..]?, "queries": [..]?, "keys": [..]?}; what is not given means all. what:

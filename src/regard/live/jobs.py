@@ -22,7 +22,8 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OVER = ("done", "failed", "cancelled")
 MOST_WAITING = 8
 KEPT = 64
-LONGEST_WAIT = 10.0
+LONGEST_WAIT = 0.5
+"""Seconds that a look at a job waits for news; a page that wants to cancel has its say after that."""
 
 
 class Cancelled(BaseException):

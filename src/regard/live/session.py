@@ -67,7 +67,6 @@ class Session:
         self._lock = threading.RLock()
         self._count = 0
         self.first: str | None = None
-        self._spec: Json = None
         judged = [] if run is None else run.manifest.get("judgements") or []
         self._verdict = verdict_entry(judged[0] if judged else None)
         if run is not None:
@@ -144,8 +143,9 @@ class Session:
         }  # fmt: skip
         return {
             "model": name, "task": live.task if live is not None else str((facts or {}).get("task", "")),
-            "labels": labels, "run": None if self.run is None else self.run.path.name, "methods": _methods(),
-            "chosen": list(self.methods), "can": can, "pack": self.first, "lang": self.lang, "spec": self._spec,
+            "labels": labels, "run": None if self.run is None else self.run.path.name, "methods": list(names("explainer")),
+            "about": _about(),
+            "chosen": list(self.methods), "can": can, "pack": self.first, "lang": self.lang,
         }  # fmt: skip
 
     def _is_text(self) -> bool:
@@ -217,7 +217,7 @@ class Session:
 
     def _job(self, body: Body) -> dict[str, Json]:
         after = body.get("after")
-        return self._jobs.look(str(body.get("job")), None if after is None else positive(after, "after"))
+        return self._jobs.look(str(body.get("job")), after if isinstance(after, int) else None)
 
     def _cancel(self, body: Body) -> dict[str, Json]:
         return self._jobs.cancel(str(body.get("job")))
@@ -300,15 +300,13 @@ def _text_id(example: Example) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:12] if said else example.id
 
 
-def _methods() -> list[Json]:
-    shown: list[Json] = []
+def _about() -> dict[str, Json]:
+    """What the page says about every explainer."""
+    shown: dict[str, Json] = {}
     for name in names("explainer"):
         found = entry("explainer", name)
-        facts = found.facts
-        shown.append({
-            "name": name, "summary": found.summary, "signed": facts.get("signed"), "role": facts.get("role"),
-            "needs": facts.get("needs"), "cost": facts.get("cost"), "misleads": facts.get("misleads"),
-        })  # fmt: skip
+        facts = {key: found.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
+        shown[name] = {"summary": found.summary, **facts}
     return shown
 
 

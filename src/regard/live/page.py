@@ -1,0 +1,38 @@
+"""The page of the local app: an empty shell. Everything that it shows it asks for, with the token."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from regard.present.markup import Html, join, tag
+from regard.present.viewer_block import digest, viewer_script
+
+STYLE = (
+    ":root{color-scheme:light dark}body{margin:0;background:light-dark(#fff,#14161a);color:light-dark(#1b1b1b,#e8e8e8);"
+    "font:15px/1.5 system-ui,sans-serif}main{max-width:1280px;margin:0 auto;padding:12px 16px}"
+)
+
+
+def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
+    """(the page, the hashes of the styles in it). Its scripts are files of the app."""
+    head = tag(
+        "head", None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("title", None, "regard"),
+        tag("style", None, Html(STYLE)),
+    )  # fmt: skip
+    body = tag(
+        "body", None,
+        tag("main", {"id": "app"}, tag("p", None, "This view needs JavaScript.")),
+        tag("script", {"type": "module", "src": "/static/viewer.js"}),
+    )  # fmt: skip
+    whole = "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"
+    return whole.encode(), (digest(STYLE),)
+
+
+@cache
+def scripts() -> dict[str, bytes]:
+    """The files of the app by name; there are no others, whatever is asked for."""
+    return {"viewer.js": viewer_script().encode()}

@@ -1,0 +1,177 @@
+"""The local app: one page, one script, and the requests of a session, on this machine only.
+
+It listens on 127.0.0.1 and nowhere else. The token is in the fragment of the address that is printed, which a browser
+does not send; the page takes it from there, wipes it out of the address, and sends it as a header.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.live.guard import App, Guard
+from regard.live.jobs import LONGEST_WAIT, Busy, told
+from regard.live.page import app_page, scripts
+from regard.live.session import Session
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+LOOPBACK = "127.0.0.1"
+MOST_AT_ONCE = 64
+"""Requests that are served at the same time."""
+HEADERS = 16 << 10
+EXTRA = "pip install 'regard[live]'"
+
+
+def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
+    """The ASGI application of a session, behind its guard. hosts: as a browser names this address."""
+    try:
+        from starlette.applications import Starlette
+        from starlette.routing import Route
+    except ImportError as error:
+        raise EnvironmentProblem("the local app", expected="starlette", got="none", remedy=EXTRA) from error
+    page, policy = app_page(session.lang)
+
+    async def index(request: Request) -> Response:
+        return _response("text/html; charset=utf-8", page)
+
+    async def script(request: Request) -> Response:
+        found = scripts().get(request.path_params["name"])
+        if found is None:
+            return _error(UnknownName("file", "of that name", ()), 404)
+        return _response("text/javascript; charset=utf-8", found)
+
+    async def call(request: Request) -> Response:
+        try:
+            body = json.loads(await request.body() or b"{}")
+        except (ValueError, RecursionError):
+            return _error(InputError("request", expected="JSON", got="something else"), 400)
+        if not isinstance(body, dict):
+            return _error(InputError("request", expected="a JSON object", got=type(body).__name__), 400)
+        op, after = request.path_params["op"], body.pop("after", None)
+        until = time.monotonic() + LONGEST_WAIT
+        while True:
+            # opening a model or writing a file must not hold up the others
+            status, found = await asyncio.to_thread(_answer, session, op, body)
+            old = op == "job" and isinstance(after, int) and found.get("state") in ("waiting", "running")
+            if not old or found["version"] > after or time.monotonic() > until:
+                return _response("application/json", json.dumps(found, allow_nan=False).encode(), status)
+            await asyncio.sleep(0.03)  # no thread waits here: many pages may be waiting
+
+    async def chunk(request: Request) -> Response:
+        pack, name = request.path_params["pack"], request.path_params["name"]
+        try:
+            found = await asyncio.to_thread(session.chunk, pack, name)
+        except RegardError as error:
+            return _error(error, 404)
+        return _response("application/octet-stream", found)
+
+    app = Starlette(
+        routes=[
+            Route("/", index, methods=["GET"]),
+            Route("/static/{name}", script, methods=["GET"]),
+            Route("/api/chunk/{pack}/{name:path}", chunk, methods=["GET"]),
+            Route("/api/{op}", call, methods=["POST"]),
+        ]
+    )
+    return Guard(app, token=token, hosts=hosts, styles=policy)
+
+
+def _answer(session: Session, op: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """(status, JSON)."""
+    try:
+        return 200, session.call(op, body)
+    except Busy as error:
+        return 429, {"error": told(error)}
+    except UnknownName as error:
+        return 404, {"error": told(error)}
+    except RegardError as error:
+        return 400, {"error": told(error)}
+    except Exception as error:  # the page says what happened; the app goes on
+        return 500, {"error": told(error)}
+
+
+def _response(kind: str, body: bytes, status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    return Response(body, status, media_type=kind)
+
+
+def _error(error: BaseException, status: int) -> Response:
+    return _response("application/json", json.dumps({"error": told(error)}).encode(), status)
+
+
+@dataclass(slots=True, eq=False)
+class Server:
+    """A session behind an address, in a thread of its own; `url` is for the user alone."""
+
+    session: Session
+    port: int
+    token: str
+    _uvicorn: Any
+    _thread: threading.Thread
+
+    @property
+    def address(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}/"
+
+    @property
+    def url(self) -> str:
+        return f"{self.address}#token={self.token}"
+
+    def wait(self) -> None:
+        """Until somebody presses Ctrl-C, which closes it."""
+        with suppress(KeyboardInterrupt):
+            while self._thread.is_alive():
+                self._thread.join(0.5)
+        self.close()
+
+    def close(self) -> None:
+        self._uvicorn.should_exit = True
+        self.session.close()
+        self._thread.join(10)
+
+
+def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Server:
+    """Start the app. port 0: any free one. hosts: further names by which a tunnel or proxy of the user reaches it."""
+    uvicorn = _uvicorn()
+    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind((LOOPBACK, port))
+    except (OSError, OverflowError) as error:
+        held.close()
+        raise EnvironmentProblem(
+            f"port {port}", expected="a free one", got=str(error), remedy="another --port, or none"
+        ) from error
+    held.listen(128)
+    at, token = int(held.getsockname()[1]), secrets.token_urlsafe(32)
+    names = [f"{LOOPBACK}:{at}", f"localhost:{at}", *hosts]
+    config = uvicorn.Config(
+        application(session, token=token, hosts=names), log_level="critical", access_log=False, lifespan="off",
+        limit_concurrency=MOST_AT_ONCE, h11_max_incomplete_event_size=HEADERS, timeout_keep_alive=5, ws="none",
+        http="h11", server_header=False, date_header=False, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=lambda: server.run(sockets=[held]), name="regard-server", daemon=True)
+    thread.start()
+    return Server(session, at, token, server, thread)
+
+
+def _uvicorn() -> Any:
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise EnvironmentProblem("the local app", expected="uvicorn", got="none", remedy=EXTRA) from error
+    return uvicorn
