@@ -81,7 +81,9 @@ def made(tried: Tried, words_csv: Path) -> Origin:
 
 
 def the(found: Findings, metric: str, **where: object) -> Score:
-    (one,) = [s for s in found if s.metric == metric and all(s.where.get(k) == v for k, v in where.items())]
+    """The one over seeds in this setting; `rows="texts"` for the one that has a row for each text."""
+    wanted = {"rows": None, **where}
+    (one,) = [s for s in found if s.metric == metric and all(s.where.get(k) == v for k, v in wanted.items())]
     return one
 
 
@@ -112,8 +114,8 @@ def test_seed_variance_is_about_every_audited_example(tried: Tried, words_csv: P
     found = seed_variance(tried, seeds=2, data=str(words_csv))
     apart = the(found, "seed_jsd")
     assert apart.ids == tuple(e.id for e in tried.examples)
-    assert apart.curves["jsd"].shape == (60, 2)
-    assert apart.values == pytest.approx(np.median(apart.curves["jsd"], -1))
+    assert apart.curves["seeds"].shape == (60, 2)
+    assert apart.values == pytest.approx(np.median(apart.curves["seeds"], -1))
     assert ((apart.values >= 0) & (apart.values <= np.log(2))).all()
     # siblings that all found the one telling word are closer to each other than to the same weights elsewhere
     assert apart.values.mean() < the(found, "seed_jsd_chance").values.mean()
@@ -192,5 +194,5 @@ def test_an_audit_keeps_findings_and_reasons(tried: Tried, words_csv: Path, tmp_
         return [s for s in run.findings() if s.where["experiment"] == "uniform_control"]
 
     first = once()
-    assert {s.metric for s in first} == {"accuracy", "uniform_gain"}
+    assert {s.metric for s in first} == {"accuracy", "uniform_gain", "control_correct"}
     assert [s.values.tolist() for s in once()] == [s.values.tolist() for s in first]  # found again, not trained again

@@ -18,6 +18,7 @@ from regard.judge.evidence import Curves, Evidence, neutral_levels
 from regard.judge.gain import gain, others
 from regard.judge.judging import judge
 from regard.judge.margins import FEWEST, PRINTED
+from regard.judge.margins_beside import PRINTED_BESIDE
 from regard.judge.points import by_class
 from regard.records import Judgement
 from regard.store.judgements import judgement_from_json, judgement_to_json
@@ -301,7 +302,7 @@ def test_claims_are_corrected_together_and_what_does_not_survive_is_open() -> No
 
 def test_every_verdict_carries_what_is_needed_to_check_it() -> None:
     found = judge(made())
-    assert found.margins == PRINTED
+    assert found.margins == {**PRINTED, **PRINTED_BESIDE}
     for verdict in found.verdicts:
         assert verdict.rule
         assert verdict.rule_in_words

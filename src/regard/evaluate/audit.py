@@ -49,6 +49,7 @@ def audit(
     explainers: Sequence[str | Spec] | None = None,
     metrics: Sequence[str | Spec] | None = None,
     experiments: Sequence[str | Spec] | None = None,
+    siblings: Sequence[str] = (),
     resume: bool = True,
     batch: int = BATCH,
     command_line: Sequence[str] | None = None,
@@ -57,8 +58,9 @@ def audit(
 
     An audit that was stopped, however it was stopped, goes on when it is called again with the same arguments.
     `limit` overrides the number of examples of the profile; `labels` ("neg=0,pos=1") says which class of the model
-    a label of the data stands for, where names do not. `announce` gets sentences for a person: what was
-    guessed, what it will cost, what is skipped.
+    a label of the data stands for, where names do not. `siblings`: directories of other models made for the same, or of
+    their family; by default those that a model trained with several seeds has beside it. `announce` gets sentences for
+    a person: what was guessed, what it will cost, what is skipped.
     """
     path, say = Path(out), announce or _silent
     chosen = plan.profile(profile)
@@ -69,14 +71,15 @@ def audit(
     read = opening.open_data(wanted, limit or chosen.examples, seed)
     whole, notes = opening.prepared(live, read, limit)
     examples, label_table = opening.matched(live, read, whole, labels)
+    about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
+    about_model |= opening.siblings(live)
     settings = plan.settings(
-        live, chosen, explainers=explainers, metrics=metrics, experiments=experiments,
+        live, chosen, siblings=siblings or opening.beside(about_model), explainers=explainers, metrics=metrics,
+        experiments=experiments,
         companions=plan.companions(examples, seed), rationales=any(e.rationale for e in examples), seed=seed,
         batch=batch,
     )  # fmt: skip
     job = Job.of(live, examples, settings, plan.kept(examples, keep))
-    about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
-    about_model |= opening.siblings(live)
     told = opening.said_by(live) or notes  # after every example was read once
     told += opening.unknown_words(live, examples)
     about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told)

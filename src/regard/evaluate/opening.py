@@ -104,6 +104,14 @@ def siblings(model: Model) -> dict[str, Json]:
     return {} if found is None else {"family": found}
 
 
+def beside(about: Mapping[str, Json]) -> list[str]:
+    """The directories of the other members, where a model is one of a family."""
+    family = about.get("family")
+    if not isinstance(family, dict) or not isinstance(family["siblings"], list):
+        return []
+    return [str(Path(str(family["directory"])) / str(name)) for name in family["siblings"]]
+
+
 def said_by(model: Model) -> list[str]:
     """What the adapter cut, windowed, guessed or replaced, in words."""
     from regard.models.adapter import TorchModel

@@ -27,7 +27,7 @@ COMPANIONS = 16
 
 EXPERIMENTS: tuple[str, ...] = (
     "map_shape", "permutation", "uniform_weights", "random_weights", "route", "pointing", "top_word", "exclusive",
-    "conicity",
+    "conicity", "single_heads",
 )  # fmt: skip
 """What verdicts rest on, and what is printed beside them."""
 STUDIES: tuple[str, ...] = (
@@ -42,6 +42,7 @@ SHORT_DEBATE: tuple[str, ...] = (
 )  # fmt: skip
 QUICK: tuple[str, ...] = (
     "map_shape", "permutation:times=8", "uniform_weights", "route", "pointing:sizes=[1]", "top_word", "exclusive",
+    "single_heads",
 )  # fmt: skip
 
 
@@ -87,6 +88,7 @@ def settings(
     explainers: Sequence[str | Spec] | None = None,
     metrics: Sequence[str | Spec] | None = None,
     experiments: Sequence[str | Spec] | None = None,
+    siblings: Sequence[str] = (),
     companions: Sequence[Example] = (),
     rationales: bool = False,
     seed: int = 0,
@@ -97,10 +99,13 @@ def settings(
 
     What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it. The
     experiments of the profile are part of an audit unless explainers or metrics were named: who narrows an audit gets
-    what was asked for. rationales: whether the data say which places are decisive.
+    what was asked for. siblings: other models made for the same, which are asked too where experiments are made.
+    rationales: whether the data say which places are decisive.
     """
     whole = explainers is None and metrics is None
     tried = [_spec("experiment", e) for e in (experiments if experiments is not None else chosen.experiments * whole)]
+    if siblings and tried and all(spec.name != "siblings" for spec in tried):
+        tried.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
     attributing = [_spec("explainer", e) for e in (EXPLAINERS if explainers is None else explainers)]
     usual = (*chosen.metrics, *(shelf.PLAUSIBILITY if rationales else ()))
     judging = [_with(_spec("metric", m), {"share": chosen.share}) for m in (usual if metrics is None else metrics)]

@@ -151,6 +151,12 @@ def right(said: Floats, data: Dataset, learner: Learner) -> float:
     return float((said.argmax(-1) == labels).mean())
 
 
+def correct(folder: Path, data: Dataset, learner: Learner) -> Floats:
+    """(examples,) 1 where the answer of the network in `folder` is the label."""
+    labels = learner.rows(data, False).labels
+    return np.asarray(answers(folder, data, learner).argmax(-1) == labels, np.float64)
+
+
 def commonest(made: Origin) -> float:
     """The baseline of an accuracy: always say the most frequent class of the test split."""
     labels = made.made().rows(made.splits.test, False).labels
@@ -179,3 +185,11 @@ def over_seeds(
         "baseline": baseline,
     }  # fmt: skip
     return Score(metric, method, tuple(f"seed {seed}" for seed in values), found, better, about)
+
+
+def by_text(metric: str, columns: Mapping[int, Floats], data: Dataset, where: Mapping[str, Json]) -> Score:
+    """One value per text, the mean over training seeds; curve `seeds`: (texts, seeds), for intervals over both."""
+    table = np.stack([*columns.values()], -1)
+    about: dict[str, Json] = {**where, "rows": "texts", "of seeds": [*columns]}
+    ids, grid = tuple(e.id for e in data), tuple(map(float, columns))
+    return Score(metric, "attention", ids, table.mean(-1), "none", about, {"seeds": table}, grid)

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.errors import Unsupported
-from regard.experiments._retraining import again, answers, looks, origin, over_seeds, right
+from regard.experiments._retraining import again, answers, by_text, looks, origin, over_seeds, right
 from regard.measures.divergence import tvd
 from regard.protocols import Dataset, Findings, Study
 from regard.records import Example, Floats, Json
@@ -42,8 +42,9 @@ def deceptive_attention(
     Comes out, per training seed, for each `network` in `where` (honest, deceptive, without): `deceptive_accuracy`, on
     the test texts with at least one of the words (baseline: trained and tested without the words); for honest and
     deceptive: `hidden_attention` (mean attention on the words) and `hidden_use` (mean change of the answer, total
-    variation, when they are deleted). Deception: attention gone, accuracy and use as before. words: default the `count`
-    whose frequency differs most between the classes of the training data.
+    variation, when they are deleted), and both for each of these texts (`rows` in `where`). Deception: attention gone,
+    accuracy and use as before. words: default the `count` whose frequency differs most between the classes of the
+    training data.
     """
     made = origin(study, data, "deceptive_attention")
     learner = made.made()
@@ -58,6 +59,7 @@ def deceptive_attention(
     good: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}, "without": {}}
     mass: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
     use: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
+    texts: dict[tuple[str, str], dict[int, Floats]] = {(m, n): {} for m in ("mass", "use") for n in mass}
     terms, cut = {"cross_entropy": 1.0, "hidden_mass": weight}, _without(test, learner, hide)
     for seed in made.seeds(seeds):
         folders = {
@@ -67,18 +69,20 @@ def deceptive_attention(
         for name, folder in folders.items():
             said = answers(folder, test, learner)
             good[name][seed] = right(said, test, learner)
-            mass[name][seed] = _mass(folder, test, learner, hide)
-            use[name][seed] = float(np.mean(tvd(said, answers(folder, cut, learner))))
+            texts["mass", name][seed] = _mass(folder, test, learner, hide)
+            texts["use", name][seed] = np.asarray(tvd(said, answers(folder, cut, learner)))
+            mass[name][seed], use[name][seed] = (float(texts[m, name][seed].mean()) for m in ("mass", "use"))
         anew = again(study, made, "without", seed, splits=bare).directory
         good["without"][seed] = right(answers(anew, cut, learner), cut, learner)
     floor = float(np.mean([*good["without"].values()]))
     shared: dict[str, Json] = {"words": [*hide], "texts": len(test), "weight": weight}
+    each = {"mass": "hidden_attention", "use": "hidden_use"}
     columns = [("deceptive_accuracy", good, floor), ("hidden_attention", mass, None), ("hidden_use", use, 0.0)]
     return [
         over_seeds(metric, "attention", values, made, {**shared, "network": name}, baseline=baseline)
         for metric, networks, baseline in columns
         for name, values in networks.items()
-    ]
+    ] + [by_text(each[m], values, test, {**shared, "network": name}) for (m, name), values in texts.items()]
 
 
 def telling(data: Dataset, learner: Learner, count: int) -> tuple[str, ...]:
@@ -113,7 +117,8 @@ def _without(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
     return Examples(f"{data.name} without {len(hide)} words", tuple(items), labels=data.labels)
 
 
-def _mass(folder: Path, data: Dataset, learner: Learner, hide: Sequence[str]) -> float:
+def _mass(folder: Path, data: Dataset, learner: Learner, hide: Sequence[str]) -> Floats:
+    """(texts,) the attention on these words."""
     marked = [np.array([w in set(hide) for w in _words(e, learner)]) for e in data]
     maps: list[Floats] = looks(folder, data, learner)
-    return float(np.mean([row @ mark for row, mark in zip(maps, marked, strict=True)]))
+    return np.array([float(row @ mark) for row, mark in zip(maps, marked, strict=True)])

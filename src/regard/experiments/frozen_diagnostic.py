@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from regard.experiments._retraining import accuracy, adversary, again, commonest, origin, over_seeds
+from regard.experiments._retraining import (
+    accuracy,
+    adversary,
+    again,
+    by_text,
+    commonest,
+    correct,
+    origin,
+    over_seeds,
+)
 from regard.protocols import Findings, Study
+from regard.records import Floats
 from regard.registry import experiment
 
 
@@ -21,13 +31,15 @@ def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, dat
     """How well does a bag of words do under the attention of the audited network?
 
     Comes out, per training seed and per `attention` in `where`: `probe_accuracy` for base, trained, uniform, adversary;
-    and paired by seed `probe_gain` (base minus uniform) and `probe_loss` (uniform minus adversary). Where base is no
+    and paired by seed `probe_gain` (base minus uniform) and `probe_loss` (uniform minus adversary); per test text
+    `probe_correct` under each attention, the share of seeds that are right. Where base is no
     better than uniform, the attention carries nothing that words alone could use; where the adversary's weights do as
     well as the base's, neither is needed. weight: of KL in the adversary (twice the published lambda).
     """
     made = origin(study, data, "frozen_diagnostic")
     found: dict[str, dict[int, float]] = {"base": {}, "trained": {}, "uniform": {}, "adversary": {}}
-    plain = "additive"
+    texts: dict[str, dict[int, Floats]] = {name: {} for name in found}
+    plain, reader = "additive", made.made()
     for seed in made.seeds(seeds):
         other = adversary(study, made, weight, seed).directory
         ways = {
@@ -36,9 +48,9 @@ def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, dat
         }  # fmt: skip
         for name, (attention, reference) in ways.items():
             learner = made.changed(encoder="average", attention=attention)
-            found[name][seed] = accuracy(
-                again(study, made, f"words-{name}", seed, learner=learner, reference=reference)
-            )
+            trained = again(study, made, f"words-{name}", seed, learner=learner, reference=reference)
+            found[name][seed] = accuracy(trained)
+            texts[name][seed] = correct(trained.directory, made.splits.test, reader)
     floor = commonest(made)
     gain = {s: found["base"][s] - found["uniform"][s] for s in found["base"]}
     loss = {s: found["uniform"][s] - found["adversary"][s] for s in found["base"]}
@@ -47,6 +59,7 @@ def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, dat
             over_seeds("probe_accuracy", "attention", v, made, {"attention": k}, better="higher", baseline=floor)
             for k, v in found.items()
         ),
+        *(by_text("probe_correct", v, made.splits.test, {"attention": k}) for k, v in texts.items()),
         over_seeds("probe_gain", "attention", gain, made, {"weight": weight}, baseline=0.0),
         over_seeds("probe_loss", "attention", loss, made, {"weight": weight}, baseline=0.0),
     ]

@@ -27,7 +27,7 @@ def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
     """How much of an attention map is an accident of the seed?
 
     Comes out, per example: `seed_jsd` (nats, 0..0.69) and `seed_change` (change of the prediction, total variation),
-    medians over siblings; curve `jsd`: (examples, seeds). `seed_jsd_chance`: the same for the own map with its
+    medians over siblings; curve `seeds`: (examples, seeds). `seed_jsd_chance`: the same for the own map with its
     weights in another order, which is what maps have in common by their sharpness alone. And per seed the mean over
     examples. An adversary that is not farther away than siblings are shows nothing.
     """
@@ -56,7 +56,7 @@ def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
             np.median(curve, -1),
             "none",
             where,
-            {"jsd": curve},
+            {"seeds": curve},
             tuple(map(float, numbers)),
         ),
         Score("seed_change", "attention", ids, np.median(np.array(moved).T, -1), "none", where),

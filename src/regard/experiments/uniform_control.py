@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.experiments._retraining import accuracy, again, commonest, origin, over_seeds
+from regard.experiments._retraining import accuracy, again, by_text, commonest, correct, origin, over_seeds
 from regard.protocols import Findings, Study
 from regard.registry import experiment
 
@@ -19,16 +19,22 @@ from regard.registry import experiment
 def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings:
     """How much accuracy is lost when the network is trained under equal weights?
 
-    Comes out, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed. Both are
-    trained here, alike, so that chance in the choice of an epoch is the same on both sides; accuracies are of the test
-    split. `data`: what the network was trained on, where that cannot be found by name.
+    Comes out, per training seed: `accuracy` of both, and `uniform_gain`, their difference, paired by seed; per test
+    text: `control_correct` of both, the share of seeds that are right. Both are trained here, alike, so that chance in
+    the choice of an epoch is the same on both sides; accuracies are of the test split. `data`: what the network was
+    trained on, where that cannot be found by name.
     """
     made = origin(study, data, "uniform_control")
-    own = {s: accuracy(again(study, made, "same", s)) for s in made.seeds(seeds)}
-    flat = {s: accuracy(again(study, made, "uniform", s, learner=made.changed(attention="uniform"))) for s in own}
+    same = {s: again(study, made, "same", s) for s in made.seeds(seeds)}
+    equal = {s: again(study, made, "uniform", s, learner=made.changed(attention="uniform")) for s in same}
+    own, flat = ({s: accuracy(t) for s, t in trained.items()} for trained in (same, equal))
+    learner, test = made.made(), made.splits.test
+    right = [{s: correct(t.directory, test, learner) for s, t in trained.items()} for trained in (same, equal)]
     floor = commonest(made)
     return [
         over_seeds("accuracy", "attention", own, made, {"attention": "trained"}, better="higher", baseline=floor),
         over_seeds("accuracy", "attention", flat, made, {"attention": "uniform"}, better="higher", baseline=floor),
         over_seeds("uniform_gain", "attention", {s: own[s] - flat[s] for s in own}, made, {}, baseline=0.0),
+        by_text("control_correct", right[0], test, {"attention": "trained"}),
+        by_text("control_correct", right[1], test, {"attention": "uniform"}),
     ]

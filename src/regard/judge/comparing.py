@@ -33,6 +33,29 @@ class Mean:
     error: float
     n: int
     clusters: int
+    freedom: float | None = None
+    """Degrees of freedom where they are not those of the clusters."""
+
+    @staticmethod
+    def over_seeds(values: Floats, clusters: ArrayLike) -> Mean:
+        """Of (example, seed) values: both the examples and the seeds are drawn, and both kinds of chance count.
+
+        The two variances are added (which counts what they share twice), the degrees of freedom are Satterthwaite's.
+        One seed alone is no sample of seeds: then the mean is about that one.
+        """
+        there = ~np.isnan(values)
+        known = there.any(-1)
+        rows = np.where(there, values, 0.0).sum(-1)[known] / there.sum(-1)[known]
+        by_example = Mean.of(rows, np.asarray(clusters, np.str_)[known])
+        seen = there.any(0)
+        by_seed = np.where(there, values, 0.0).sum(0)[seen] / np.maximum(there.sum(0)[seen], 1)
+        count = len(by_seed)
+        if count < 2 or by_example.clusters < 2:
+            return by_example
+        ours, theirs = by_example.error**2, float(by_seed.var(ddof=1)) / count
+        share = ours**2 / (by_example.clusters - 1) + theirs**2 / (count - 1)
+        freedom = (ours + theirs) ** 2 / share if share > 0 else None
+        return Mean(by_example.estimate, math.sqrt(ours + theirs), by_example.n, by_example.clusters, freedom)
 
     @staticmethod
     def of(values: Floats, clusters: ArrayLike, *, share: bool = False) -> Mean:
@@ -59,13 +82,17 @@ class Mean:
         way = self.estimate - margin if claim == "above" else margin - self.estimate
         if self.error < 1e-12:
             return 0.0 if way > 1e-12 else 1.0
-        return float(upper_tail(way / self.error, self.clusters - 1))
+        return float(upper_tail(way / self.error, self._freedom))
+
+    @property
+    def _freedom(self) -> float:
+        return self.clusters - 1 if self.freedom is None else self.freedom
 
     def interval(self, level: float) -> tuple[float, float]:
         """Two-sided; infinitely wide where there are too few draws."""
         if self.clusters < FEWEST_CLUSTERS:
             return (-math.inf, math.inf) if self.n else (math.nan, math.nan)
-        half = t_quantile((1 - level) / 2, self.clusters - 1) * self.error
+        half = t_quantile((1 - level) / 2, self._freedom) * self.error
         return self.estimate - half, self.estimate + half
 
     def decides_at(self, margin: float, tests: int) -> float:

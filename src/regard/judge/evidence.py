@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from regard.judge.beside import Beside, beside_of
 from regard.records import Floats, Score
 
 SINGLE = (
@@ -43,7 +45,8 @@ class Evidence:
 
     classes: the predicted class; clusters: what counts as one independent draw; probability: of the predicted class;
     neutral: its probability when nothing speaks for it. single: quantity -> values. pointing: (ranking, operator) ->
-    curves over `sizes`. attention: in words. defects: what is wrong with the weights themselves, in words.
+    curves over `sizes`. attention: in words. defects: what is wrong with the weights themselves, in words. beside: what
+    is known about other networks, methods and heads.
     """
 
     ids: tuple[str, ...]
@@ -59,6 +62,7 @@ class Evidence:
     heads: str | int = "mean"
     defects: tuple[tuple[str, str], ...] = ()
     labels: tuple[str, ...] = ()
+    beside: Beside = field(default_factory=Beside)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -108,17 +112,33 @@ def evidence_of(
     *,
     defects: Sequence[Mapping[str, Any]] = (),
     labels: Sequence[str] = (),
+    scores: Iterable[Score] = (),
+    own: Mapping[str, str] = MappingProxyType({}),
+    plain: Iterable[str] = (),
 ) -> list[Evidence]:
     """The evidence about every attention that experiments were made on, in the order in which it was found.
 
-    examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`).
+    examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
+    metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
     """
     known = [e for e in examples if e.get("distribution") is not None and isinstance(e.get("target"), int)]
     groups: dict[tuple[str, str], list[Score]] = {}
+    whole: list[Score] = []
     for score in findings:
         if "layers" in score.where and "heads" in score.where:
             groups.setdefault((str(score.where["layers"]), str(score.where["heads"])), []).append(score)
-    return [_evidence(known, scores, defects, labels) for scores in groups.values()] if known else []
+        else:  # about the network as a whole
+            whole.append(score)
+    if not known:
+        return []
+    metrics, plain = list(scores), frozenset(plain)
+    clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in known}
+    found = []
+    for some in groups.values():
+        other = [s for s in (*some, *whole) if s.metric not in (*SINGLE, "pointing")]
+        beside = beside_of(other, metrics, [*clusters], clusters, own=own, plain=plain)
+        found.append(replace(_evidence(known, some, defects, labels), beside=beside))
+    return found
 
 
 def _evidence(

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regard.judge.draft import settled
+from regard.judge.draft import Draft, settled
 from regard.judge.evidence import Evidence
+from regard.judge.instead import heads_instead, methods_instead
 from regard.judge.margins import FEWEST, PRINTED
+from regard.judge.margins_beside import PRINTED_BESIDE
 from regard.judge.matter import matter
 from regard.judge.others import agree, exclusive
 from regard.judge.points import OfClass, by_class, points, same
+from regard.judge.seeds import seed_noise, stable
 from regard.judge.there import there
+from regard.judge.transfer import hides, needed, transfer
 from regard.records import Judgement, Reading, Verdict
 
 SENTENCES: dict[Reading, str] = {
@@ -36,18 +40,24 @@ def judge(evidence: Evidence) -> Judgement:
     """The verdicts about one attention, and the reading that follows from them.
 
     Nothing to read if there is no map or it does not matter; else do not read if it does not point; else undecided if
-    either is open; else read as evidence if both hold; else debugging only. Agreement and exclusivity never decide.
+    either is open; else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement
+    and exclusivity, nor the further questions, which are about other networks, methods and heads. The first six are
+    corrected among themselves, the further ones for all that were asked.
     """
     classes = by_class(evidence)
     map_, why = there(evidence)
     drafts = [map_, matter(evidence), points(evidence, classes), agree(evidence), exclusive(evidence), same(classes)]
     verdicts = settled(drafts)
+    about_map, instead = _further(evidence)
+    beyond = settled([*drafts, *about_map, *instead])[len(drafts) :]
     map_verdict, matters, pointing = verdicts[:3]
     if map_verdict.answer == "fails" or matters.answer == "fails":
         reason = f"it is {why}" if map_verdict.answer == "fails" else "the decision is made elsewhere"
         first = 1 if map_verdict.answer == "fails" else 2
-        verdicts = [*verdicts[:first], *(_silenced(v, reason) for v in verdicts[first:])]
+        asked, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
+        verdicts = [*asked[:first], *(_silenced(v, reason) for v in asked[first:]), *others]
         return _judgement(evidence, "nothing to read", verdicts, why=_nothing(why))
+    verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
     if "uninformative" in (matters.answer, pointing.answer):
@@ -55,6 +65,14 @@ def judge(evidence: Evidence) -> Judgement:
     if matters.answer == "holds" and pointing.answer == "holds":
         return _judgement(evidence, "read as evidence", verdicts, classes=[c for c in classes if c.cell == "holds"])
     return _judgement(evidence, "debugging only", verdicts)
+
+
+def _further(evidence: Evidence) -> tuple[list[Draft], list[Draft]]:
+    """The questions about this map beside other networks; and those that are worth asking whatever it is."""
+    beside = evidence.beside
+    about_map = [seed_noise(evidence, beside), transfer(beside), stable(evidence, beside)]
+    trained = [draft for draft in (needed(beside), hides(beside)) if draft is not None]
+    return about_map, [*trained, methods_instead(evidence, beside), heads_instead(evidence, beside)]
 
 
 def _nothing(why: str) -> str:
@@ -89,7 +107,8 @@ def _judgement(
     notes = [said for _, said in evidence.defects]
     notes += [few] if few and reading != "undecided" else []
     return Judgement(
-        reading, sentence, RULES[reading], evidence.attention, len(evidence), tuple(verdicts), named, PRINTED,
+        reading, sentence, RULES[reading], evidence.attention, len(evidence), tuple(verdicts), named,
+        {**PRINTED, **PRINTED_BESIDE},
         tuple(notes), decides_at,
     )  # fmt: skip
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from regard.errors import UnknownName
 from regard.judge.evidence import evidence_of
 from regard.judge.judging import judge
 from regard.judge.margins import PRINTED
 from regard.judge.there import WHY
-from regard.records import Judgement, Verdict
+from regard.records import Judgement, Spec, Verdict
+from regard.registry import entry
 from regard.store.judgements import keep_judgements
 from regard.store.run import Run
 
@@ -26,13 +29,32 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
     tested = manifest.get("preconditions") or {}
     labels = manifest["model"].get("labels") or []
     defects = tested.get("defects", [])
-    found = evidence_of(opened.examples(), opened.findings(), defects=defects, labels=labels)
+    own, plain = _methods(manifest)
+    found = evidence_of(
+        opened.examples(), opened.findings(), defects=defects, labels=labels, scores=opened.scores(), own=own,
+        plain=plain,
+    )  # fmt: skip
     made = [judge(evidence) for evidence in found]
     if not made and _nothing(tested):
         made = [_from_defects(tested)]
     if keep:
         keep_judgements(opened.path, made)
     return made
+
+
+def _methods(manifest: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
+    """Explainer -> the operator that it removes units with; and the explainers that are baselines."""
+    own: dict[str, str] = {}
+    plain: set[str] = set()
+    specs = [Spec.from_json(spec) for spec in (manifest.get("settings") or {}).get("explainers", ())]
+    for name, spec in zip(manifest.get("methods") or (), specs, strict=False):
+        with suppress(UnknownName):  # a method that is not installed here has left its numbers all the same
+            facts = entry(spec.kind, spec.name)
+            if facts.facts.get("role") == "baseline":
+                plain.add(str(name))
+            if any(p.name == "operator" for p in facts.parameters) and "operator" in spec.params:
+                own[str(name)] = str(spec.params["operator"])
+    return own, plain
 
 
 def _nothing(tested: Mapping[str, Any]) -> bool:

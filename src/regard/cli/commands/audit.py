@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 @click.option("--explainers", help="Names separated by commas; parameters as name:key=value.")
 @click.option("--metrics", help="Names separated by commas; parameters as name:key=value.")
 @click.option("--experiments", help="The same; default: those of the profile, none if the audit is narrowed by others.")
+@click.option(
+    "--siblings", multiple=True, metavar="DIR", help="Other models made for the same, or their family; repeat."
+)
 @click.option("--resume/--no-resume", default=True, show_default=True, help="Go on with a run that is there.")
 @model_options
 def command(
@@ -70,7 +73,8 @@ def command(
     limit: int | None, workers: int, labels: str | None, text_column: str | None, pair_column: str | None,
     label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
     id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None,
-    experiments: str | None, resume: bool, device: str, task: str | None, overflow: Overflow, as_json: bool,
+    experiments: str | None, siblings: tuple[str, ...], resume: bool, device: str, task: str | None,
+    overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
@@ -108,13 +112,19 @@ def command(
             run = audit(
                 live, read_data, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, labels=labels,
                 workers=workers, device=device, progress=shown.examples, announce=announce,
-                explainers=asked, metrics=judged, experiments=tried, resume=resume, command_line=called,
+                explainers=asked, metrics=judged, experiments=tried, siblings=_each(siblings), resume=resume,
+                command_line=called,
             )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
     page = _show(_with_verdicts(run), folder, as_json=as_json)
     _judge(run, page, asked=asked is not None)
+
+
+def _each(given: tuple[str, ...]) -> list[str]:
+    """Directories, repeated or separated by commas."""
+    return [part for one in given for part in ([one] if Path(one).exists() else one.split(",")) if part]
 
 
 def _with_verdicts(run: Run) -> Run:

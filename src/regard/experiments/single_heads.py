@@ -1,0 +1,60 @@
+"""Is one head alone a better guide than the attention that is audited?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._left_out import lost_without
+from regard.experiments._map import maps, setting
+from regard.experiments._rankings import first
+from regard.explainers._alignment import on_units, read_row
+from regard.explainers._choice import chosen_sites
+from regard.protocols import Case, Findings
+from regard.records import Floats, Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Is there one head whose first word the prediction needs more than that of the audited attention?",
+    needs=("attention", "removal"),
+    cite="heads differ: Michel et al. 2019; Voita et al. 2019",
+    formula="mean over all units of p without that unit, minus p without the unit that the head puts first; by the two "
+    "operators of leave-one-out",
+    cost="1 forward per unit and operator, shared with `pointing`: nothing of its own",
+    misleads="the best of many heads is best by luck as well: correct for their number; a head may point at the word "
+    "while another one carries it",
+)
+def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
+    """How much more does the prediction lose without the first unit of each head than without a random one?
+
+    Comes out, per example: `head_gain` of every head of every layer ("layer 2, head 5"), and of `attention`, the
+    audited one (`layers` and `heads` say which). Random is exact: the mean over all units. Undefined below two units.
+    """
+    ways = lost_without(case)
+    lost = [np.mean([way[i] for way in ways], axis=0) for i in range(len(case.ids))]
+    ours = [m.alpha for m in maps(case, layers, heads, "single_heads")]
+    found: dict[str, Floats] = {"attention": np.array([_gain(a, row) for a, row in zip(ours, lost, strict=True)])}
+    for i in range(len(case.ids)):
+        for name, row in _heads(case, i).items():
+            found.setdefault(name, np.full(len(case.ids), np.nan))[i] = _gain(row, lost[i])
+    where = setting(layers, heads)
+    return [Score("head_gain", name, case.ids, values, "higher", where) for name, values in found.items()]
+
+
+def _heads(case: Case, i: int) -> dict[str, Floats]:
+    """Head -> (free unit,) where it looks, in the rows that the objective reads."""
+    units = case.units[i]
+    sites = chosen_sites(case, i, "all", "single_heads")
+    layers = [s.site.layer for s in sites]
+    found = {}
+    for site in sites:
+        alone = layers.count(site.site.layer) == 1
+        name = f"layer {site.site.layer}" if alone else site.site.key
+        for head in range(site.shape[1]):
+            row, _ = on_units([read_row(case, i, site, head)], units, renormalise=True)
+            found[f"{name}, head {head}"] = row[units.free]
+    return found
+
+
+def _gain(looked: Floats, lost: Floats) -> float:
+    return float(lost[first(looked, 1)[0]]) if len(lost) > 1 else float("nan")
