@@ -1,9 +1,11 @@
-"""Intervals: a bootstrap that resamples clusters (patients, authors, documents), and Wilson's for shares."""
+"""Intervals: a bootstrap that resamples clusters (patients, authors, documents); for shares Wilson's and the exact one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -132,3 +134,52 @@ def wilson(successes: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[
     low = np.where(m > 0, np.clip(middle - half, 0, 1), 0.0)
     high = np.where(m > 0, np.clip(middle + half, 0, 1), 1.0)
     return low, high
+
+
+@cache
+def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
+    """(low, high) of the exact interval for a share, by turning the binomial tails round; 0..1 where n = 0.
+
+    Each end is missed with a probability of at most (1 - level) / 2, whatever the share and however few the draws.
+
+    >>> low, high = clopper_pearson(8, 10)
+    >>> round(low, 4), round(high, 4)
+    (0.4439, 0.9748)
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"expected 0..{n} successes, got {successes}")
+    tail = (1 - level) / 2
+    low = 0.0 if not successes else _share_with_tail(successes, n, tail)
+    # successes and failures change places
+    high = 1.0 if successes == n else 1 - _share_with_tail(n - successes, n, tail)
+    return low, high
+
+
+def _share_with_tail(k: int, n: int, tail: float) -> float:
+    """The share p with P(X >= k) = tail for X binomial(n, p), by halving."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if binomial_tail(k, n, middle) < tail else (low, middle)
+    return (low + high) / 2
+
+
+def binomial_tail(k: int, n: int, p: float) -> float:
+    """P(X >= k) of a binomial with n draws of chance p.
+
+    >>> round(binomial_tail(2, 2, 0.5), 6), binomial_tail(0, 5, 0.1)
+    (0.25, 1.0)
+    """
+    if k <= 0 or p >= 1:
+        return 1.0
+    if p <= 0 or k > n:
+        return 0.0
+    i = np.arange(k, n + 1, dtype=np.float64)
+    chosen = math.lgamma(n + 1) - _log_factorials(n)[k:] - _log_factorials(n)[: n - k + 1][::-1]
+    return float(min(1.0, np.exp(chosen + i * math.log(p) + (n - i) * math.log1p(-p)).sum()))
+
+
+@cache
+def _log_factorials(n: int) -> Floats:
+    """(n + 1,) log 0!, log 1!, ..., log n!"""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1, dtype=np.float64)))])

@@ -1,0 +1,110 @@
+"""Does the model know how often it is right? Confidence against correctness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.measures.intervals import Interval
+from regard.measures.keyed_random import keyed_rng
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+BINS = 15
+"""As in Guo et al. 2017."""
+
+
+def brier(distribution: ArrayLike, classes: ArrayLike) -> Floats:
+    """(examples,) squared distance between the probabilities and the truth, in 0..2 (Brier 1950, summed over classes).
+
+    >>> brier([[0.8, 0.2], [0.5, 0.5]], [0, 1]).round(2).tolist()
+    [0.08, 0.5]
+    """
+    p, y = np.asarray(distribution, np.float64), np.asarray(classes, np.int64)
+    return np.asarray(((p - np.eye(p.shape[1])[y]) ** 2).sum(-1))
+
+
+def nll(distribution: ArrayLike, classes: ArrayLike, *, floor: float = 1e-12) -> Floats:
+    """(examples,) minus the log of the probability of the true class, in nats; probabilities below `floor` count as it.
+
+    >>> nll([[0.5, 0.5]], [1]).round(4).tolist()
+    [0.6931]
+    """
+    p, y = np.asarray(distribution, np.float64), np.asarray(classes, np.int64)
+    return np.asarray(-np.log(np.maximum(p[np.arange(len(y)), y], floor)))
+
+
+def bins_of(confidence: ArrayLike, *, bins: int = BINS, adaptive: bool = False) -> Ints:
+    """(examples,) the bin of each: equally wide, or with `adaptive` equally full (ties by position)."""
+    c = np.asarray(confidence, np.float64)
+    if adaptive:
+        place = np.empty(len(c), np.int64)
+        place[np.argsort(c, kind="stable")] = np.arange(len(c))
+        return place * bins // max(1, len(c))
+    return np.clip(np.ceil(c * bins).astype(np.int64) - 1, 0, bins - 1)
+
+
+def ece(confidence: ArrayLike, right: ArrayLike, *, bins: int = BINS, adaptive: bool = False) -> float:
+    """Expected calibration error: how far confidence and share of right answers are apart, mean over bins by size.
+
+    It is biased upwards: with few examples per bin even a calibrated model has one (see `ece_by_chance`).
+
+    >>> round(ece([0.9, 0.9, 0.6, 0.6], [1, 1, 0, 1]), 6)
+    0.1
+    """
+    c, y = np.asarray(confidence, np.float64), np.asarray(right, np.float64)
+    if not len(c):
+        return float("nan")
+    gaps = np.bincount(bins_of(c, bins=bins, adaptive=adaptive), weights=y - c, minlength=bins)
+    return float(np.abs(gaps).sum() / len(c))
+
+
+def ece_by_chance(
+    confidence: ArrayLike, *, bins: int = BINS, adaptive: bool = False, seed: int = 0, draws: int = 200
+) -> float:
+    """The mean error that a perfectly calibrated model with these very confidences would show in a sample this small.
+
+    As consistency resampling (Bröcker & Smith 2007): answers are drawn right with the probability that is claimed.
+    """
+    c = np.asarray(confidence, np.float64)
+    if not len(c):
+        return float("nan")
+    drawn = keyed_rng(seed, "ece", len(c)).random((draws, len(c))) < c
+    return float(np.mean([ece(c, row, bins=bins, adaptive=adaptive) for row in drawn]))
+
+
+def ece_interval(
+    confidence: ArrayLike,
+    right: ArrayLike,
+    clusters: Sequence[str],
+    *,
+    bins: int = BINS,
+    adaptive: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = 500,
+) -> Interval:
+    """The error with an interval by resampling whole clusters; basic (reflected), because resampling adds to the bias.
+
+    >>> found = ece_interval([0.9] * 20, [1] * 18 + [0] * 2, [str(i) for i in range(20)])
+    >>> round(found.estimate, 6), found.low
+    (0.0, 0.0)
+    """
+    c, y = np.asarray(confidence, np.float64), np.asarray(right, np.float64)
+    there = ~(np.isnan(c) | np.isnan(y))
+    names = np.asarray(clusters, np.str_)[there]
+    c, y = c[there], y[there]
+    found = ece(c, y, bins=bins, adaptive=adaptive)
+    which = np.unique(names, return_inverse=True)[1]
+    count = int(which.max(initial=-1)) + 1
+    if count < 2:
+        return Interval(found, float("nan"), float("nan"), level)
+    members = [np.flatnonzero(which == k) for k in range(count)]
+    rng, made = keyed_rng(seed, "ece interval", count), []
+    for _ in range(draws):
+        rows = np.concatenate([members[k] for k in rng.integers(count, size=count)])
+        made.append(ece(c[rows], y[rows], bins=bins, adaptive=adaptive))
+    low, high = np.quantile(made, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(found, max(0.0, 2 * found - float(high)), max(2 * found - float(low), found), level)
