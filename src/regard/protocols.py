@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from regard.records import (
     Answers,
+    Attacked,
     Attention,
     Bools,
     Edit,
@@ -23,6 +24,7 @@ from regard.records import (
     Score,
     Site,
     Spec,
+    Threat,
     Units,
 )
 
@@ -136,6 +138,45 @@ class Continuous(Protocol):
     def __call__(self, x: Any) -> Any:
         """(rows, ...) -> (rows,) the objective."""
         ...
+
+
+class Together(Protocol):
+    """Several examples of one shape as one differentiable function of their inputs, in torch tensors.
+
+    x: (rows, ...) the inputs in the space in which the user gave them (embeddings for text), so that the model's own
+    normalisation lies inside the function. free: of the shape of x, False on what may not be changed. classes: how
+    many. user: whether `back` can give an input of the user's own kind.
+    """
+
+    @property
+    def x(self) -> Any: ...
+    @property
+    def free(self) -> Any: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def user(self) -> bool: ...
+    def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
+        """(k, ...) inputs in the places of these rows (default: all, in order) -> (k, classes)."""
+        ...
+
+    def back(self, row: int, x: Any) -> Example:
+        """The example of this row with other inputs, as the user would give it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lexicon:
+    """What a model's input vocabulary can be written with.
+
+    texts[i] is how token ids[i] is written, begins[i] whether it stands at the beginning of a word; vectors: (n, d)
+    its embedding.
+    """
+
+    ids: Ints
+    texts: tuple[str, ...]
+    begins: Bools
+    vectors: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,6 +325,22 @@ class Model(Protocol):
 
     def continuous(self, encoded: Encoded, target: Target) -> Continuous: ...
 
+    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
+        """The whole gradient of the objective for each: (positions, features) for text, else of the array's shape."""
+        ...
+
+    def lexicon(self) -> Lexicon:
+        """The vocabulary as it is written; Unsupported where the model reads no tokens or they cannot be spelt."""
+        ...
+
+    def tokens(self, encoded: Encoded) -> Ints:
+        """(units,) the ids that a text was read as."""
+        ...
+
+    def together(self, examples: Sequence[Example]) -> Together:
+        """Examples of one shape as one function; Unsupported where inputs are not a plain scaling of the user's."""
+        ...
+
     def nearly(
         self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
     ) -> Answers:
@@ -347,6 +404,11 @@ class Case(Protocol):
     @property
     def labels(self) -> tuple[str, ...]:
         """The classes of the model by name, as labels of examples name them; () where it has none."""
+        ...
+
+    @property
+    def explainers(self) -> tuple[str, ...]:
+        """The explainers of the audit by name, those first that were named first."""
         ...
 
     @property
@@ -445,6 +507,32 @@ class Case(Protocol):
         """The same examples with noise in their continuous inputs (see `Model.noisy`), asked about the same targets."""
         ...
 
+    def asked(self, candidates: Sequence[Sequence[Example]]) -> Answers:
+        """Other inputs in the place of each example, about its target; one row per candidate, example after example.
+        Nothing is remembered; a candidate that the model cannot read has NaN everywhere."""
+        ...
+
+    def instead(self, examples: Sequence[Example], targets: Sequence[Target] | None = None) -> Case:
+        """Other examples, one for each, asked about the same targets (or these); what is learnt goes with the case."""
+        ...
+
+    def input_gradients(self) -> list[NDArray[np.float32]]:
+        """See `Model.input_gradients`; one array per example."""
+        ...
+
+    def read(self, example: Example) -> Ints:
+        """(units,) the ids that a text is read as; the model is not asked anything."""
+        ...
+
+    def lexicon(self) -> Lexicon: ...
+    def together(self, positions: Sequence[int]) -> Together:
+        """Examples of one shape as one function of their inputs; every row is counted."""
+        ...
+
+    def attacked(self, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:
+        """What becomes of every example under an attack; computed once."""
+        ...
+
     @property
     def origins(self) -> tuple[Ints, ...]:
         """(n_i,) for each example: the unit of the original that each unit comes from, -1 for none (an inserted word);
@@ -472,6 +560,12 @@ class MetricFunction(Protocol):
     """`def metric(case, relevance, *, own parameters) -> Score`."""
 
     def __call__(self, case: Case, relevance: Relevance, /, **params: Any) -> Score: ...
+
+
+class AttackFunction(Protocol):
+    """`def attack(case, threat, *, own parameters) -> Sequence[Attacked]`, one for each example, in order."""
+
+    def __call__(self, case: Case, threat: Threat, /, **params: Any) -> Sequence[Attacked]: ...
 
 
 Findings: TypeAlias = Sequence[Score]

@@ -132,7 +132,7 @@ class Perturbed:
     origin: Ints | None = None
 
     def __post_init__(self) -> None:
-        if self.origin is not None:
+        if self.origin is not None and (self.origin.flags.writeable or self.origin.dtype != np.int64):
             _freeze(self, origin=frozen(self.origin, np.int64))
 
 
@@ -422,3 +422,96 @@ class Judgement:
     margins: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     decides_at: int | None = None
+
+
+Goal = Literal["untargeted", "targeted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Threat:
+    """What an attacker wants and may do; how it is tried is the attack's own matter.
+
+    goal: any other class than the one predicted, or the class `target` (its name or index). budget: questions to the
+    model per example, a gradient counts as one. max_share: of the words of a text. max_edits: characters that change
+    in a word (edit distance), None for any number. min_similarity: overlap of character n-grams with the original text,
+    0..1; it is about letters, not about meaning. stop_words: whether "the", "not" ... may be changed. keep: words that
+    may not.
+
+    >>> Threat(budget=50, keep=("not",)).words()
+    'goal untargeted; at most 50 queries, 25 % of the words, no stop words, not: not'
+    """
+
+    goal: Goal = "untargeted"
+    target: str | int | None = None
+    budget: int = 500
+    max_share: float = 0.25
+    max_edits: int | None = None
+    min_similarity: float = 0.0
+    stop_words: bool = False
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.goal not in ("untargeted", "targeted"):
+            raise InputError(f"goal {self.goal!r}", expected="untargeted or targeted", got=self.goal)
+        if (self.goal == "targeted") != (self.target is not None):
+            raise InputError("targeted attack", expected="goal targeted and a target class", got=str(self.target))
+        if self.budget < 1 or not 0 < self.max_share <= 1:
+            raise InputError(
+                "threat", expected="a budget of at least 1 and a share of words above 0, at most 1",
+                got=f"{self.budget} and {self.max_share}",
+            )  # fmt: skip
+        object.__setattr__(self, "keep", tuple(self.keep))
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "goal": self.goal, "target": self.target, "budget": self.budget, "max_share": self.max_share,
+            "max_edits": self.max_edits, "min_similarity": self.min_similarity, "stop_words": self.stop_words,
+            "keep": list(self.keep),
+        }  # fmt: skip
+
+    def words(self, *, text: bool = True) -> str:
+        """The constraints as they are printed; those about words only where the attack changes a text."""
+        goal = "goal untargeted" if self.target is None else f"goal class {self.target}"
+        parts = [f"at most {self.budget} queries"]
+        if text:
+            parts.append(f"{self.max_share:.0%} of the words".replace("%", " %"))
+            parts += [] if self.stop_words else ["no stop words"]
+            parts += [] if self.max_edits is None else [f"{self.max_edits} characters of a word"]
+            parts += [] if not self.min_similarity else [f"n-gram overlap at least {self.min_similarity:g}"]
+            parts += [] if not self.keep else [f"not: {' '.join(self.keep)}"]
+        return f"{goal}; {', '.join(parts)}"
+
+
+AttackStatus = Literal["success", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """What became of one example under one attack.
+
+    status: skipped examples were never attacked (`why` says so) and belong to no denominator. example: the changed
+    example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no
+    such input (embeddings). before, after: the classes, with their probabilities in `said_before` and `said_after`.
+    perturbed: share of the words changed, or the largest change as a share of the allowed one. similarity: see
+    `similarity_is`. curve: (queries so far, probability of the class that was predicted): the best by each query.
+    origin: word of the original from which each word comes, None where places correspond. extras: what else was
+    watched (how far attention moved, how far the explanation did). notes: what a reader must know.
+    """
+
+    id: str
+    attack: str
+    status: AttackStatus
+    queries: int = 0
+    example: Example | None = None
+    before: int | None = None
+    after: int | None = None
+    said_before: tuple[float, ...] = ()
+    said_after: tuple[float, ...] = ()
+    perturbed: float = 0.0
+    similarity: float = 1.0
+    similarity_is: str = "character n-gram overlap"
+    curve: tuple[tuple[int, float], ...] = ()
+    origin: tuple[int, ...] | None = None
+    extras: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    why: str = ""

@@ -36,6 +36,7 @@ ROOMS: Mapping[str, str] = {
     "engine": "regard.evaluate.engines",
     "planted": "regard.planted",
     "experiment": "regard.experiments",
+    "attack": "regard.attacks",
     "perturbation": "regard.perturbations",
 }
 """Kind of method -> the package that holds one file for each."""
@@ -208,6 +209,34 @@ def perturbation(
         scale=scale,
         needs=list(needs),
         cite=cite,
+        misleads=misleads,
+    )
+
+
+def attack(
+    *,
+    access: str,
+    modality: tuple[str, ...],
+    goal: str = "prediction",
+    role: str = "method",
+    cite: str = "",
+    formula: str = "",
+    cost: str = "",
+    misleads: str = "",
+) -> Callable[[F], F]:
+    """access: "black box" (answers alone), "white box" (gradients, the vocabulary) or "none" (asks once, does not look
+    for anything). modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction",
+    "explanation" (the prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size).
+    """
+    return method(
+        "attack",
+        access=access,
+        modality=list(modality),
+        goal=goal,
+        role=role,
+        cite=cite,
+        formula=formula,
+        cost=cost,
         misleads=misleads,
     )
 

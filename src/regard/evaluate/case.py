@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.errors import InputError
 from regard.evaluate.desk import Desk, Said
@@ -12,6 +13,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.protocols import (
     Change,
     Continuous,
+    Lexicon,
     Parts,
     Point,
     Read,
@@ -19,11 +21,12 @@ from regard.protocols import (
     Slopes,
     Steered,
     Target,
+    Together,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Edit, Example, Floats, Ints, Relevance, Site, Spec, Units
+from regard.records import Answers, Attacked, Bools, Edit, Example, Floats, Ints, Relevance, Site, Spec, Threat, Units
 from regard.registry import build
 
 
@@ -44,6 +47,7 @@ class DeskCase:
         self._specs = dict(specs or {})
         self._known: dict[Spec, Relevance] = {}
         self._variants: dict[Desk, DeskCase] = {}
+        self._attacked: dict[tuple[Spec, Threat], Sequence[Attacked]] = {}
         self._units = tuple(desk.welcome(example) for example in examples)
         self._examples = tuple(desk.example(example) for example in examples)
 
@@ -66,6 +70,10 @@ class DeskCase:
     @property
     def labels(self) -> tuple[str, ...]:
         return self._desk.model.labels
+
+    @property
+    def explainers(self) -> tuple[str, ...]:
+        return tuple(self._specs)
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -197,6 +205,35 @@ class DeskCase:
     def changed(self, noise: str | Spec, severity: int) -> DeskCase:
         spec = noise if isinstance(noise, Spec) else Spec.parse("perturbation", noise)
         return self._variant(self._desk.changed(spec, severity))
+
+    def asked(self, candidates: Sequence[Sequence[Example]]) -> Answers:
+        asked = [(name, one) for name, some in zip(self._ids, candidates, strict=True) for one in some]
+        return _answers([len(some) for some in candidates], self._desk.asked(asked))
+
+    def instead(self, examples: Sequence[Example], targets: Sequence[Target] | None = None) -> DeskCase:
+        given = [None] * len(examples) if targets is None else targets
+        about = {e.id: (name, t) for e, name, t in zip(examples, self._ids, given, strict=True)}
+        return DeskCase(self._desk.instead(about), examples, self._specs)
+
+    def input_gradients(self) -> list[NDArray[np.float32]]:
+        return self._desk.input_gradients(self._ids)
+
+    def read(self, example: Example) -> Ints:
+        return self._desk.model.tokens(self._desk.model.encode(example))
+
+    def lexicon(self) -> Lexicon:
+        return self._desk.model.lexicon()
+
+    def together(self, positions: Sequence[int]) -> Together:
+        return self._desk.together([self._examples[i] for i in positions])
+
+    def attacked(self, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:
+        spec = method if isinstance(method, Spec) else Spec.parse("attack", method)
+        key = (spec, threat or Threat())
+        if key not in self._attacked:
+            with self._desk.paid_by(*self._desk.payer_of("attack", str(spec))):
+                self._attacked[key] = tuple(build(spec)(self, key[1]))
+        return self._attacked[key]
 
     def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> DeskCase:
         return self._variant(self._desk.spoilt(change, share, draw))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,7 @@ from regard.protocols import (
     Continuous,
     Edits,
     Encoded,
+    Lexicon,
     Mode,
     Model,
     Parts,
@@ -33,6 +34,7 @@ from regard.protocols import (
     Slopes,
     Steered,
     Target,
+    Together,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
@@ -189,6 +191,35 @@ class _GhostSteering:
         return nothing + nothing.new_full((1, self.classes), 1 / self.classes)
 
 
+@dataclass(frozen=True)
+class _GhostTogether:
+    """The inputs as they are and equal answers, which depend on them in the eyes of autograd alone."""
+
+    examples: tuple[Example, ...]
+    real: Together
+    classes: int
+    spend: Callable[[int], None]
+
+    @property
+    def x(self) -> Any:
+        return self.real.x
+
+    @property
+    def free(self) -> Any:
+        return self.real.free
+
+    @property
+    def user(self) -> bool:
+        return self.real.user
+
+    def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
+        self.spend(len(x))
+        return (x.flatten(1).sum(1, keepdim=True) * 0).expand(-1, self.classes)
+
+    def back(self, row: int, x: Any) -> Example:
+        return self.real.back(row, x)
+
+
 def _variants(edits: Sequence[Edit]) -> int:
     return 0 if not edits or edits[0].values is None else len(edits[0].values)
 
@@ -282,6 +313,30 @@ class CountingModel:
             raise self._probe.no_slopes
         ghost = _ghost(encoded)
         return _GhostFunction(ghost, lambda rows: self._spend([ghost] * rows, self._probe.slope_seconds))
+
+    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
+        if self._probe.no_slopes is not None:
+            raise self._probe.no_slopes
+        self._spend(batch, self._probe.slope_seconds)
+        return [_ghost(e).random(1).standard_normal((len(e.units), 8)).astype(np.float32) for e in batch]
+
+    def lexicon(self) -> Lexicon:
+        real = self._model.lexicon()
+        few = np.random.default_rng(0).standard_normal((len(real.ids), 8)).astype(np.float32)
+        return replace(real, vectors=few)  # as wide as the gradients that are made up
+
+    def tokens(self, encoded: Encoded) -> Ints:
+        return np.zeros(len(encoded.units), np.int64)
+
+    def together(self, examples: Sequence[Example]) -> Together:
+        if self._probe.no_slopes is not None:
+            raise self._probe.no_slopes
+        ghosts = [_ghost(self.encode(example)) for example in examples]
+        classes = self._probe.classes or 2
+        return _GhostTogether(
+            tuple(examples), self._model.together(examples), classes,
+            lambda rows: self._spend(ghosts[:1] * rows, self._probe.slope_seconds),
+        )  # fmt: skip
 
     def nearly(
         self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]

@@ -6,15 +6,17 @@ example are computed once, however many methods need them. When memory runs out 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
+from regard.evaluate.counted import PaidTogether
 from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
 from regard.evaluate.origins import unit_origins
 from regard.evaluate.till import Till
@@ -34,6 +36,7 @@ from regard.protocols import (
     Slopes,
     Steered,
     Target,
+    Together,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
@@ -133,6 +136,7 @@ class Desk:
     A variant (`noisy`, `spoilt`, `shuffled`, `changed`) has an `origin`, whose targets it is asked about and whose till
     it pays into. noise: (size, draw) of what is added to the continuous inputs. order: the draw by which units changed
     places. other_class: ask about the class that many further on. change: the perturbation and its severity.
+    about: which example of the origin each of these stands for, and what is asked (None: what that one is asked about).
     """
 
     def __init__(
@@ -147,6 +151,7 @@ class Desk:
         other_class: int | None = None,
         order: int | None = None,
         change: tuple[Spec, int] | None = None,
+        about: Mapping[str, tuple[str, Target]] | None = None,
     ) -> None:
         self._till: Till = Till() if origin is None else origin._till
         self._pay = self._till.pay
@@ -162,6 +167,7 @@ class Desk:
         self._edited: dict[tuple[str, str], Said] = {}
         self._looks = Looks(model, self._pay)
         self._origin, self._noise, self._other_class = origin, noise, other_class
+        self._about = dict(about or {})
         self._order = order
         self._orders: dict[str, Ints] = {}
         self._change = change
@@ -267,7 +273,9 @@ class Desk:
 
     def _given_targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
         """What a variant is asked about: what its origin decided, or another class than that."""
-        targets = origin.targets(names)
+        stand = [self._about.get(name, (name, None)) for name in names]
+        decided = origin.targets([one for one, _ in stand])
+        targets = [t if given is None else given for t, (_, given) in zip(decided, stand, strict=True)]
         if self._other_class is None:
             return targets
         moved: list[Target] = []
@@ -529,6 +537,48 @@ class Desk:
             self._routed.update(zip([keys[i] for i in new], _said(answers), strict=True))
             self._pay(forwards=len(new))
         return [self._routed[key] for key in keys]
+
+    # ------------------------------------------------------------------ other inputs
+
+    def instead(self, about: Mapping[str, tuple[str, Target]]) -> Desk:
+        """A desk for other examples that stand for some of these; nobody remembers it but who asked for it."""
+        return Desk(self.model, seed=self.seed, batch=self._batch, tokens=self._tokens, origin=self, about=about)
+
+    def asked(self, asked: Sequence[tuple[str, Example]]) -> list[Said]:
+        """What it says to other inputs, about the targets of these examples; NaN where it cannot read one."""
+        self._pay(requests=len(asked))
+        self.targets([name for name, _ in asked])
+        read: list[tuple[int, Encoded]] = []
+        for i, (_, example) in enumerate(asked):
+            with suppress(InputError):  # a text that became too long, or lost its last word
+                read.append((i, self.model.encode(example)))
+
+        def ask(part: Sequence[tuple[int, Encoded]]) -> list[Said]:
+            targets = [self._base[asked[i][0]][1] for i, _ in part]
+            return _said(self.model.forward([encoded for _, encoded in part], targets))
+
+        said = self._in_batches(read, [encoded.length for _, encoded in read], ask)
+        self._pay(forwards=len(read))
+        found = {i: answer for (i, _), answer in zip(read, said, strict=True)}
+        return [found.get(i) or self._unread(name) for i, (name, _) in enumerate(asked)]
+
+    def _unread(self, name: str) -> Said:
+        known = self._base[name][0].distribution
+        return Said(np.nan, np.nan, None if known is None else np.full_like(known, np.nan))
+
+    def input_gradients(self, names: Sequence[str]) -> list[NDArray[np.float32]]:
+        """The gradient of the objective at every entry of the continuous inputs."""
+        self._pay(requests=len(names), forwards=len(names), backwards=len(names))
+        targets = dict(zip(names, self.targets(names), strict=True))
+
+        def ask(part: Sequence[str]) -> list[NDArray[np.float32]]:
+            return self.model.input_gradients([self._encoded[n] for n in part], [targets[n] for n in part])
+
+        return self._in_batches(names, self._lengths(names), ask)
+
+    def together(self, examples: Sequence[Example]) -> Together:
+        """Examples as one function; its caller pays for every row."""
+        return PaidTogether(self.model.together(examples), self._pay)
 
     # ------------------------------------------------------------------ who pays
 

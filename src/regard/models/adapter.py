@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
@@ -20,6 +21,7 @@ from regard.models.contributions import parts
 from regard.models.delta_sparse import SparseRuns
 from regard.models.editing import per_row
 from regard.models.encoded import Item, Reader
+from regard.models.lexicon import lexicon
 from regard.models.like_lengths import like_lengths
 from regard.models.noise import noisy, shifted
 from regard.models.objective import Said
@@ -31,12 +33,14 @@ from regard.models.routing import routed
 from regard.models.sweeping import Steering, swept
 from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
+from regard.models.together import TogetherItems, together
 from regard.models.value_zeroing import zeroed
 from regard.models.weight_slopes import weight_slopes, weight_slopes_each
 from regard.protocols import (
     Check,
     Edits,
     Encoded,
+    Lexicon,
     Mode,
     Parts,
     Point,
@@ -285,6 +289,22 @@ class TorchModel:
 
     def continuous(self, encoded: Encoded, target: Target) -> ContinuousItem:
         return ContinuousItem(self, own(encoded), target)
+
+    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
+        return gradients.input_gradients(self, [own(encoded) for encoded in batch], targets)
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return lexicon(self.reader, self.embedding, self.name)
+
+    def lexicon(self) -> Lexicon:
+        return self._lexicon
+
+    def tokens(self, encoded: Encoded) -> Ints:
+        return np.asarray(own(encoded).arrays[self.reader.main], np.int64)
+
+    def together(self, examples: Sequence[Example]) -> TogetherItems:
+        return together(self, examples, [self.encode(example) for example in examples])
 
     def nearly(
         self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]

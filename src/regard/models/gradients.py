@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.measures.keyed_random import keyed_rng
@@ -93,9 +94,10 @@ def _placed(
     return torch.stack([_filled_up(x, width) for x in rows]), known
 
 
-def _differentiate(
+def _backward(
     model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
-) -> list[Found]:
+) -> tuple[Tensor, Tensor, dict[tuple[int, str, int], Ends]]:
+    """(rows, ...) gradients of a chunk, (rows,) the values there, and the ends of the paths."""
     about = [targets[i] for i, _ in chunk]
     tensors, asked = model.tensors([items[i] for i, _ in chunk], about)
     placed, known = _placed(model, items, chunk)
@@ -113,7 +115,14 @@ def _differentiate(
         found = torch.autograd.grad(said.value.sum(), x, allow_unused=True)[0]
     if found is None:
         raise never_read(model)
-    values = said.value.detach().double().cpu().numpy()
+    return found, said.value.detach(), known
+
+
+def _differentiate(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
+) -> list[Found]:
+    found, value, known = _backward(model, items, targets, chunk)
+    values = value.double().cpu().numpy()
     out = []
     for row, (i, point) in enumerate(chunk):
         end = known[i, point.baseline, _drawn(point)]
@@ -122,6 +131,20 @@ def _differentiate(
         norm = np.sqrt(_per_unit(items[i], slope.square()))
         out.append((dot, norm, float(values[row])))
     return out
+
+
+def input_gradients(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target]
+) -> list[NDArray[np.float32]]:
+    """The gradient of the objective at the inputs themselves, entry by entry, for each item."""
+    here = Point(baseline=model.reader.baselines[0])
+    found: dict[int, NDArray[np.float32]] = {}
+    for chunk in _chunks(model, items, [(i, here) for i in range(len(items))]):
+        slopes, _, _ = _backward(model, items, targets, chunk)
+        for row, (i, _) in enumerate(chunk):
+            n = len(items[i].arrays[model.reader.main])
+            found[i] = slopes[row, :n].detach().float().cpu().numpy()
+    return [found[i] for i in range(len(items))]
 
 
 class _Detached:

@@ -117,3 +117,20 @@ def alphabet_of(tokenizer: Any, rows: int | None, pad: int | None) -> Alphabet:
     # a byte-level vocabulary knows everything, and calls its end token unknown for want of another
     unknown = None if tokenizer.unk_token_id == tokenizer.eos_token_id else tokenizer.unk_token_id
     return Alphabet(int(pads[0]), blank, start, plain.astype(np.int64), unknown=unknown)
+
+
+def pieces_of(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]]:
+    """How each token is written, and whether it begins a word, by the marks of the tokenizer's kind."""
+    names = [str(name) for name in tokenizer.convert_ids_to_tokens(list(ids))]
+    if any(name.startswith("##") for name in names):  # WordPiece marks what goes on
+        begins = [not name.startswith("##") for name in names]
+        return [name.removeprefix("##") for name in names], begins
+    if any(name.endswith("</w>") for name in names):  # marks the end: a piece without it may stand anywhere but there
+        return [name.removesuffix("</w>") for name in names], [name.endswith("</w>") for name in names]
+    starts = tuple(mark for mark in ("Ġ", "▁") if any(name.startswith(mark) for name in names))
+    if not starts:  # whole words
+        return names, [True] * len(names)
+    begins = [name.startswith(starts) for name in names]
+    # bytes of a byte-level vocabulary are no letters: only what decodes to itself can be written
+    texts = tokenizer.batch_decode([[i] for i in ids], clean_up_tokenization_spaces=False)
+    return [str(text).strip() for text in texts], begins

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import TorchModel, Traits
 from regard.models.encoded import Reader
-from regard.models.hf_tokens import alphabet_of, tokenize_with
+from regard.models.hf_tokens import alphabet_of, pieces_of, tokenize_with
 from regard.models.images import as_channels_first, image_reader
 from regard.models.labels import parse_labels
 from regard.models.reading import Pooling
@@ -169,6 +169,7 @@ def _text(
         maskable=masks, deletable=not row.placed, siamese=row.name == "similarity", said=notes,
         spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
         join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
+        pieces=lambda ids: pieces_of(tokenizer, ids),
     )  # fmt: skip
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):

@@ -128,6 +128,7 @@ def text_reader(
     reader = TextReader(
         tokenize, _alphabet(vocabulary), options.max_length or UNLIMITED, options.overflow,
         maskable=network.config["encoder"] in _CONTEXT_FREE, kind="word",
+        pieces=lambda ids: ([vocabulary.words[i] for i in ids], [True] * len(ids)),
     )  # fmt: skip
     if network.config["attention"] == "frozen":
         reader.imposed = _imposed(load_imposed(directory), reader.said)

@@ -57,6 +57,7 @@ class TextReader:
 
     spell, join: ids of a model that writes -> the names of its tokens, and its text.
     imposed: the attention weights of an example (id, positions), for a model that must be given them.
+    pieces: ids -> how each is written, and whether it stands at the beginning of a word.
     """
 
     tokenize: Tokenize
@@ -74,6 +75,7 @@ class TextReader:
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
     imposed: Callable[[str, int], NDArray[np.float32]] | None = None
+    pieces: Callable[[list[int]], tuple[list[str], list[bool]]] | None = None
 
     @property
     def modality(self) -> str:

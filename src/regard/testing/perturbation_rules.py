@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.measures.keyed_random import keyed_rng, keyed_stream
-from regard.perturbations.apply import ENTRIES, SEVERITIES, perturber
+from regard.measures.keyed_random import keyed_rng
+from regard.perturbations.apply import ENTRIES, SEVERITIES, perturber, stream_of
 from regard.perturbations.script import Script
 from regard.records import Example, Perturbed, Spec
 from regard.registry import describe
@@ -82,7 +82,7 @@ Made = Mapping[tuple[str, int], Perturbed]
 def _all(function: Noise, examples: Sequence[Example], seed: int, model: Any) -> Made:
     given = () if model is None else (model,)
     return {
-        (e.id, s): function(e, s, keyed_stream(seed, "perturbation", function.__name__, s, e.id), *given)
+        (e.id, s): function(e, s, stream_of(function.__name__, s, seed)(e.id), *given)
         for e in examples
         for s in SEVERITIES
     }

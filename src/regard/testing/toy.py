@@ -24,6 +24,7 @@ from regard.perturbations.apply import perturbed
 from regard.protocols import (
     Change,
     Continuous,
+    Lexicon,
     Parts,
     Point,
     Read,
@@ -31,12 +32,14 @@ from regard.protocols import (
     Slopes,
     Steered,
     Target,
+    Together,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
 )
 from regard.records import (
     Answers,
+    Attacked,
     Attention,
     Bools,
     Edit,
@@ -47,6 +50,7 @@ from regard.records import (
     Relevance,
     Site,
     Spec,
+    Threat,
     Units,
     frozen,
 )
@@ -133,7 +137,7 @@ class ToyCase:
     flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
     read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an
     empty text. noise, spoilt: what a variant of the case differs in (see `noisy` and `randomised`). before, perturbed:
-    the examples as they were, and what `changed` made of them.
+    the examples as they were, and what `changed` made of them. signs: what `instead` asks about, 1 or -1.
 
     >>> case = ToyCase(("wonderful film",))
     >>> case.units[0].names, case.exact(0).tolist()
@@ -153,6 +157,7 @@ class ToyCase:
     spoilt: tuple[Change, int] | None = None
     before: tuple[Example, ...] | None = None
     perturbed: tuple[Perturbed, ...] = ()
+    signs: tuple[int, ...] | None = None
 
     def subset(self, positions: Sequence[int]) -> ToyCase:
         """Some of the examples, in that order."""
@@ -186,6 +191,8 @@ class ToyCase:
         return np.where(self.units[i].free, self._sign(i) * self.word_weights(i), 0.0)
 
     def _sign(self, i: int) -> int:
+        if self.signs is not None:
+            return self.signs[i]
         # the targets of a variant are those of the case
         first = self if self.before is None else self._unchanged()
         predicted = 1 if first._trained_weights(i).sum() >= 0 else -1
@@ -231,6 +238,10 @@ class ToyCase:
     @property
     def labels(self) -> tuple[str, ...]:
         return ("negative", "positive")
+
+    @property
+    def explainers(self) -> tuple[str, ...]:
+        return ("attention", "leave_one_out", "random")
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -415,9 +426,82 @@ class ToyCase:
     def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> ToyCase:
         return replace(self, spoilt=(change, int(draw)))  # there is but one layer, so any share of it is all of it
 
+    def asked(self, candidates: Sequence[Sequence[Example]]) -> Answers:
+        rows = []
+        for some in candidates:
+            self.calls["asked"] += len(some)
+            other = replace(self, texts=tuple(str(e.inputs["text"]) for e in some), before=None, signs=None)
+            rows.append(np.array([[other.word_weights(k).sum()] for k in range(len(some))]).reshape(-1, 1))
+        return self._answers(rows)
+
+    def instead(self, examples: Sequence[Example], targets: Sequence[Target] | None = None) -> ToyCase:
+        signs = [self._sign(i) if targets is None else 1 if targets[i] else -1 for i in range(len(examples))]
+        texts = tuple(str(example.inputs["text"]) for example in examples)
+        return replace(self, texts=texts, before=None, perturbed=(), signs=tuple(signs), calls=Counter())
+
+    def input_gradients(self) -> list[NDArray[np.float32]]:
+        self.calls["slopes"] += len(self.texts)
+        slopes = self.slopes([Point()])
+        return [np.float32(self._sign(i)) * s.norm[0][:, None].astype(np.float32) for i, s in enumerate(slopes)]
+
+    def read(self, example: Example) -> Ints:
+        return np.array([-1, *(_number(word) for word in str(example.inputs["text"]).split())], np.int64)
+
+    def lexicon(self) -> Lexicon:
+        """The listed words and a few others; the embedding of a word is what it adds to the sum."""
+        words = sorted({*self.weights, *(word for text in TEXTS for word in text.split())})
+        adds = [[self.weights.get(w, 0.03 * len(w) - 0.01)] for w in words]
+        ids = np.array([_number(word) for word in words], np.int64)
+        return Lexicon(ids, tuple(words), np.ones(len(words), np.bool_), np.array(adds, np.float32))
+
+    def together(self, positions: Sequence[int]) -> Together:
+        self.calls["slopes"] += 1
+        return ToyTogether(np.stack([self.word_weights(i) for i in positions]), self.link)
+
+    def attacked(self, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:
+        spec = method if isinstance(method, Spec) else Spec.parse("attack", method)
+        return tuple(build(spec)(self, threat or Threat()))
+
     def rng(self, i: int, *keys: object) -> np.random.Generator:
         self.calls["rng"] += 1
         return keyed_rng(self.seed, self.ids[i], *keys)
+
+
+@dataclass(frozen=True)
+class ToyTogether:
+    """Implements `protocols.Together`: x is what each unit adds, [CLS] is not free."""
+
+    weights: Floats
+    link: str
+    user = False
+    classes = 2
+
+    @property
+    def x(self) -> Any:
+        import torch
+
+        return torch.from_numpy(self.weights.copy())
+
+    @property
+    def free(self) -> Any:
+        import torch
+
+        return (torch.arange(self.weights.shape[1]) > 0).expand(self.weights.shape)
+
+    def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
+        import torch
+
+        total = x.sum(-1)
+        score = total if self.link == "linear" else total.tanh()
+        return torch.stack([-score / 2, score / 2], -1)
+
+    def back(self, row: int, x: Any) -> Example:
+        raise Unsupported("the toy case", expected="an input of numbers", got="a text")
+
+
+def _number(word: str) -> int:
+    """A number for each spelling."""
+    return int(keyed_rng(0, "toy token", word).integers(1 << 40))
 
 
 def _softmax(scores: Floats) -> Floats:

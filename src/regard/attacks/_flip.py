@@ -1,0 +1,87 @@
+"""Exchanges of one token that a gradient promises most of, written as texts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.attacks._hunt import Slope
+from regard.attacks._text import Text, Words, with_word
+from regard.measures.ranking import order
+from regard.models.words import word_spans
+from regard.protocols import Case
+from regard.records import Floats
+
+TRIED = 4
+"""Times as many exchanges are written as are wanted, since some are read as other tokens."""
+
+
+class Flips:
+    """The vocabulary of a model as something to exchange tokens for."""
+
+    def __init__(self, case: Case) -> None:
+        self._case, lexicon = case, case.lexicon()
+        # of tokens that are written alike (other cases) the first one is enough; a token that is several words is none
+        self._kept = [k for k, text in enumerate(lexicon.texts) if text.isalpha()]
+        self._texts = [lexicon.texts[k] for k in self._kept]
+        self._ids = lexicon.ids[self._kept]
+        self._begins = lexicon.begins[self._kept]
+        self._vectors = lexicon.vectors[self._kept]
+        self._at = {int(v): k for k, v in enumerate(self._ids)}
+        self._every = dict(zip(lexicon.ids.tolist(), range(len(lexicon.ids)), strict=True))
+        self._all_vectors, self._all_begins = lexicon.vectors, lexicon.begins
+
+    def promises(self, slope: Slope, at: int) -> Floats:
+        """(vocabulary,) gradient . (E_v - e_i) for the token in one place; -inf for what cannot stand there."""
+        gain = self._vectors @ slope.gradient[at]
+        token = int(slope.tokens[at])
+        known = self._every.get(token)
+        gain = gain - (self._all_vectors[known] @ slope.gradient[at] if known is not None else 0.0)
+        begins = True if known is None else bool(self._all_begins[known])
+        fits = (self._begins == begins) & (self._ids != token)
+        return np.where(fits, gain, -np.inf).astype(np.float64)
+
+    def best(self, text: Text, words: Words, slope: Slope, many: int) -> tuple[list[Words], int]:
+        """(the texts that are worth asking for, how many were dropped because they are read otherwise)."""
+        written = text.written(words)
+        spans, owners = word_spans(written), list(text.origin(words))
+        if len(spans) != len(owners):  # an exchange joined words: nothing can be said about places any more
+            return [], 0
+        found: list[tuple[float, int, int, int]] = []
+        room = len(text.changed(words)) < text.most
+        for at in np.flatnonzero(slope.units.free & (slope.units.part == 0)):
+            start, stop = map(int, slope.units.places[at])
+            k = next((k for k, (a, b) in enumerate(spans) if a <= start and stop <= b and stop > start), None)
+            if k is None or owners[k] not in text.open or not (room or words[owners[k]] != text.words[owners[k]]):
+                continue
+            gain = self.promises(slope, int(at))
+            few = np.sort(np.argpartition(-gain, min(many, len(gain) - 1))[:many])
+            found += [(float(gain[v]), int(at), k, int(v)) for v in few if np.isfinite(gain[v])]
+        if not found:
+            return [], 0
+        ranked = [found[j] for j in order(np.array([f[0] for f in found]))][: TRIED * many]
+        made: dict[Words, tuple[int, int]] = {}
+        for _, at, k, v in ranked:
+            (a, b), (start, stop) = spans[k], map(int, slope.units.places[at])
+            piece = self._texts[v].capitalize() if written[start : start + 1].isupper() else self._texts[v]
+            new = with_word(words, owners[k], written[a:start] + piece + written[stop:b])
+            if new != words and new not in made and text.allows(new):
+                made[new] = (at, int(self._ids[v]))
+        return self._read_as_meant(text, slope, made, many)
+
+    def _read_as_meant(
+        self, text: Text, slope: Slope, made: dict[Words, tuple[int, int]], many: int
+    ) -> tuple[list[Words], int]:
+        kept: list[Words] = []
+        dropped = 0
+        for new, (at, v) in made.items():
+            if len(kept) == many:
+                break
+            meant = slope.tokens.copy()
+            meant[at] = v
+            # nothing is asked of the model here: the text is only read
+            read = self._case.read(text.made(new))
+            if np.array_equal(read, meant):
+                kept.append(new)
+            else:
+                dropped += 1
+        return kept, dropped

@@ -1,0 +1,76 @@
+"""What an attack is after, as a number that is to grow and a test of whether it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.protocols import Case
+from regard.records import Answers, Bools, Floats, Threat
+
+TIE = 1e-6
+"""Classes nearer than this are equal, and then the prediction is the one it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """before: the class predicted for each example. wanted: the class that a targeted attack wants, or None.
+
+    why: for each example "" or the reason for which it is not attacked.
+    """
+
+    before: tuple[int, ...]
+    wanted: int | None
+    why: tuple[str, ...]
+    said: Floats
+
+    def score(self, i: int, value: Floats, rows: Floats) -> Floats:
+        """How near each answer about example i is to the goal; -inf where there is none."""
+        if self.wanted is None:
+            return np.where(np.isnan(value), -np.inf, -value)
+        p = np.clip(rows[:, self.wanted], 1e-12, 1 - 1e-12)
+        return np.where(np.isnan(p), -np.inf, np.log(p) - np.log1p(-p))
+
+    def reached(self, i: int, rows: Floats) -> Bools:
+        """Which answers about example i are at the goal: another class leads, and by more than a tie."""
+        rows = np.nan_to_num(rows, nan=-np.inf) if np.isnan(rows).any() else rows
+        chosen = self.before[i] if self.wanted is None else self.wanted
+        rest = np.delete(rows, chosen, axis=1).max(1)
+        mine = rows[:, chosen]
+        found: Bools = mine > rest + TIE if self.wanted is not None else rest > mine + TIE
+        return found
+
+    def predicted(self, i: int, row: Floats) -> int:
+        """The class of one answer; the one it was where classes are equal."""
+        return self.before[i] if row[self.before[i]] >= row.max() - TIE else int(row.argmax())
+
+
+def goal_of(case: Case, threat: Threat) -> Goal:
+    """Every example's own goal. One that is wrong from the start is not attacked, nor one that is already there."""
+    said: Answers = case.base()
+    if said.distribution is None:
+        raise Unsupported("an attack", expected="a model that chooses among classes", got="another task")
+    before, why = [], list[str]()
+    wanted = _class(threat.target, case.labels, said.distribution.shape[1])
+    for example, target in zip(case.examples, case.targets, strict=True):
+        if not isinstance(target, int):
+            raise Unsupported("an attack", expected="a class that is predicted", got=repr(target))
+        before.append(target)
+        named = case.labels[target] if target < len(case.labels) else str(target)
+        wrong = example.label is not None and str(example.label) not in (named, str(target))
+        why.append("misclassified" if wrong else "already of that class" if target == wanted else "")
+    return Goal(tuple(before), wanted, tuple(why), said.distribution)
+
+
+def _class(target: str | int | None, labels: tuple[str, ...], classes: int) -> int | None:
+    if target is None:
+        return None
+    if isinstance(target, str) and not target.isdigit():
+        if target not in labels:
+            raise UnknownName("class", target, labels)
+        return labels.index(target)
+    if not 0 <= int(target) < classes:
+        raise InputError(f"class {target}", expected=f"an index from 0 to {classes - 1}", got=str(target))
+    return int(target)

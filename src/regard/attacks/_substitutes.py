@@ -1,0 +1,83 @@
+"""Transformations: what may stand in the place of a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.measures.ranking import order
+from regard.models.words import word_spans
+from regard.protocols import Case, Lexicon
+
+Substitutes = Callable[[str], list[str]]
+"""A word -> what may stand in its place, the most likely first."""
+
+
+def substitutes(case: Case, source: str, many: int) -> Substitutes:
+    """source: "neighbours" (in the model's own embedding), "delete", or a JSON file {word: [substitute, ...]}."""
+    if source == "delete":
+        return lambda word: [""]
+    if source == "neighbours":
+        return _Neighbours(case.lexicon(), many)
+    return _dictionary(source, many)
+
+
+class _Neighbours:
+    """Whole words whose embeddings point most nearly the same way; the word itself and its other cases are left out."""
+
+    def __init__(self, lexicon: Lexicon, many: int) -> None:
+        whole = [
+            i for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True))
+            if begins and len(text) > 1 and text.isalpha() and len(word_spans(text)) == 1
+        ]  # fmt: skip
+        self._many, self._words = many, [lexicon.texts[i] for i in whole]
+        vectors = lexicon.vectors[whole]
+        self._unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        self._at = {word: i for i, word in reversed(list(enumerate(self._words)))}
+        self._known: dict[str, list[str]] = {}
+
+    def __call__(self, word: str) -> list[str]:
+        key = word if word in self._at else word.lower()
+        if key not in self._at:
+            return []  # a word that the vocabulary does not hold whole has no vector of its own
+        if key not in self._known:
+            cosine = self._unit @ self._unit[self._at[key]]
+            few = np.argpartition(-cosine, min(len(cosine) - 1, 2 * self._many + 8))[: 2 * self._many + 8]
+            few = np.sort(few)
+            ranked = [self._words[few[k]] for k in order(cosine[few].astype(np.float64))]
+            different = dict.fromkeys(w for w in ranked if w.casefold() != key.casefold())
+            self._known[key] = list(different)[: self._many]
+        return [_cased(found, word) for found in self._known[key]]
+
+
+def _cased(found: str, like: str) -> str:
+    return found.capitalize() if like[:1].isupper() and found.islower() else found
+
+
+def _dictionary(source: str, many: int) -> Substitutes:
+    table = _read(str(Path(source).resolve()))
+
+    def find(word: str) -> list[str]:
+        found = table.get(word) or table.get(word.casefold()) or []
+        return [_cased(w, word) for w in found if w.casefold() != word.casefold()][:many]
+
+    return find
+
+
+@lru_cache(maxsize=8)
+def _read(path: str) -> Mapping[str, list[str]]:
+    try:
+        table = json.loads(Path(path).read_text("utf-8"))
+    except (OSError, ValueError) as problem:
+        raise InputError(
+            f"source {path}", expected='"neighbours", "delete", or a JSON file {word: [substitute, ...]}',
+            got=str(problem),
+        ) from problem  # fmt: skip
+    if not isinstance(table, dict) or not all(isinstance(v, list) for v in table.values()):
+        raise InputError(f"source {path}", expected="a JSON object {word: [substitute, ...]}", got="another shape")
+    return {str(k): [str(w) for w in v] for k, v in table.items()}

@@ -1,0 +1,30 @@
+"""Every change of a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regard.attacks._hunt import hunt
+from regard.attacks._search import exhaustive
+from regard.attacks._substitutes import substitutes
+from regard.protocols import Case
+from regard.records import Attacked, Threat
+from regard.registry import attack
+
+
+@attack(
+    access="black box",
+    modality=("text",),
+    formula="all changes of one word, then all of two, ... in the order of the text, up to `words`",
+    cost="(words that may be changed x many) to the power of `words`",
+    misleads="only complete if the budget was not used up: a failure with all queries spent proves nothing",
+)
+def enumeration(
+    case: Case, threat: Threat, *, words: int = 2, source: str = "neighbours", many: int = 12
+) -> Sequence[Attacked]:
+    """All changes of up to `words` words are asked: one record per example, with the fewest words that do it.
+
+    The oracle for the other searches: where the budget sufficed and this failed, there is no such change.
+    """
+    instead = substitutes(case, source, many)
+    return hunt(case, threat, lambda i, text: exhaustive(text, instead, words), "enumeration")

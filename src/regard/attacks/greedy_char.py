@@ -1,0 +1,33 @@
+"""Greedy misspelling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regard.attacks._characters import misspellings
+from regard.attacks._hunt import hunt
+from regard.attacks._search import Importance, greedy
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Case
+from regard.records import Attacked, Threat
+from regard.registry import attack
+
+
+@attack(
+    access="black box",
+    modality=("text",),
+    cite="Gao et al. 2018 (DeepWordBug); Pruthi et al. 2019",
+    formula="words by importance; each gets the one-character edit that lowers the log-odds of the prediction most",
+    cost="one forward per word, then `many` per word that is tried",
+    misleads="a word-level model reads every misspelling as unknown: then this is deletion under another name",
+)
+def greedy_char(
+    case: Case, threat: Threat, *, importance: Importance = "deletion", many: int = 16
+) -> Sequence[Attacked]:
+    """Word after word is misspelt by one character until the model answers otherwise: one record per example.
+
+    Swaps, deletions, insertions and slips to a neighbouring key inside the word; its first and last character stay.
+    `many` of them are drawn for each word. importance: by deletion, or by one gradient (white box).
+    """
+    misspelt = misspellings(many, lambda word: keyed_rng(case.seed, "greedy_char", word))
+    return hunt(case, threat, lambda i, text: greedy(text, misspelt, importance), "greedy_char")

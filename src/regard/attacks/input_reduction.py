@@ -1,0 +1,77 @@
+"""Input reduction: how little of a text is enough for the same answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regard.attacks._goal import Goal, goal_of
+from regard.attacks._text import Text, Words, texts, with_word
+from regard.measures.ranking import order
+from regard.protocols import Case
+from regard.records import Attacked, Floats, Threat
+from regard.registry import attack
+
+
+@attack(
+    access="black box",
+    modality=("text",),
+    goal="same prediction",
+    cite="Feng et al. 2018",
+    formula="while the class stays: delete the word whose deletion leaves its log-odds highest",
+    cost="up to words^2 / 2 forwards",
+    misleads="texts of a few words are unlike anything the model was trained on; a high confidence there says little",
+)
+def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[Attacked]:
+    """Words are deleted one by one while the prediction stays; a success where at most `left` remain: one record each.
+
+    perturbed is the share of words that could go; the words that stay are often nonsense to people (Feng et al.). Of
+    the threat only the budget and the words to keep hold: stop words go, and any share of the text.
+    """
+    goal = goal_of(case, Threat())
+    free = replace(threat, goal="untargeted", target=None, max_share=1.0, stop_words=True, max_edits=None,
+                   min_similarity=0.0)  # fmt: skip
+    each = texts(case.examples, free)
+    current: list[Words] = [text.words for text in each]
+    rows: list[Floats] = [goal.said[i] for i in range(len(each))]
+    queries = [0] * len(each)
+    curves: list[list[tuple[int, float]]] = [[] for _ in each]
+    running = {i for i, text in enumerate(each) if not goal.why[i] and sum(map(bool, text.words)) > left}
+    while running:
+        made = {i: _shorter(each[i], current[i])[: free.budget - queries[i]] for i in sorted(running)}
+        said = case.asked([[each[i].made(words) for words in made.get(i, ())] for i in range(len(each))])
+        assert said.distribution is not None
+        for i, words in made.items():
+            mine = said.rows(i)
+            queries[i] += len(words)
+            kept = np.flatnonzero(~goal.reached(i, said.distribution[mine]) & np.isfinite(said.value[mine]))
+            if not len(kept):
+                running.discard(i)
+                continue
+            best = int(kept[int(order(said.value[mine][kept])[0])])
+            current[i], rows[i] = words[best], said.distribution[mine][best]
+            curves[i].append((queries[i], float(rows[i][goal.before[i]])))
+            if sum(map(bool, current[i])) <= left or queries[i] >= free.budget:
+                running.discard(i)
+    return [_record(goal, i, each[i], current[i], rows[i], queries[i], curves[i], left) for i in range(len(each))]
+
+
+def _shorter(text: Text, words: Words) -> list[Words]:
+    return [with_word(words, i, "") for i in text.open if words[i] and sum(map(bool, words)) > 1]
+
+
+def _record(
+    goal: Goal, i: int, text: Text, words: Words, row: Floats, queries: int, curve: list[tuple[int, float]], left: int
+) -> Attacked:
+    before = tuple(map(float, goal.said[i]))
+    if goal.why[i]:
+        return Attacked(text.example.id, "input_reduction", "skipped", before=goal.before[i], said_before=before,
+                        why=goal.why[i])  # fmt: skip
+    stay = sum(map(bool, words))
+    return Attacked(
+        text.example.id, "input_reduction", "success" if stay <= left else "failed", queries, text.made(words),
+        goal.before[i], goal.predicted(i, row), before, tuple(map(float, row)), 1 - stay / max(1, len(words)),
+        text.similarity(words), curve=tuple(curve), origin=text.origin(words), extras={"words_left": float(stay)},
+    )  # fmt: skip

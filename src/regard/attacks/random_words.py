@@ -1,0 +1,50 @@
+"""Random word substitutions, the baseline of attacks on texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.attacks._hunt import Search, hunt
+from regard.attacks._substitutes import substitutes
+from regard.attacks._text import Text, with_word
+from regard.protocols import Case
+from regard.records import Attacked, Threat
+from regard.registry import attack
+
+SIZE = 16
+"""Texts that are asked about at a time."""
+
+
+@attack(
+    access="none",
+    modality=("text",),
+    role="baseline",
+    formula="as many words as are allowed, at random places, with random substitutes of the same kind",
+    cost="`draws` forwards",
+)
+def random_words(
+    case: Case, threat: Threat, *, draws: int = 1, source: str = "neighbours", many: int = 12
+) -> Sequence[Attacked]:
+    """Random changes of the size that an attack may make; an attack must do better: one record per example.
+
+    draws: how many texts are tried; 1 is noise, more is a random search.
+    """
+    instead = substitutes(case, source, many)
+
+    def search(i: int, text: Text) -> Search:
+        rng = case.rng(i, "random_words")
+        places = [k for k in text.open if instead(text.words[k])]
+        for first in range(0, draws, SIZE):
+            yield [made for _ in range(min(SIZE, draws - first)) if (made := _drawn(text, places, rng)) is not None]
+
+    def _drawn(text: Text, places: list[int], rng: np.random.Generator) -> tuple[str, ...] | None:
+        words = text.words
+        for k in rng.permutation(len(places))[: text.most]:
+            choices = instead(text.words[places[k]])
+            changed = with_word(words, places[k], choices[int(rng.integers(len(choices)))])
+            words = changed if text.allows(changed) else words
+        return words if words != text.words else None
+
+    return hunt(case, threat, search, "random_words")
