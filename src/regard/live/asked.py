@@ -11,7 +11,7 @@ from regard.errors import InputError, RegardError
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.live.edits import compiled
-from regard.live.jobs import Job
+from regard.live.jobs import Job, breathing
 from regard.measures.divergence import tvd
 from regard.models.edited_capture import edited_capture
 from regard.present.pack_build import Shown, pack
@@ -38,7 +38,7 @@ class Asked:
     @staticmethod
     def of(model: Model, example: Example, *, seed: int = 0, verdict: VerdictEntry | None = None) -> Asked:
         windows = model.windows(example)
-        return Asked(model, DeskCase(Desk(model, seed=seed), windows), verdict)
+        return Asked(model, DeskCase(Desk(breathing(model), seed=seed), windows), verdict)
 
     @property
     def examples(self) -> tuple[Example, ...]:

@@ -6,6 +6,7 @@ model, in the middle of a pass, or at the next step of the work, whichever comes
 
 from __future__ import annotations
 
+import copy
 import secrets
 import threading
 import time
@@ -13,10 +14,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+import numpy as np
 
 from regard.errors import InputError, RegardError, UnknownName
-from regard.records import Json
+from regard.protocols import Encoded, Model
+from regard.records import Bools, Json
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OVER = ("done", "failed", "cancelled")
@@ -189,17 +193,36 @@ def stoppable(job: Job) -> Iterator[None]:
     """While this lasts, every module that this thread calls asks first whether the job was stopped."""
     import torch
 
-    mine = threading.get_ident()
-
-    def ask(module: Any, args: Any) -> None:
-        if job.stopped and threading.get_ident() == mine:
-            raise Cancelled
-
-    handle = torch.nn.modules.module.register_module_forward_pre_hook(ask)
+    _here.job = job
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda module, args: check())
     try:
         yield
     finally:
         handle.remove()
+        _here.job = None
+
+
+_here = threading.local()
+
+
+def check() -> None:
+    """End the job of this thread, if it has one that was stopped."""
+    job: Job | None = getattr(_here, "job", None)
+    if job is not None:
+        job.check()
+
+
+def breathing(model: Model) -> Model:
+    """The same model, asking between two variants of an input whether the job was stopped: thousands are made of one
+    text before the first of them is read."""
+    twin = copy.copy(model)
+
+    def remove(encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Encoded:
+        check()
+        return model.remove(encoded, drop, operator, rng)
+
+    setattr(twin, "remove", remove)  # noqa: B010 - of this copy alone
+    return twin
 
 
 def positive(value: object, what: str) -> int:

@@ -143,9 +143,9 @@ class Session:
         }  # fmt: skip
         return {
             "model": name, "task": live.task if live is not None else str((facts or {}).get("task", "")),
-            "labels": labels, "run": None if self.run is None else self.run.path.name, "methods": list(names("explainer")),
-            "about": _about(),
-            "chosen": list(self.methods), "can": can, "pack": self.first, "lang": self.lang,
+            "labels": labels, "run": None if self.run is None else self.run.path.name, "about": _about(),
+            "methods": list(names("explainer")), "chosen": list(self.methods), "can": can, "pack": self.first,
+            "lang": self.lang,
         }  # fmt: skip
 
     def _is_text(self) -> bool:

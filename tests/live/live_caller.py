@@ -1,0 +1,96 @@
+"""A small live model, and a way to send the app any request at all."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+import regard
+from regard.live.server import LOOPBACK, Server
+from regard.protocols import Model
+
+WORDS = ("[CLS]", "good", "bad", "film", "not", "the", "a", "quiet", "dull", "long", "cast", "and")
+
+
+class TwoLayers(nn.Module):
+    """Embeddings, two layers of self-attention with two heads, the first position decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(3)
+        self.embed = nn.Embedding(64, 16)
+        self.layers = nn.ModuleList([nn.MultiheadAttention(16, 2, batch_first=True) for _ in range(2)])
+        self.out = nn.Linear(16, 2)
+        for parameter in self.parameters():
+            parameter.data.mul_(1.5)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        h = self.embed(ids)
+        for layer in self.layers:
+            h = h + layer(h, h, h, key_padding_mask=~mask.bool())[0]
+        return self.out(h[:, 0])
+
+
+def encode(text: str) -> list[int]:
+    return [0, *(WORDS.index(w) if w in WORDS else 12 + sum(map(ord, w)) % 50 for w in text.split())]
+
+
+def small_model() -> Model:
+    return regard.wrap(
+        TwoLayers(), encode, labels=["negative", "positive"], mask="mask", mask_id=63, special_ids=[0], max_length=96
+    )
+
+
+@dataclass
+class Caller:
+    """Requests as the page sends them, or as somebody else would."""
+
+    server: Server
+
+    def raw(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        *,
+        token: bool = True,
+    ) -> tuple[int, dict[str, str], bytes]:
+        """(status, headers, body). What is given in `headers` stands instead of what a page would send."""
+        sent = {"Host": f"{LOOPBACK}:{self.server.port}"}
+        if token:
+            sent["Authorization"] = f"Bearer {self.server.token}"
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        sent |= headers or {}
+        connection = http.client.HTTPConnection(LOOPBACK, self.server.port, timeout=20)
+        try:
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            if body is not None and "Transfer-Encoding" not in sent:
+                sent.setdefault("Content-Length", str(len(body)))
+            for name, value in sent.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            if body:
+                connection.send(body)
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def call(self, op: str, **body: Any) -> Any:
+        status, _, answer = self.raw("POST", f"/api/{op}", json.dumps(body).encode())
+        found = json.loads(answer)
+        return found if status == 200 else {"status": status, **found}
+
+    def finished(self, op: str, **body: Any) -> Any:
+        """A job from its start to its end."""
+        job = self.call(op, **body)
+        while job.get("state") in ("waiting", "running"):
+            job = self.call("job", job=job["job"], after=job["version"])
+        return job
