@@ -7,7 +7,9 @@ export function svgMarks(): { marks: Marks; svg(width: number, height: number, t
   const marks: Marks = {
     kind: "svg",
     rect(x, y, w, h, shape) {
-      out.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(Math.max(0, w))}" height="${n(Math.max(0, h))}"${ink(shape)}/>`);
+      out.push(
+        `<rect x="${n(x)}" y="${n(y)}" width="${n(Math.max(0, w))}" height="${n(Math.max(0, h))}"${ink(shape)}/>`,
+      );
     },
     line(x1, y1, x2, y2, shape) {
       out.push(`<path d="M${n(x1)} ${n(y1)}L${n(x2)} ${n(y2)}"${ink(shape)}/>`);

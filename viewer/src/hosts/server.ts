@@ -1,0 +1,64 @@
+/** The local app: the token comes in the fragment of the address, leaves it at once, and goes along as a header. */
+
+import { type Hello, type Live, packSource } from "../source.ts";
+import { mount } from "./mount.ts";
+
+export async function mountApp(element: HTMLElement): Promise<void> {
+  const token =
+    new URLSearchParams(location.hash.slice(1)).get("token") ?? sessionStorage.getItem("regard-token") ?? "";
+  sessionStorage.setItem("regard-token", token); // survives a reload of this tab, nothing else
+  history.replaceState(null, "", location.pathname);
+  const headers = { Authorization: `Bearer ${token}` };
+  const answer = async (response: Response): Promise<Response> => {
+    if (response.ok) return response;
+    const said = (await response.json().catch(() => null)) as { error?: { said?: string } } | null;
+    throw new Error(said?.error?.said ?? `the app answered ${response.status}`);
+  };
+  const call = async (op: string, body: Record<string, unknown>): Promise<unknown> => {
+    const sent = {
+      method: "POST",
+      headers: { ...headers, "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    };
+    return (await answer(await fetch(`/api/${op}`, sent))).json();
+  };
+  const chunk = async (pack: string, id: string): Promise<ArrayBuffer> =>
+    (await answer(await fetch(`/api/chunk/${encodeURIComponent(pack)}/${id}`, { headers }))).arrayBuffer();
+  try {
+    const hello = (await call("hello", {})) as Hello;
+    const live: Live = { hello, pack: hello.pack ?? "", call, chunk };
+    await start(element, live);
+  } catch (error) {
+    const line = document.createElement("p");
+    line.setAttribute("role", "alert");
+    line.textContent = error instanceof Error ? error.message : String(error);
+    element.replaceChildren(line);
+  }
+}
+
+/** The pack of the host, or an empty one that waits for a text. */
+export async function start(element: HTMLElement, live: Live, settings: Record<string, unknown> = {}): Promise<void> {
+  const { hello } = live;
+  const source = hello.pack ? await packSource(live, hello.pack) : { manifest: empty(hello), chunk: nothing, live };
+  mount(element, source, { lang: hello.lang ?? "en", ...settings });
+}
+
+const nothing = (): Promise<ArrayBuffer> => Promise.reject(new Error("there is no pack yet"));
+
+function empty(hello: Hello) {
+  return {
+    title: hello.model,
+    model: hello.model,
+    task: "",
+    labels: [],
+    caveat: "",
+    verdict: null,
+    examples: [],
+    atlas: null,
+    pairs: [],
+    left_out: [],
+    notes: [],
+    format: "regard-pack" as const,
+    version: 1 as const,
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * Pictures without a browser: `renderSvg(view, manifest, chunks, options)` and `renderTable(...)`, pure and synchronous.
+ *
+ * chunks: name -> decompressed bytes (Uint8Array, or base64 text where an engine passes no bytes). options: width,
+ * dark, lang, and any part of the viewer's state (example, site, head, pool, locked, ...).
+ */
+
+import { Data } from "../data.ts";
+import { svgMarks } from "../marks/svg.ts";
+import { DARK, LIGHT } from "../palette.ts";
+import { initial, ordered } from "../pictures.ts";
+import type { Manifest } from "../records.generated.ts";
+import type { Values } from "../state.ts";
+import type { Scene, Table, View } from "../view.ts";
+import { translator } from "../words.ts";
+
+export interface Options extends Partial<Values> {
+  width?: number;
+  dark?: boolean;
+  lang?: string;
+}
+
+type Chunks = Record<string, Uint8Array | string>;
+
+export function renderSvg(name: string, manifest: Manifest, chunks: Chunks, options: Options = {}): string {
+  const { view, scene } = prepared(name, manifest, chunks, options);
+  const { marks, svg } = svgMarks();
+  const height = view.height(scene);
+  const words = wrapped(view.declared(scene), marks.measure, scene.width - 16);
+  const notes = view.attention ? wrapped(caveat(manifest, scene), marks.measure, scene.width - 16) : [];
+  const title = `${scene.t(view.title)}: ${scene.example.title}`;
+  marks.text(8, 16, title, { bold: true, fill: scene.theme.ink });
+  words.forEach((line, i) => marks.text(8, 34 + 15 * i, line, { fill: scene.theme.soft, size: 11 }));
+  const above = 40 + 15 * words.length;
+  const inner = svgMarks();
+  view.draw(inner.marks, { ...scene, room: height });
+  notes.forEach((line, i) => marks.text(8, above + height + 18 + 15 * i, line, { fill: scene.theme.soft, size: 11 }));
+  const body = inner.svg(scene.width, height, title, scene.theme.paper).replace("<svg ", `<svg y="${above}" `);
+  const whole = svg(scene.width, above + height + 16 + 15 * notes.length, title, scene.theme.paper);
+  return whole.replace(/<\/svg>\n$/, `${body}</svg>\n`);
+}
+
+export function renderTable(name: string, manifest: Manifest, chunks: Chunks, options: Options = {}): Table | null {
+  const { view, scene } = prepared(name, manifest, chunks, options);
+  return view.table(scene);
+}
+
+/** Which views this pack has data for: [name, title] in their order. */
+export function viewNames(manifest: Manifest, example = 0): [string, string][] {
+  const one = manifest.examples[example];
+  return one ? ordered.filter((v) => v.needs(manifest, one, false) === null).map((v) => [v.name, v.title]) : [];
+}
+
+function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Options): { view: View; scene: Scene } {
+  const view = ordered.find((v) => v.name === name);
+  const e = options.example ?? 0;
+  const example = manifest.examples[e];
+  if (!view) throw new Error(`no view ${name}; there are ${ordered.map((v) => v.name).join(", ")}`);
+  if (!example) throw new Error(`no example ${e}; there are ${manifest.examples.length}`);
+  const missing = view.needs(manifest, example, false);
+  if (missing !== null) throw new Error(`${name}: ${missing}`);
+  const data = new Data(
+    manifest,
+    (id) => {
+      const got = chunks[id];
+      if (got === undefined) throw new Error(`chunk ${id} was not given`);
+      return typeof got === "string" ? bytes(got) : got;
+    },
+    () => {},
+  );
+  const scene: Scene = {
+    manifest,
+    example,
+    e,
+    data,
+    values: initial(manifest, e, options),
+    theme: options.dark ? DARK : LIGHT,
+    width: options.width ?? 900,
+    scroll: 0,
+    room: 0,
+    t: translator(options.lang ?? "en"),
+  };
+  scene.values = { ...scene.values, ...view.start?.(scene), ...options };
+  return { view, scene };
+}
+
+function caveat(manifest: Manifest, s: Scene): string {
+  const v = manifest.verdict;
+  const own = v
+    ? `${s.t("This model's own audit says")}: ${v.headline}. ${v.sentence} `
+    : `${s.t("This model was not audited here: whether its attention explains its answers is not known.")} `;
+  return own + manifest.caveat;
+}
+
+function wrapped(text: string, measure: (text: string, size?: number) => number, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/(?<=[\s\u3000-\u9fff])/)) {
+    if (line && measure(line + word, 11) > width) {
+      lines.push(line.trimEnd());
+      line = "";
+    }
+    line += word;
+  }
+  return line.trim() ? [...lines, line] : lines;
+}
+
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+function bytes(text: string): Uint8Array {
+  const end = text.replace(/=+$/, "").length;
+  const out = new Uint8Array((end * 3) >> 2);
+  let [bits, held, at] = [0, 0, 0];
+  for (let i = 0; i < end; i++) {
+    held = (held << 6) | LETTERS.indexOf(text[i]!);
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      out[at++] = (held >> bits) & 255;
+    }
+  }
+  return out;
+}
+
+Object.assign(globalThis, { renderSvg, renderTable, viewNames });

@@ -1,0 +1,39 @@
+import { type Marks, type Raster, SIZE } from "./marks/marks.ts";
+import type { Theme } from "./palette.ts";
+import { number } from "./view.ts";
+
+const gradients = new WeakMap<Theme, { amounts: Raster; signs: Raster }>();
+
+function gradient(theme: Theme): { amounts: Raster; signs: Raster } {
+  let found = gradients.get(theme);
+  if (!found) {
+    const cells = Uint8Array.from({ length: 64 }, (_, i) => Math.round((i * 255) / 63));
+    const wide = Uint8Array.from({ length: 64 }, (_, i) => Math.round((i * 254) / 63));
+    found = {
+      amounts: { rows: 1, columns: 64, cells, colours: theme.amounts },
+      signs: { rows: 1, columns: 64, cells: wide, colours: theme.signs.filter((_, i) => i % 2 === 0) },
+    };
+    gradients.set(theme, found);
+  }
+  return found;
+}
+
+/** What the colours of a map mean: 0 to the largest weight, by its square root. */
+export function amountLegend(m: Marks, theme: Theme, x: number, y: number, top: number, what: string): void {
+  m.raster(x, y, 120, 9, gradient(theme).amounts);
+  m.rect(x + 0.5, y + 0.5, 120, 9, { stroke: theme.line });
+  m.text(x, y + 22, "0", { fill: theme.soft, size: 11 });
+  m.text(x + 120, y + 22, number(top), { fill: theme.soft, size: 11, align: "end" });
+  m.text(x + 130, y + 9, what, { fill: theme.soft, size: 11 });
+}
+
+/** What signed colours mean: blue against, orange for. */
+export function signLegend(m: Marks, theme: Theme, x: number, y: number, top: number, words: [string, string]): void {
+  m.raster(x, y, 120, 9, gradient(theme).signs);
+  m.rect(x + 0.5, y + 0.5, 120, 9, { stroke: theme.line });
+  m.text(x, y + 22, number(-top), { fill: theme.soft, size: 11 });
+  m.text(x + 120, y + 22, `+${number(top)}`, { fill: theme.soft, size: 11, align: "end" });
+  m.text(x + 130, y + 9, `${words[0]} ↔ ${words[1]}`, { fill: theme.soft, size: 11 });
+}
+
+export const LEGEND = 2 * SIZE + 10;
