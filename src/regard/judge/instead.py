@@ -104,7 +104,7 @@ def _method(evidence: Evidence, beside: Beside, name: str) -> Rival | None:
 
 def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> str:
     others = [r.name for r in good if r.name != best.name]
-    also = f" So do {', '.join(others)}." if len(others) > 1 else f" So does {others[0]}." if others else ""
+    also = f" Worth more than random ones, too: those of {', '.join(others)}." if others else ""
     amount = f"{best.worth.mean.estimate:.2f}"
     if best.name == ATTENTION:
         return f"None is better than attention itself, whose words are worth {amount} more than random ones.{also}"

@@ -64,8 +64,17 @@ def _back(c: Mapping[str, Any]) -> Contrast:
 
 def keep_judgements(path: Path, judgements: Sequence[Judgement]) -> None:
     """Enter them in the book of a run, in place of those that stood there."""
+    _note(path, judgements=[judgement_to_json(j) for j in judgements])
+
+
+def keep_shift(path: Path, found: Mapping[str, Json]) -> None:
+    """Enter what became of the judgements of a run on other data."""
+    _note(path, shift=dict(found))
+
+
+def _note(path: Path, **facts: Json) -> None:
     book = Ledger.write(path)
     try:
-        book.note(judgements=[judgement_to_json(j) for j in judgements])
+        book.note(**facts)
     finally:
         book.close()

@@ -24,6 +24,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
+from regard.registry import entry
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from regard.protocols import Model
     from regard.store.run import Run
 
+SHIFT = "shift"
+"""The run on other data, inside the run."""
+
 
 @verb(
     "audit",
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
     "regard audit minilm                               a real MiniLM with a fitted head",
     "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
+    "regard audit bilstm --shift tweets                the same verdicts on another domain: which survive?",
+    "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
 )
 @click.argument("model", required=False)
@@ -66,6 +72,8 @@ if TYPE_CHECKING:
 @click.option(
     "--siblings", multiple=True, metavar="DIR", help="Other models made for the same, or their family; repeat."
 )
+@click.option("--shift", metavar="DATA2", help="Repeat the verdicts on these data, and say which survive.")
+@click.option("--shift-labels", help="Labels of DATA2 as classes of the model (default: as --labels).")
 @click.option("--resume/--no-resume", default=True, show_default=True, help="Go on with a run that is there.")
 @model_options
 def command(
@@ -73,8 +81,8 @@ def command(
     limit: int | None, workers: int, labels: str | None, text_column: str | None, pair_column: str | None,
     label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
     id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None,
-    experiments: str | None, siblings: tuple[str, ...], resume: bool, device: str, task: str | None,
-    overflow: Overflow, as_json: bool,
+    experiments: str | None, siblings: tuple[str, ...], shift: str | None, shift_labels: str | None,
+    resume: bool, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
@@ -104,6 +112,14 @@ def command(
         slice_columns=slices, split=split,
         limit=limit or chosen.examples, seed=seed, skip_bad=skip_bad,
     )  # fmt: skip
+    elsewhere = None
+    if shift is not None:
+        elsewhere = read(
+            shift, text_column=text_column, pair_column=pair_column, label_column=label_column,
+            group_column=group_column, limit=limit or chosen.examples, seed=seed, skip_bad=skip_bad,
+        )  # fmt: skip
+        said.print(f"after {read_data.name}, the verdicts are repeated on {elsewhere.name}: about as long again",
+                   style="dim", markup=False)  # fmt: skip
     try:
         with bar(said, making=choice.making) as shown:
             live = choice.open() if choice.named else live
@@ -115,6 +131,15 @@ def command(
                 explainers=asked, metrics=judged, experiments=tried, siblings=_each(siblings), resume=resume,
                 command_line=called,
             )  # fmt: skip
+            if elsewhere is not None:
+                _labels(live, elsewhere, shift_labels or labels, said)
+                audit(
+                    live, elsewhere, out=folder / SHIFT, profile=profile, seed=seed, keep=0, limit=limit,
+                    labels=shift_labels or labels, workers=workers, device=device, progress=shown.examples,
+                    announce=announce, explainers=asked, metrics=judged, siblings=_each(siblings), resume=resume,
+                    experiments=_of_every_example(tried, chosen.experiments, narrowed=bool(asked or judged)),
+                    command_line=called,
+                )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
@@ -127,12 +152,22 @@ def _each(given: tuple[str, ...]) -> list[str]:
     return [part for one in given for part in ([one] if Path(one).exists() else one.split(",")) if part]
 
 
+def _of_every_example(tried: list[str] | None, usual: tuple[str, ...], *, narrowed: bool) -> list[str]:
+    """The experiments without those that train: they are about the network, not about the data."""
+    asked = tried if tried is not None else [] if narrowed else [*usual]
+    return [e for e in asked if entry("experiment", e.partition(":")[0]).facts.get("scope") == "case"]
+
+
 def _with_verdicts(run: Run) -> Run:
-    """The run with its verdicts in its book."""
+    """The run with its verdicts in its book, and what became of them on other data where that was asked."""
+    from regard.judge.surviving import shift_of
     from regard.judge.verdicts import verdicts
     from regard.store.run import Run as Opened
 
     verdicts(run, keep=True)
+    if (run.path / SHIFT).is_dir():
+        verdicts(Opened(run.path / SHIFT), keep=True)
+        shift_of(Opened(run.path), keep=True)
     return Opened(run.path)
 
 
@@ -158,6 +193,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         from regard.present.evidence_table import evidence_table
         from regard.present.reading import reading
         from regard.present.run_reader import Material
+        from regard.present.shift_view import shift_table
         from regard.present.terminal import bullets
         from regard.present.verdict_words import verdict_table
         from regard.present.wording import CAVEAT
@@ -165,6 +201,8 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         out, material = results(), Material(run)
         if material.manifest["judgements"]:
             out.print(verdict_table(material.manifest["judgements"]))
+        if material.manifest.get("shift"):
+            out.print(shift_table(material.manifest["shift"]))
         for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
             out.print(f"before you look: {defect['sentence']}", markup=False, style="bold yellow")
         out.print(evidence_table(material, width=out.width))

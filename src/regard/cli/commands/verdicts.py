@@ -22,6 +22,7 @@ from regard.errors import Incomplete
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
 def command(run: Path, rules: bool, as_json: bool) -> None:
+    from regard.judge.surviving import shift_of
     from regard.judge.verdicts import verdicts
     from regard.store.judgements import judgement_to_json
     from regard.store.run import Run
@@ -34,19 +35,29 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
             f"run {run}", expected="evidence about attention", got=reasons or "a run without experiments",
             remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
         )  # fmt: skip
+    shift = shift_of(opened)
     if as_json:
-        print_json(found)
+        print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
         return
+    from regard.present.shift_view import shift_table
     from regard.present.terminal import bullets
     from regard.present.verdict_words import contrast, verdict_table
 
     results().print(verdict_table(found))
+    if shift:
+        results().print(shift_table(shift))
     if rules:
         for judgement in found:
             for v in judgement["verdicts"]:
                 results().print(f"{v['question']} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
                 results().print(bullets([str(v["rule_in_words"]), *lines]))
+
+
+def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:
+    """What became of this judgement on the other data."""
+    same = [a for a in shift["attentions"] if a["attention"] == judgement["attention"]]
+    return {"data": shift["data"], "accuracy": shift["accuracy"], **same[0]} if same else None
 
 
 command.help = SUMMARIES["verdicts"]

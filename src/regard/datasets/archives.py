@@ -1,0 +1,48 @@
+"""Data files inside pinned source archives that pip downloads but does not install: read where they lie, unpacked
+nowhere, verified by hash before use."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+from pathlib import Path
+
+from regard.errors import EnvironmentProblem
+
+FOLDER = "archives"
+
+
+def archives_folder() -> Path:
+    """`archives` in $REGARD_CACHE, else in `regard` under $XDG_CACHE_HOME or ~/.cache."""
+    told = os.environ.get("REGARD_CACHE")
+    home = Path(told) if told else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+    return home.expanduser() / FOLDER
+
+
+def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path | None = None) -> bytes:
+    """The content of a file of an archive (.tar.gz), if it is the one we know; several names lead into archives inside.
+
+    name: of the archive. needs: the pinned requirement that pip downloads it by.
+    """
+    path = (folder or archives_folder()) / name
+    remedy = f"pip download --no-deps --no-binary :all: --dest {path.parent} {needs}"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"archive {name}", expected=f"it in {path.parent}", got=error.strerror or "nothing", remedy=remedy
+        ) from None
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise EnvironmentProblem(
+            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{found[:12]}...", remedy=remedy
+        )
+    for member in inside:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as opened:
+            part = opened.extractfile(member)
+            if part is None:
+                raise EnvironmentProblem(f"file {path}", expected=f"{member} inside", got="none", remedy=remedy)
+            content = part.read()
+    return content

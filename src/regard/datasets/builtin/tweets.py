@@ -1,0 +1,80 @@
+"""`tweets`: what people wrote in short, rated by people."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from functools import cache
+from pathlib import Path
+
+from regard.datasets import sampling
+from regard.datasets.archives import archive_bytes
+from regard.datasets.examples import Examples
+from regard.datasets.splits import checked, normalised, split_of
+from regard.records import Example
+from regard.registry import method
+
+NAMES = ("negative", "positive")
+ARCHIVE = "vaderSentiment-3.3.2.tar.gz"
+INSIDE = (
+    "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz",
+    "hutto_ICWSM_2014/tweets_GroundTruth.txt",
+)
+SHA256 = "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9"
+NEUTRAL = 0.5
+"""Mean ratings (-4..4) nearer to 0 than this say neither."""
+
+
+@method("dataset", modality="text", licence="MIT", package="vaderSentiment==3.3.2 (source archive)", real=True)
+def tweets(*, split: str = "all", n: int | None = None, seed: int = 0) -> Examples:
+    """Tweets, negative (0) or positive (1) by the mean of 20 ratings; those within .5 of neutral are left out.
+
+    Reference: Hutto & Gilbert 2014. Another domain for models of `reviews`: `regard audit bilstm --shift tweets`. The
+    texts lie in the source archive of the package, which pip downloads and does not install; the error says how.
+    """
+    split = checked(split)
+    everything, repeated, neutral = _tweets(None)
+    items = [example for example, home in everything if split in ("all", home)]
+    notes = [f"{len(everything):,} tweets from the source archive of vaderSentiment 3.3.2 (MIT)"]
+    notes.append(f"{neutral:,} tweets with a mean rating within {NEUTRAL} of neutral left out")
+    notes.append(f"split {split!r}: {len(items):,}, by a hash of the text")
+    if repeated:
+        notes.append(f"{repeated:,} texts that repeat another left out")
+    if n is not None and n < len(items):
+        notes.append(sampling.note(n, len(items), seed=seed, how="stratified by label"))
+        items = sampling.stratified(items, n, seed=seed)
+    return Examples("tweets", tuple(items), NAMES, tuple(notes))
+
+
+@cache
+def _tweets(folder: Path | None) -> tuple[list[tuple[Example, str]], int, int]:
+    """Every tweet that says something with its split; how many repeat another, and how many say neither."""
+    content = archive_bytes(ARCHIVE, *INSIDE, sha256=SHA256, needs="vaderSentiment==3.3.2", folder=folder)
+    return parsed(content.decode("utf-8"))
+
+
+def parsed(content: str) -> tuple[list[tuple[Example, str]], int, int]:
+    """Lines of number, mean rating and text, separated by tabs.
+
+    >>> lines = ("1\\t2.7\\tSo &amp; so good", "2\\t0.1\\tmeh", "3\\t-1\\tSO & SO GOOD")
+    >>> found, repeated, neutral = parsed("\\r\\n".join(lines))
+    >>> [(e.inputs["text"], e.label) for e, _ in found], repeated, neutral
+    ([('So & so good', 1)], 1, 1)
+    """
+    found: dict[str, tuple[Example, str]] = {}
+    repeated = neutral = 0
+    for line in content.splitlines():
+        if not line.strip():
+            continue
+        _, rating, text = line.split("\t", 2)
+        text = html.unescape(text).strip()
+        if abs(float(rating)) < NEUTRAL:
+            neutral += 1
+            continue
+        home = normalised(text)
+        if home in found:
+            repeated += 1
+            continue
+        ident = hashlib.blake2b(home.encode(), digest_size=6).hexdigest()
+        found[home] = Example(ident, {"text": text}, int(float(rating) > 0)), split_of(home)
+    return list(found.values()), repeated, neutral

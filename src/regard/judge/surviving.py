@@ -1,0 +1,88 @@
+"""Which verdicts about a model survive on other data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from regard.judge.verdicts import verdicts
+from regard.records import Json, Judgement, Verdict
+from regard.store.judgements import keep_shift
+from regard.store.run import Run
+
+FOLDER = "shift"
+"""Inside a run: the run of the same audit on other data."""
+FATES = {
+    "survives": "the same answer, established on both",
+    "falls": "another answer, established there",
+    "open there": "not established there",
+    "open here": "established only there",
+    "open": "established on neither",
+}
+
+
+def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Json]:
+    """For each attention that was judged on both: the two readings, and the fate of every verdict.
+
+    A verdict survives if it is the same and established (not uninformative) on both; it falls if another one is
+    established there. What is open on one side is said to be so: no evidence of a change is no evidence of none.
+    """
+    found: list[Json] = []
+    for ours, theirs in _pairs(here, there):
+        other = {v.question: v for v in theirs.verdicts}
+        rows: list[Json] = [
+            {"question": v.question, "here": v.answer, "there": w.answer, "fate": _fate(v, w), "said there": w.sentence}
+            for v in ours.verdicts
+            if (w := other.get(v.question)) is not None
+        ]
+        sure = "undecided" not in (ours.reading, theirs.reading)
+        same = ours.reading == theirs.reading and ours.classes == theirs.classes
+        fate = ("survives" if same else "falls") if sure else "open there" if ours.reading != "undecided" else "open"
+        found.append(
+            {
+                "attention": ours.attention, "here": ours.reading, "there": theirs.reading, "fate": fate,
+                "classes": [[*ours.classes], [*theirs.classes]], "n": [ours.n, theirs.n], "questions": rows,
+            }
+        )  # fmt: skip
+    return found
+
+
+def _pairs(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[tuple[Judgement, Judgement]]:
+    """By which attention it is; where there is one each, these two, whatever they are called."""
+    if len(here) == len(there) == 1:
+        return [(here[0], there[0])]
+    known = {j.attention: j for j in there}
+    return [(j, known[j.attention]) for j in here if j.attention in known]
+
+
+def _fate(here: Verdict, there: Verdict) -> str:
+    open_ = here.answer == "uninformative", there.answer == "uninformative"
+    if any(open_):
+        return "open" if all(open_) else "open here" if open_[0] else "open there"
+    return "survives" if here.answer == there.answer else "falls"
+
+
+def shift_of(run: Run | str | Path, *, keep: bool = False) -> dict[str, Json] | None:
+    """What became of the verdicts of a run on the other data that lie beside it; None where there are none.
+
+    keep: write it into the run, where the report finds it.
+    """
+    opened = run if isinstance(run, Run) else Run(run)
+    place = opened.path / FOLDER
+    if not (place / "ledger.sqlite").is_file():
+        return None
+    other = Run(place)
+    found: dict[str, Json] = {
+        "data": [str(opened.manifest["data"]["name"]), str(other.manifest["data"]["name"])],
+        "accuracy": [_accuracy(opened), _accuracy(other)], "run": FOLDER, "fates": dict(FATES),
+        "attentions": surviving(verdicts(opened), verdicts(other)),
+    }  # fmt: skip
+    if keep:
+        keep_shift(opened.path, found)
+    return found
+
+
+def _accuracy(run: Run) -> float | None:
+    """The share of right decisions, where labels are known."""
+    known = [e for e in run.examples() if e["label"] is not None and e["predicted"] is not None]
+    return round(sum(str(e["label"]) == str(e["predicted"]) for e in known) / len(known), 4) if known else None

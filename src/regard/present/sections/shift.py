@@ -1,0 +1,29 @@
+"""The same verdicts on other data: which survive."""
+
+from __future__ import annotations
+
+from regard.present.markup import Html, join, table, tag
+from regard.present.run_reader import Material
+from regard.present.shift_view import HEAD, accuracy_line, in_a_line, rows
+
+TITLE = "Do the verdicts survive on other data?"
+
+
+def shift(material: Material) -> Html | None:
+    """Only where the audit was made with --shift."""
+    found = material.manifest.get("shift")
+    if not found:
+        return None
+    parts = []
+    for attention in found["attentions"]:
+        warn = "warn" if attention["fate"] == "falls" else None
+        head = (HEAD[0], *found["data"], HEAD[3])
+        shown = table(head, [(q, h, t, tag("strong", None, f)) for q, h, t, f in rows(attention)])
+        parts.append(join(tag("p", {"class": warn}, in_a_line(attention, found["data"])), shown))
+    fates = [tag("li", None, f"{name}: {words}") for name, words in found["fates"].items()]
+    return join(
+        tag("p", None, accuracy_line(found)) if accuracy_line(found) else None,
+        parts,
+        tag("ul", {"class": "soft"}, fates),
+        tag("p", {"class": "soft"}, f"The whole audit of {found['data'][1]} lies in {found['run']}/ beside this page."),
+    )
