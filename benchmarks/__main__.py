@@ -16,7 +16,10 @@ from pathlib import Path
 from benchmarks.lines import Line
 
 HERE = Path(__file__).parent
-NAMES = ["startup", "capture", "leave_one_out", "training", "flow", "norms", "kendall", "watching", "attention_edits"]
+NAMES = [
+    "startup", "capture", "leave_one_out", "training", "flow", "norms", "kendall", "watching", "attention_edits",
+    "explainers",
+]  # fmt: skip
 
 
 def commit() -> str:
