@@ -10,8 +10,8 @@ from regard.training.packaged import packaged_file
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-@method("source", data="reviews", task="classification", modality="text", licence="Apache-2.0", seconds=90)
-def minilm(*, layers: int = 2, epochs: int = 2, n: int | None = None, seed: int = 0) -> str:
+@method("source", data="reviews", task="classification", modality="text", licence="Apache-2.0", seconds=150)
+def minilm(*, layers: int = 2, epochs: int = 3, n: int | None = None, seed: int = 0) -> str:
     """Real MiniLM (BERT, 6 layers x 12 heads), its upper `layers` and a head fitted to the review sentences.
 
     Path of a Hugging Face directory. Weights: sentence-transformers/all-MiniLM-L6-v2 (Wang et al. 2020).
@@ -23,7 +23,7 @@ def minilm(*, layers: int = 2, epochs: int = 2, n: int | None = None, seed: int 
         )
         return Spec("learner", "pretrained", {"directory": str(weights.parent), "layers": layers})
 
-    recipe: dict[str, Json] = {"version": 1, "layers": layers, "epochs": epochs, "n": n, "seed": seed}
+    recipe: dict[str, Json] = {"version": 2, "layers": layers, "epochs": epochs, "n": n, "seed": seed}
     return trained_once(
         "minilm",
         recipe,
