@@ -48,6 +48,7 @@ class FakeRun:
     manifest: dict[str, Any] = field(default_factory=dict)
     problems_: list[dict[str, str]] = field(default_factory=list)
     keep: int = 3
+    findings_: list[Score] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
@@ -115,6 +116,9 @@ class FakeRun:
 
     def scores(self) -> list[Score]:
         return self._scores
+
+    def findings(self) -> list[Score]:
+        return self.findings_
 
     def summaries(self) -> list[Summary]:
         return self._summaries

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.present.run_reader import Material
+from regard.present.saying import say
 from regard.records import Attention, Json
 
 MOST_UNITS = 64
@@ -71,11 +72,9 @@ def attention_maps(material: Material) -> tuple[list[ExampleMaps], list[str]]:
         found.append(ExampleMaps(name, title if len(title) <= 60 else title[:59] + "…", sites))
     notes = []
     if cut:
-        notes.append(
-            f"Only the first {MOST_UNITS} queries and keys are drawn ({cut} of {len(found)} examples are longer)."
-        )
+        notes.append(say("attention_view.cut", n=MOST_UNITS, cut=cut, all=len(found)))
     if left_out:
-        notes.append(f"Left out to keep this page small: {', '.join(left_out)}. They are in the run directory.")
+        notes.append(say("attention_view.left_out", names=", ".join(left_out)))
     return found, notes
 
 
@@ -84,7 +83,7 @@ def site_map(attention: Attention, units: Mapping[str, Any]) -> SiteMap:
     weights = np.asarray(attention.weights[0], np.float32)
     _, q, k = weights.shape
     keys = axis_names(k, units)
-    queries = keys if q == k else ("answer",) if q == 1 else tuple(f"{i}" for i in range(q))
+    queries = keys if q == k else (say("attention_view.answer"),) if q == 1 else tuple(f"{i}" for i in range(q))
     return SiteMap(
         attention.site.key,
         attention.site.kind,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.present.markup import Attributes, Html, tag
+from regard.present.saying import say
 from regard.records import Floats
 
 WIDTH, HEIGHT = 460, 260
@@ -91,7 +92,7 @@ def line_chart(x: Sequence[float], lines: Sequence[Line], *, x_name: str, y_name
         "class": "mid",
     }
     parts.append(tag("text", turned, y_name))
-    label = f"{y_name} against {x_name} for {', '.join(line.name for line in lines)}"
+    label = say("removal_curves.described", y=y_name, x=x_name, lines=", ".join(line.name for line in lines))
     return tag("svg", {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class": "chart", "role": "img", "aria-label": label}, parts)
 
 
@@ -131,7 +132,7 @@ def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -
         y = row * i + row / 2
         parts.append(tag("text", {"x": left - 8, "y": y + 4, "class": "end"}, dot.name))
         if not np.isfinite(dot.estimate):
-            parts.append(tag("text", {"x": px(low) + 4, "y": y + 4}, "undefined"))
+            parts.append(tag("text", {"x": px(low) + 4, "y": y + 4}, say("results.undefined")))
             continue
         ends_at = {"x1": px(dot.low), "x2": px(dot.high), "y1": y, "y2": y}
         parts.append(tag("line", {**ends_at, "class": f"whisker s{dot.colour}"}))
@@ -144,5 +145,10 @@ def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -
             )
         )
     parts.append(tag("text", {"x": left + (WIDTH - left - right) / 2, "y": height - 4, "class": "mid"}, name))
-    frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "chart", "role": "img", "aria-label": f"{name} by method"}
+    frame = {
+        "viewBox": f"0 0 {WIDTH} {height}",
+        "class": "chart",
+        "role": "img",
+        "aria-label": say("results.by_method", name=name),
+    }
     return tag("svg", frame, parts)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from regard.present.saying import known, say
 from regard.records import Json, Summary
 
 Setting = tuple[tuple[str, str], ...]
@@ -28,7 +29,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        return self.metric.replace("_", " ")
+        return metric_title(self.metric)
 
     @property
     def detail(self) -> str:
@@ -80,9 +81,19 @@ class Evidence:
         return next((s for (_, c), s in self.cells.items() if c == column and s.role == "baseline"), None)
 
 
+def metric_title(name: str) -> str:
+    """A metric by the name that people use in the language that is spoken."""
+    return say(f"metric.{name}") if known(f"metric.{name}") else name.replace("_", " ")
+
+
+def unit_kind(name: str) -> str:
+    """What a unit is called: word, patch, step, column."""
+    return say(f"unit.{name}") if known(f"unit.{name}") else name
+
+
 def _said(key: str, value: str) -> str:
     if key in OTHER:
-        return f"with {value}"
+        return say("results.with", method=value)
     return value if key == "operator" else f"{key} {value}"
 
 
@@ -135,9 +146,10 @@ def main_settings(columns: Sequence[Column], *, each: int = 2) -> tuple[Column, 
 def shown(summary: Summary | None) -> tuple[str, str]:
     """Estimate and interval as text."""
     if summary is None:
-        return "–", "not computed"
+        return say("unknown"), say("results.not_computed")
     if not math.isfinite(summary.estimate):
-        return "–", "with itself" if other_method(summary.where) == summary.method else "undefined"
+        alone = other_method(summary.where) == summary.method
+        return say("unknown"), say("results.with_itself" if alone else "results.undefined")
     if not math.isfinite(summary.low):
-        return f"{summary.estimate:.3f}", "no interval: too few examples"
+        return f"{summary.estimate:.3f}", say("results.few")
     return f"{summary.estimate:.3f}", f"[{summary.low:.3f}, {summary.high:.3f}]"

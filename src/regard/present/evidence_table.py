@@ -8,6 +8,7 @@ from rich.text import Text
 
 from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
 from regard.present.run_reader import Material
+from regard.present.saying import say
 
 GAP = 2
 """Characters between two columns."""
@@ -23,8 +24,7 @@ def evidence_table(material: Material, *, width: int) -> RenderableType:
     every, first = main_settings(found.columns), main_settings(found.columns, each=1)
     for columns, gap in ((every, " "), (every, "\n"), (first, "\n")):
         if _needed(found, columns, gap) <= width:
-            left_out = "; second operator: see report.html" if columns != every else ""
-            return _table(found, columns, gap, _caption(found) + left_out)
+            return _table(found, columns, gap, _caption(found, cut=columns != every))
     blocks = [_block(found, column, width) for column in every]
     return Group(*blocks, Text(_caption(found), style="dim italic"))
 
@@ -40,7 +40,7 @@ def _needed(found: Evidence, columns: tuple[Column, ...], gap: str) -> int:
 
 def _table(found: Evidence, columns: tuple[Column, ...], gap: str, caption: str) -> Table:
     table = Table(box=None, pad_edge=False, title_justify="left", caption_justify="left", caption=caption)
-    table.add_column(Text("method", style="dim"), no_wrap=True)
+    table.add_column(Text(say("results.method"), style="dim"), no_wrap=True)
     for column in columns:
         table.add_column(_head(column), justify="right")
     for method in found.methods:
@@ -65,7 +65,7 @@ def _block(found: Evidence, column: Column, width: int) -> Text:
 
 
 def _name(found: Evidence, method: str) -> str:
-    return method + (" (baseline)" if found.role(method) == "baseline" else "")
+    return say("results.baseline_name", method=method) if found.role(method) == "baseline" else method
 
 
 def _head(column: Column) -> Text:
@@ -74,7 +74,7 @@ def _head(column: Column) -> Text:
 
 
 def _better(column: Column) -> str:
-    return {"higher": "higher is better", "lower": "lower is better"}.get(column.better, "")
+    return say(f"results.{column.better}") if column.better in ("higher", "lower") else ""
 
 
 def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
@@ -85,19 +85,22 @@ def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
         return cell
     cell.append(f"{gap}{interval}", style="not bold")
     if found.judged_by_itself(method, column):
-        cell.append(f"{gap}own operator", style="dim not bold")
+        cell.append(f"{gap}{say('results.own_operator')}", style="dim not bold")
     if summary.role == "ceiling":
-        cell.append(f"{gap}ceiling", style="dim not bold")
+        cell.append(f"{gap}{say('results.ceiling')}", style="dim not bold")
     if summary.undefined:
-        cell.append(f"{gap}({summary.undefined} undefined)", style="dim not bold")
+        cell.append(f"{gap}({say('results.n_undefined', n=summary.undefined)})", style="dim not bold")
     return cell
 
 
-def _caption(found: Evidence) -> str:
+def _caption(found: Evidence, *, cut: bool = False) -> str:
     s = next((s for s in found.cells.values() if s.n), None)
     if s is None:
-        return "no number could be computed"
-    clusters = f" in {s.clusters} clusters" if s.clusters != s.n else ""
-    numbers = f"mean [{s.level:.0%} interval], n = {s.n}{clusters}, seed {s.seed}"
-    ceiling = "; ceiling: a yardstick, not a limit" if any(c.role == "ceiling" for c in found.cells.values()) else ""
-    return f"{numbers}; bold: best estimate, if beyond random's interval (own operator: not compared){ceiling}"
+        return say("results.no_number")
+    ceiling = any(c.role == "ceiling" for c in found.cells.values())
+    return say(
+        "results.table_caption", level=f"{s.level:.0%}", n=s.n, seed=s.seed,
+        clusters=say("results.clusters", n=s.clusters) if s.clusters != s.n else "",
+        ceiling=say("results.table_ceiling") if ceiling else "",
+        left_out=say("results.table_left_out") if cut else "",
+    )  # fmt: skip

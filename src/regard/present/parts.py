@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from regard.present.evidence import Setting, other_method, setting, shown
+from regard.present.evidence import Setting, metric_title, other_method, setting, shown
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
+from regard.present.saying import say
 from regard.records import Summary
 
 MOST = 12
@@ -29,13 +30,13 @@ def _table(metric: str, place: Setting, found: list[Summary], kind: str) -> Html
     cells = {(s.method, str(s.where[kind])): s for s in found}
     sizes = {name: max(s.n for s in found if s.where[kind] == name) for name in parts}
     kept = sorted(parts, key=lambda name: -sizes[name])[:MOST]
-    head = ["method", *(join(name, tag("small", None, f"n = {sizes[name]}")) for name in kept)]
+    head = [say("results.method"), *(join(n, tag("small", None, say("results.n_is", n=sizes[n]))) for n in kept)]
     methods = list(dict.fromkeys(s.method for s in found))
     rows = [[m, *(_cell(cells.get((m, name))) for name in kept)] for m in methods]
-    where = f" ({', '.join(v for _, v in place)})" if place else ""
-    more = f" The {MOST} most frequent of {len(parts)}." if len(parts) > MOST else ""
-    title = metric.replace("_", " ").capitalize()
-    caption = f"{title}{where}, {found[0].level:.0%} interval, seed {found[0].seed}.{more}"
+    where = say("words.where", detail=", ".join(v for _, v in place)) if place else ""
+    more = say("parts.more", most=MOST, n=len(parts)) if len(parts) > MOST else ""
+    level, seed, title = f"{found[0].level:.0%}", found[0].seed, metric_title(metric).capitalize()
+    caption = say("parts.caption", title=title, where=where, level=level, seed=seed, more=more)
     return table(head, rows, caption=caption, numeric=True)
 
 

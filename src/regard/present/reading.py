@@ -11,7 +11,7 @@ from regard.errors import UnknownName
 from regard.present.differences import Difference, differences
 from regard.present.evidence import Column, evidence, main_settings, of_a_part, other_method
 from regard.present.run_reader import Material
-from regard.present.wording import NOT_A_VERDICT, count
+from regard.present.saying import count, say
 from regard.records import Summary
 from regard.registry import entry
 
@@ -29,7 +29,7 @@ def reading(material: Material) -> list[str]:
     """Sentences in the order in which a reader needs them."""
     found = evidence(material.summaries, material.methods, material.own_operators)
     if not found.cells:
-        return ["There are no summary numbers yet: the run is not complete."]
+        return [say("words.no_summary")]
     against = differences(material)
     sentences = []
     for column in _spoken(main_settings(found.columns)):
@@ -42,9 +42,9 @@ def reading(material: Material) -> list[str]:
     sentences += _incomplete(material)
     sentences += _left_nothing(material)
     if not any(example.get("label") is not None for example in material.examples):
-        sentences.append("The data have no labels: everything here is about the predicted class.")
+        sentences.append(say("words.no_labels"))
     if not material.manifest.get("judgements"):
-        sentences.append(NOT_A_VERDICT)
+        sentences.append(say("not_a_verdict"))
     return sentences
 
 
@@ -69,30 +69,20 @@ def _few(material: Material) -> list[str]:
     independent = len({material.cluster(example["id"]) for example in material.examples})
     if independent >= FEW:
         return []
-    words = (
-        f"Only {count(independent, 'independent draw')} (groups or examples): intervals from so few are too narrow, "
-    )
-    return [words + 'and "clearly" is to be read as a hint. More data, or more groups, would tell.']
+    return [say("words.few", draws=count(independent, "draw"))]
 
 
 def _against_random(column: Column, here: list[Difference], own: set[str]) -> str:
-    groups = {
-        "better": "Clearly better than random:",
-        "worse": "Clearly worse than random:",
-        "not told apart": "Not told apart from random by this run:",
-        "undefined": "Without an interval, so nothing can be said:",
-    }
     parts = []
-    for outcome, words in groups.items():
+    for outcome in ("better", "worse", "not told apart", "undefined"):
         names = [
-            d.method + (" (judged by its own operator)" if d.method in own else "")
-            for d in here
-            if d.reading == outcome
+            say("words.own", method=d.method) if d.method in own else d.method for d in here if d.reading == outcome
         ]
         if names:
-            parts.append(f"{words} {', '.join(names)}.")
-    where = f" ({column.detail})" if column.detail else ""
-    return f"{column.title.capitalize()}{where}, {count(max(d.n for d in here), 'example')}. " + " ".join(parts)
+            parts.append(say(f"words.{outcome.replace(' ', '_')}", names=", ".join(names)))
+    where = say("words.where", detail=column.detail) if column.detail else ""
+    n = count(max(d.n for d in here), "example")
+    return say("words.column", title=column.title.capitalize(), where=where, examples=n, said=" ".join(parts))
 
 
 def _agreement(material: Material) -> list[str]:
@@ -102,20 +92,18 @@ def _agreement(material: Material) -> list[str]:
     if summary is None:
         return []
     other = other_method(summary.where) or ""
-    sentence = (
-        f"Attention and {other} rank the units of an example alike to {_interval(summary)} ({_measure(summary)}, "
-        f"n = {summary.n})"
-    )
     spread = summary.where.get("null_sd")
-    if isinstance(spread, float):
-        sentence += f"; chance alone moves one example by about {spread:.2f}"
+    chance = say("words.agreement_chance", spread=f"{spread:.2f}") if isinstance(spread, float) else ""
     ceiling = next(
         (s for s in whole if s.role == "ceiling" and s.where.get("other") == summary.where.get("other")), None
     )
+    beside = ""
     if ceiling is not None and math.isfinite(ceiling.low):
-        sentence += f"; for comparison, {ceiling.method} with {other}, two methods that look at the model's own "
-        sentence += f"function: {_interval(ceiling)}"
-    return [sentence + "."]
+        beside = say("words.agreement_ceiling", method=ceiling.method, other=other, interval=_interval(ceiling))
+    return [
+        say("words.agreement", other=other, interval=_interval(summary), measure=_measure(summary), n=summary.n,
+            chance=chance, ceiling=beside)
+    ]  # fmt: skip
 
 
 def _left_nothing(material: Material) -> list[str]:
@@ -129,7 +117,8 @@ def _left_nothing(material: Material) -> list[str]:
     for stage, name in wanted:
         told = [p["message"] for p in material.run.problems() if str(p["stage"]).startswith(stage)]
         if told and name not in skipped:
-            sentences.append(f"{name} left no number. It failed {count(len(told), 'time')}, first with: {told[0]}")
+            times = count(len(told), "time")
+            sentences.append(say("words.left_nothing", name=name, times=times, message=told[0]))
     return sentences
 
 
@@ -142,10 +131,8 @@ def _incomplete(material: Material) -> list[str]:
             continue
         off = np.abs(error) > TOLERABLE * np.abs(whole)
         if off.mean() > TOLERABLE:
-            sentences.append(
-                f"{method} misses its own sum by more than {TOLERABLE:.0%} in {int(off.sum())} of {len(off)} examples: "
-                "the model jumps along its path, so read single values with care, or take more steps."
-            )
+            share, n = f"{TOLERABLE:.0%}", len(off)
+            sentences.append(say("words.incomplete", method=method, share=share, off=int(off.sum()), n=n))
     return sentences
 
 
@@ -155,4 +142,4 @@ def _interval(s: Summary) -> str:
 
 def _measure(s: Summary) -> str:
     name = str(s.where.get("measure", "kendall"))
-    return "Kendall's tau" if name == "kendall" else name
+    return say("words.kendall") if name == "kendall" else name

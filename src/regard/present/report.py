@@ -14,25 +14,31 @@ from pathlib import Path
 from regard.present.markup import Html, join, tag
 from regard.present.palette import LEVELS, SERIES_COLOURS
 from regard.present.run_reader import Material, RunReader
-from regard.present.sections.facts import facts
+from regard.present.saying import language, say, speaking
+from regard.present.sections.facts import fact_line, unfinished
+from regard.present.sections.first_screen import first_screen
 
 SECTIONS = (
-    "verdicts", "errs", "preconditions", "in_words", "results", "removal_curves", "agreement_matrix", "by_class",
-    "by_slice", "worked_examples", "attention_view", "troubles", "settings", "limits",
+    "verdicts", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix", "by_class",
+    "by_slice", "worked_examples", "attention_view", "meaning", "troubles", "settings", "facts", "limits",
 )  # fmt: skip
-"""Files of `present/sections/`, in the order of the page."""
+"""Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
+CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
+"""These open when they are asked for: they are evidence and provenance, not the message."""
+HTML_LANGUAGES = {"en": "en", "zh": "zh-Hans"}
 
 
-def write_report(run: RunReader, out: Path | str) -> Path:
+def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
     """Write the report of a run; `out` is a file name, or a directory for `report.html`.
 
-    The file is whole or absent, whatever happens.
+    The file is whole or absent, whatever happens. lang: "en", "zh", or the language that is spoken.
     """
     path = Path(out)
     if path.is_dir() or path.suffix == "":
         path = path / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    page = report(run)
+    with speaking(lang or language()):
+        page = report(run)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(page)
@@ -42,7 +48,7 @@ def write_report(run: RunReader, out: Path | str) -> Path:
 
 
 def report(run: RunReader) -> str:
-    """The whole page as text."""
+    """The whole page as text, in the language that is spoken."""
     material = Material(run)
     sections, entries = [], []
     for name in SECTIONS:
@@ -50,11 +56,16 @@ def report(run: RunReader) -> str:
         inner = getattr(module, name)(material)
         if inner is None:
             continue
-        anchor = name.replace("_", "-")
-        entries.append(tag("li", None, tag("a", {"href": f"#{anchor}"}, module.TITLE)))
-        sections.append(tag("section", {"id": anchor}, tag("h2", None, module.TITLE), inner))
+        anchor, title = name.replace("_", "-"), say(f"{name}.title")
+        entries.append(tag("li", None, tag("a", {"href": f"#{anchor}"}, title)))
+        if name in CLOSED:
+            body = tag("details", {"class": "whole"}, tag("summary", None, tag("h2", None, title)), inner)
+            sections.append(tag("section", {"id": anchor}, body))
+        else:
+            sections.append(tag("section", {"id": anchor}, tag("h2", None, title), inner))
     style, script = _style(), _static("report.js")
     model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
+    version = (material.manifest.get("versions") or {}).get("regard", "")
     head = tag(
         "head", None,
         tag("meta", {"charset": "utf-8"}),
@@ -62,18 +73,26 @@ def report(run: RunReader) -> str:
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("meta", {"name": "referrer", "content": "no-referrer"}),
-        tag("title", None, f"Audit of {model} on {data} – regard"),
+        tag("title", None, f"{say('page.title', model=model, data=data)} – regard"),
         tag("style", None, Html(style)),
     )  # fmt: skip
     body = tag(
         "body", None,
-        tag("a", {"class": "skip", "href": "#main"}, "Skip to the results"),
-        tag("header", None, facts(material), tag("nav", {"aria-label": "Contents"}, tag("ul", None, entries))),
-        tag("main", {"id": "main"}, sections),
-        tag("footer", None, tag("p", None, "Made by regard. This page loads nothing from anywhere.")),
+        tag("a", {"class": "skip", "href": "#main"}, say("page.skip")),
+        tag("header", None, tag("h1", None, say("page.title", model=model, data=data)), fact_line(material),
+            unfinished(material), _veiled(material)),
+        tag("main", {"id": "main"}, first_screen(material), tag("p", {"class": "note"}, say("caveat")),
+            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections),
+        tag("footer", None, tag("p", None, say("page.footer", version=version))),
         tag("script", None, Html(script)),
     )  # fmt: skip
-    return "<!doctype html>\n" + join(tag("html", {"lang": "en"}, head, body)) + "\n"
+    return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
+
+
+def _veiled(material: Material) -> Html | None:
+    """That words are placeholders, where they are."""
+    why = material.manifest.get("veil")
+    return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
 
 
 def _style() -> str:

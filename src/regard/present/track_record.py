@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from regard.present.saying import say
+
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
 
 
@@ -19,11 +21,9 @@ def track_record() -> dict[str, Any] | None:
 
 def in_a_sentence(record: dict[str, Any] | None) -> str:
     if record is None:
-        return "How often this judge errs on models whose truth is known: not measured yet."
+        return say("errs.not_measured")
     wrong, power = record["wrong"], record["power"]
-    return (
-        f"How often this judge errs: on {record['models']} planted models whose truth is known, and on which no rule "
-        f"was tuned, {wrong['count']} of {wrong['n']} verdicts were confidently wrong (95 %: at most "
-        f"{wrong['high']:.1%}), and {power['share']:.0%} of what can be decided was decided rightly (95 %: "
-        f"{power['low']:.0%} to {power['high']:.0%})."
-    )
+    return say(
+        "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=f"{wrong['high']:.1%}",
+        power=f"{power['share']:.0%}", power_low=f"{power['low']:.0%}", power_high=f"{power['high']:.0%}",
+    )  # fmt: skip

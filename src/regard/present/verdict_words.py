@@ -8,35 +8,31 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from regard.present.retelling import retold
+from regard.present.saying import count, say
 from regard.present.terminal import plain_table
 from regard.present.track_record import in_a_sentence, track_record
 
-READINGS = {
-    "read as evidence": "read it as evidence",
-    "debugging only": "use it for debugging only",
-    "do not read": "do not read it as explanation",
-    "nothing to read": "there is nothing to read",
-    "undecided": "undecided",
-}
 _STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative": "dim"}
 
 
 def headline(judgement: Mapping[str, Any]) -> str:
     """The reading as it is said: "read it as evidence, for positive"."""
-    words = READINGS[judgement["reading"]]
+    words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
     named = judgement["classes"]
-    return f"{words}, for {', '.join(named)}" if named else words
+    return say("reading.for_classes", words=words, classes=", ".join(named)) if named else words
 
 
 def about(judgement: Mapping[str, Any]) -> str:
     """Which attention, and how many examples."""
-    return f"“The attention” here: {judgement['attention'] or 'not found'}; {judgement['n']} examples."
+    which = retold(judgement["attention"]) or say("reading.not_found")
+    return say("reading.about", attention=which, n=count(judgement["n"], "example"))
 
 
 def said(verdict: Mapping[str, Any]) -> str:
     """The answer in plain words, and what would settle an open one."""
-    more = f" About {verdict['decides_at']} examples would probably decide it." if verdict["decides_at"] else ""
-    return str(verdict["sentence"]) + more
+    more = f" {say('reading.decides_at', n=verdict['decides_at'])}" if verdict["decides_at"] else ""
+    return retold(str(verdict["sentence"])) + more
 
 
 def numbers(verdict: Mapping[str, Any], most: int = 2) -> str:
@@ -62,12 +58,17 @@ def weakest(verdict: Mapping[str, Any]) -> str:
 def contrast(c: Mapping[str, Any]) -> str:
     """One comparison in a line."""
     low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.2f}" for i, k in enumerate(("low", "high")))
-    where = [str(c["where"][k]) for k in ("class", "operator") if k in c["where"]]
-    about_ = f" ({', '.join(where)})" if where else ""
-    p = "" if c["corrected"] is None else f", p {_p(c['p'])}, corrected {_p(c['corrected'])}"
-    return (
-        f"{c['name']}{about_} {c['estimate']:.2f} [{low}, {high}], {c['claim']} {c['margin']:g}? n = {c['n']}{p}"
+    p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
+    return say(
+        "contrast.line", name=retold(c["name"]), about=contrast_about(c), estimate=f"{c['estimate']:.2f}", low=low,
+        high=high, claim=say(f"contrast.{c['claim']}"), margin=f"{c['margin']:g}", n=c["n"], p=p,
     )  # fmt: skip
+
+
+def contrast_about(c: Mapping[str, Any]) -> str:
+    """Which class and operator, in brackets."""
+    where = [str(c["where"][k]) for k in ("class", "operator") if k in c["where"]]
+    return say("contrast.about", where=", ".join(where)) if where else ""
 
 
 def _p(value: float | None) -> str:
@@ -78,17 +79,23 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
     """The reading of each attention, and every question with its answer in plain words."""
     parts: list[RenderableType] = []
     for judgement in judgements:
-        parts.append(Text(f"VERDICT: {headline(judgement)}", style="bold"))
-        parts.append(Text(judgement["sentence"]))
+        parts.append(Text(f"{say('reading.verdict')}: {headline(judgement)}", style="bold"))
+        parts.append(Text(retold(judgement["sentence"])))
         parts.append(Text(about(judgement), style="dim"))
-        parts += [Text(note, style="yellow") for note in judgement["notes"]]
+        parts += [Text(retold(note), style="yellow") for note in judgement["notes"]]
         parts.append(Text(""))
         rows: list[list[str | Text]] = []
         for v in judgement["verdicts"]:
             behind = weakest(v)
             words = Text.assemble(said(v), (f"\n{behind}" if behind else "", "dim"))
-            rows.append([v["question"], Text(v["answer"], style=_STYLES[v["answer"]]), words])
-        parts += [plain_table(("question", "answer", "in words"), rows), Text("")]
+            answer = Text(say(f"answer.{v['answer']}"), style=_STYLES[v["answer"]])
+            rows.append([retold(v["question"]), answer, words])
+        head = tuple(say(f"reading.{name}") for name in ("question", "answer", "in_words"))
+        table = plain_table(head, rows)
+        # the words are what is read: the question folds to a third, the answer is never broken
+        table.columns[0].ratio, table.columns[2].ratio, table.columns[1].no_wrap = 1, 2, True
+        table.expand = True
+        parts += [table, Text("")]
     if judgements:
         parts.append(Text(in_a_sentence(track_record()), style="dim"))
     return Group(*parts)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from regard.present.markup import Attributes, Html, tag
 from regard.present.palette import LEVELS, level, side
+from regard.present.saying import say
 from regard.records import Floats
 
 MOST_PIXELS = 48
@@ -31,7 +32,7 @@ def boxes(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         shape = {"x": left, "y": top, "width": right - left, "height": bottom - top}
         fill: Attributes = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.85 * strength / LEVELS}
         over.append(tag("rect", {**shape, **fill}, tag("title", None, f"{value:+.3g}")))
-    names = f"picture of {height:g} by {width:g} with {len(over)} coloured patches"
+    names = say("worked_examples.picture", height=f"{height:g}", width=f"{width:g}", n=len(over))
     frame = {"viewBox": f"0 0 {width:g} {height:g}", "class": "picture", "role": "img", "aria-label": names}
     return tag("svg", frame, _pixels(grey) if grey is not None else None, over)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.present.markup import Attributes, Html, tag
 from regard.present.palette import side
+from regard.present.saying import say
 from regard.records import Floats
 
 MOST_BARS = 12
@@ -20,7 +21,7 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     units = example["units"]
     row = np.asarray(example["inputs"].get("row", ()), np.float64).ravel()
     free = [i for i in range(len(values)) if not units["special"][i]]
-    shown = sorted(free, key=lambda i: -abs(values[i]))[:MOST_BARS]
+    shown = sorted((i for i in free if values[i]), key=lambda i: -abs(values[i]))[:MOST_BARS]
     largest = max((abs(float(values[i])) for i in shown), default=0.0) or 1.0
     origin, reach = (MIDDLE, REACH) if signed else (MIDDLE - 90, REACH + 90)
     bars = []
@@ -42,14 +43,14 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         bars.append(tag("rect", {**shape, **fill}, tag("title", None, f"{values[i]:+.3g}")))
     height = max(1, len(shown)) * STEP
     bars.append(tag("line", {"x1": origin, "x2": origin, "y1": 0, "y2": height, "class": "axis"}))
-    more = f"; the other {len(free) - len(shown)} are weaker" if len(free) > len(shown) else ""
-    label = f"relevance of {len(shown)} columns{more}"
+    more = say("worked_examples.columns_more", n=len(free) - len(shown)) if len(free) > len(shown) else ""
+    label = say("worked_examples.columns", n=len(shown)) + more
     frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "bars", "role": "img", "aria-label": label}
     return tag(
         "figure",
         {"class": "plain"},
         tag("svg", frame, bars),
-        tag("figcaption", None, f"The {len(shown)} strongest of {len(free)} columns.") if more else None,
+        tag("figcaption", None, say("worked_examples.strongest_of", shown=len(shown), n=len(free))) if more else None,
     )
 
 

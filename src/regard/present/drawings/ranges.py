@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.present.markup import Attributes, Html, tag
 from regard.present.palette import LEVELS, level, side
+from regard.present.saying import say
 from regard.records import Floats
 
 WIDTH, HEIGHT = 480, 90
@@ -29,8 +30,9 @@ def ranges(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
             continue
         shape = {"x": WIDTH * start / end, "width": WIDTH * (stop - start) / end, "y": 0, "height": HEIGHT}
         fill: Attributes = {"class": f"f{side(value, signed=signed)}", "fill-opacity": 0.75 * strength / LEVELS}
-        bands.append(tag("rect", {**shape, **fill}, tag("title", None, f"{start:g} to {stop:g}: {value:+.3g}")))
-    label = f"series of {len(series)} steps, {series.shape[1]} channels"
+        words = say("worked_examples.place", start=f"{start:g}", stop=f"{stop:g}", value=f"{value:+.3g}")
+        bands.append(tag("rect", {**shape, **fill}, tag("title", None, words)))
+    label = say("worked_examples.series", steps=len(series), channels=series.shape[1])
     frame = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "class": "series", "role": "img", "aria-label": label}
     return tag("svg", frame, bands, [_line(series[:, c], end) for c in range(series.shape[1])])
 

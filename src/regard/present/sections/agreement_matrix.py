@@ -13,9 +13,8 @@ from regard.present.evidence import of_a_part, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import level, side
 from regard.present.run_reader import Material
+from regard.present.saying import say
 from regard.records import Floats
-
-TITLE = "Do the methods agree?"
 
 
 def agreement_matrix(material: Material) -> Html | None:
@@ -33,11 +32,7 @@ def agreement_matrix(material: Material) -> Html | None:
         most = max(most, sums.n)
         cells[a, b] = cells[b, a] = bootstrap(sums, seed=int(material.manifest.get("seed", 0)))
     rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
-    caption = (
-        "Kendall's tau-b between the magnitudes that two methods give to the units of an example, mean over examples, "
-        f"95 % interval, n at most {most}, seed {material.manifest.get('seed', 0)}. 1: same ranking; 0: unrelated; "
-        "-1: reversed."
-    )
+    caption = say("agreement_matrix.caption", n=most, seed=material.manifest.get("seed", 0))
     return join(table(["", *names], rows, caption=caption, numeric=True), _frame(material))
 
 
@@ -55,8 +50,8 @@ def _cell(tau: Interval | None) -> Html:
     if tau is None:
         return tag("td", {"class": "n soft"}, "·")
     if not math.isfinite(tau.estimate):
-        return tag("td", {"class": "n"}, "–", tag("small", None, "undefined"))
-    interval = f"[{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else "no interval"
+        return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.undefined")))
+    interval = f"[{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else say("results.no_interval")
     css = f"n {side(tau.estimate, signed=True)}{level(tau.estimate, 1.0) // 2}"
     return tag("td", {"class": css}, f"{tau.estimate:.2f}", tag("small", None, interval))
 
@@ -65,13 +60,10 @@ def _frame(material: Material) -> Html:
     """Chance and ceiling, the two marks between which an agreement is to be read."""
     lengths = [len(e["units"]["special"]) - sum(map(bool, e["units"]["special"])) for e in material.examples]
     spread = float(np.nanmean([s for s in null_sd(lengths) if math.isfinite(s)] or [math.nan]))
-    chance = "Chance: for one example of these data, the tau of two unrelated rankings has a standard deviation of"
-    parts = [f"{chance} about {spread:.2f} around 0; short examples have more."]
+    parts = [say("agreement_matrix.chance", spread=f"{spread:.2f}")]
     for s in material.summaries:
         other = other_method(s.where)
         if s.role == "ceiling" and other and not of_a_part(s.where) and math.isfinite(s.estimate):
-            parts.append(
-                f"Usual ceiling: {s.method} with {other}, two methods that both look at the model's own "
-                f"function, reach {s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]."
-            )
+            ends = {"estimate": f"{s.estimate:.2f}", "low": f"{s.low:.2f}", "high": f"{s.high:.2f}"}
+            parts.append(say("agreement_matrix.ceiling", method=s.method, other=other, **ends))
     return tag("ul", None, [tag("li", None, p) for p in parts])

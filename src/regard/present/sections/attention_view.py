@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from regard.present.attention_maps import ExampleMaps, SiteMap, attention_maps
 from regard.present.markup import Html, data, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import CAVEAT
+from regard.present.saying import say
 from regard.records import Json
 
-TITLE = "Attention"
 LEFT, ABOVE, CELL = 92, 74, 14
 
 
@@ -21,7 +20,7 @@ def attention_view(material: Material) -> Html | None:
     if not maps:
         return None
     return join(
-        tag("p", {"class": "note"}, CAVEAT),
+        tag("p", {"class": "note"}, say("caveat")),
         tag("div", {"id": "attention-view"}, _pickers(), _first(maps[0])),
         [tag("p", {"class": "soft"}, note) for note in notes],
         tag("script", {"type": "application/json", "id": "attention-data"}, data([_json(m) for m in maps])),
@@ -33,18 +32,18 @@ def _json(maps: ExampleMaps) -> Json:
 
 
 def _pickers() -> Html:
-    labels = [tag("label", None, name, tag("select", None, "")) for name in ("example", "site (layer)", "head")]
+    labels = [
+        tag("label", None, name, tag("select", None, ""))
+        for name in (say("attention_view.example"), say("attention_view.site"), say("attention_view.head"))
+    ]
     return tag("div", {"class": "pick", "hidden": ""}, labels)
 
 
 def _first(maps: ExampleMaps) -> Html:
     site = maps.sites[-1]
     mean = site.weights.mean(axis=0)
-    shown = "mean of heads" if len(site.weights) > 1 else "head 0"
-    caption = (
-        "Rows: queries (who looks). Columns: keys (what is looked at). Darkness: square root of the weight over the "
-        "largest in this map. Weights are stored in eight bits (error below 0.004); exact ones are in the run."
-    )
+    shown = say("attention_view.mean_of_heads") if len(site.weights) > 1 else say("attention_view.head_n", n=0)
+    caption = say("attention_view.caption")
     drawn = tag("noscript", None, tag("p", {"class": "soft"}, f"{maps.title}: {site.name}, {shown}"))
     return tag(
         "div",
@@ -78,7 +77,7 @@ def _map(site: SiteMap, weights: NDArray[np.float32]) -> Html:
         "height": height,
         "class": "map",
         "role": "img",
-        "aria-label": "attention map; the strongest links are in the table beside it",
+        "aria-label": say("attention_view.described"),
         "data-left": LEFT,
         "data-above": ABOVE,
         "data-cell": CELL,
@@ -93,4 +92,8 @@ def _links(site: SiteMap, weights: NDArray[np.float32]) -> Html:
         i, j = (int(v) for v in np.unravel_index(int(flat), weights.shape))
         number = tag("td", {"class": "n"}, f"{float(weights[i, j]):.3f}")
         rows.append([tag("td", None, site.queries[i]), site.keys[j], number])
-    return table(["query", "key", "weight"], rows, caption="Strongest links of the map shown.", numeric=False)
+    return table(
+        [say(f"attention_view.{name}") for name in ("query", "key", "weight")],
+        rows,
+        caption=say("attention_view.links"),
+    )

@@ -6,8 +6,6 @@ from regard.present.markup import Html
 from regard.present.parts import parts_tables
 from regard.present.run_reader import Material
 
-TITLE = "By predicted class"
-
 
 def by_class(material: Material) -> Html | None:
     """Methods down, predicted classes across."""

@@ -6,8 +6,6 @@ from regard.present.markup import Html
 from regard.present.parts import parts_tables
 from regard.present.run_reader import Material
 
-TITLE = "By slice of the data"
-
 
 def by_slice(material: Material) -> Html | None:
     """Methods down, slices across; nothing where no column was kept as a slice."""

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
+from regard.present.saying import known, say
 from regard.present.track_record import ANSWERS, in_a_sentence, track_record
-
-TITLE = "How often this judge errs"
-NAMES = {
-    "all": "all questions", "map": "is there a map", "matter": "does it matter", "points": "does it point",
-    "agree": "does it agree", "exclusive": "is it exclusive", "same": "the same for each class",
-}  # fmt: skip
 
 
 def errs(material: Material) -> Html | None:
@@ -21,19 +16,24 @@ def errs(material: Material) -> Html | None:
     if record is None:
         return tag("p", {"class": "soft"}, in_a_sentence(None))
     rows = [
-        (NAMES[question], truth, *(str(counts[truth][said]) for said in ANSWERS))
+        (_name(question), say(f"answer.{truth}"), *(str(counts[truth][said]) for said in ANSWERS))
         for question, counts in record["tables"].items()
         for truth in ANSWERS
         if sum(counts[truth].values())
     ]
-    made = f"measured {record['date'][:10]} at commit {record['commit']}"
-    opened = f"{made}; the sealed half was opened {record['openings']} times"
+    head = (say("reading.question"), say("errs.true"))
+    head += tuple(say("errs.said", answer=say(f"answer.{a}")) for a in ANSWERS)
+    when = {"date": record["date"][:10], "commit": record["commit"], "openings": record["openings"]}
     return join(
         tag("p", None, in_a_sentence(record)),
-        table(("question", "true", *(f"said: {a}" for a in ANSWERS)), rows, caption=f"Sealed half; {opened}."),
         tag(
-            "p",
-            {"class": "soft"},
-            "Planted models are small and their effects large; on natural text expect less power.",
+            "details", None,
+            tag("summary", None, say("page.numbers")),
+            table(head, rows, caption=say("errs.caption", **when)),
         ),
-    )
+        tag("p", {"class": "soft"}, say("errs.small")),
+    )  # fmt: skip
+
+
+def _name(question: str) -> str:
+    return say(f"errs.names.{question}") if known(f"errs.names.{question}") else question

@@ -1,4 +1,4 @@
-"""What was audited, with what: the head of the report."""
+"""What was audited, with what: one line in the head of the report, and all of it further down."""
 
 from __future__ import annotations
 
@@ -7,62 +7,80 @@ from typing import Any
 from regard.measures.intervals import wilson
 from regard.present.markup import Html, join, tag
 from regard.present.run_reader import Material
-from regard.present.wording import CAVEAT, count
+from regard.present.saying import count, say
 
 
-def facts(material: Material) -> Html:
-    """Title, key facts, and a banner where the run is not complete."""
+def facts(material: Material) -> Html | None:
+    """Everything that names this run."""
     m = material.manifest
     model, data = m["model"], m["data"]
-    asked, all_of_them = len(material.examples), int(data.get("n", len(material.examples)))
     lines = {
-        "Model": join(str(model["name"]), " ", tag("span", {"class": "soft"}, str(model.get("task", "")))),
-        "Data": str(data["name"]),
-        "Examples": count(asked, "example") + (f" of {all_of_them}" if asked != all_of_them else ""),
-        "Model is right": _right(material),
-        "Seed": str(m.get("seed", "–")),
-        "Profile": str(m.get("profile", "–")),
-        "Made": str(m.get("created", "–")),
-        "Attention proved by": _checked(m.get("checked")),
-        "Model hash": tag("code", None, short(model.get("fingerprint"))),
-        "Data hash": tag("code", None, short(data.get("fingerprint"))),
-        "regard": str((m.get("versions") or {}).get("regard", "–")),
+        "model": join(str(model["name"]), " ", tag("span", {"class": "soft"}, str(model.get("task", "")))),
+        "data": str(data["name"]),
+        "examples": examples(material),
+        "right": right(material) or say("facts.no_labels"),
+        "seed": str(m.get("seed", say("unknown"))),
+        "profile": str(m.get("profile", say("unknown"))),
+        "made": str(m.get("created", say("unknown"))),
+        "checked": _checked(m.get("checked")),
+        "model_hash": tag("code", None, short(model.get("fingerprint"))),
+        "data_hash": tag("code", None, short(data.get("fingerprint"))),
+        "regard": str((m.get("versions") or {}).get("regard", say("unknown"))),
     }
-    grid = [tag("div", None, tag("dt", None, name), tag("dd", None, value)) for name, value in lines.items()]
-    status = str(m.get("status", "complete"))
-    banner = None
-    if status not in {"complete", "done", "finished"}:
-        words = f"This run is {status}: {asked} of {all_of_them} examples are in. Run the same command again to go on."
-        banner = tag("p", {"class": "warn", "role": "status"}, words)
-    return join(
-        tag("h1", None, f"Audit of {model['name']} on {data['name']}"),
-        tag("p", {"class": "lead"}, "How far can attention and other explanations of this model be trusted?"),
-        banner,
-        tag("dl", {"class": "facts"}, grid),
-        tag("p", {"class": "note"}, CAVEAT),
-    )
+    grid = [tag("div", None, tag("dt", None, say(f"facts.{n}")), tag("dd", None, value)) for n, value in lines.items()]
+    return tag("dl", {"class": "facts"}, grid)
 
 
-def _right(material: Material) -> str:
-    """How often the prediction is the label: explanations of a model that guesses are about its guesses."""
+def fact_line(material: Material) -> Html:
+    """The same in a line."""
+    m = material.manifest
+    share = right(material)
+    said = say("facts.right_short", right=share) if share else say("facts.no_labels")
+    words = say(
+        "facts.line", model=m["model"]["name"], data=m["data"]["name"], examples=examples(material), right=said,
+        seed=m.get("seed", say("unknown")), profile=m.get("profile", say("unknown")),
+        made=str(m.get("created", say("unknown")))[:10],
+    )  # fmt: skip
+    return tag("p", {"class": "lead"}, words)
+
+
+def unfinished(material: Material) -> Html | None:
+    """A banner where the run is not complete."""
+    status = str(material.manifest.get("status", "complete"))
+    if status in {"complete", "done", "finished"}:
+        return None
+    n, everything = len(material.examples), int(material.manifest["data"].get("n", len(material.examples)))
+    words = say("facts.unfinished", status=status, n=n, all=everything)
+    return tag("p", {"class": "warn", "role": "status"}, words)
+
+
+def examples(material: Material) -> str:
+    asked = len(material.examples)
+    everything = int(material.manifest["data"].get("n", asked))
+    said = count(asked, "example")
+    return say("facts.of", n=said, all=everything) if asked != everything else said
+
+
+def right(material: Material) -> str:
+    """How often the prediction is the label: explanations of a model that guesses are about its guesses. "" unknown."""
     classes = {str(name) for name in material.manifest["model"].get("labels") or []}
     told = [e for e in material.examples if e.get("label") is not None and material.label(e["label"]) in classes]
     if not told:
-        return "not known: no labels"
-    right = sum(material.label(e["label"]) == material.label(e.get("predicted")) for e in told)
-    share = f"{right} of {len(told)} ({right / len(told):.0%}"
+        return ""
+    hits = sum(material.label(e["label"]) == material.label(e.get("predicted")) for e in told)
+    said = {"right": hits, "n": len(told), "share": f"{hits / len(told):.0%}"}
     if len({material.cluster(e["id"]) for e in told}) < len(told):
-        return f"{share})"  # rows of one group are not independent: no simple interval
-    low, high = wilson(right, len(told))
-    return f"{share} [{float(low):.0%}, {float(high):.0%}])"
+        return say("facts.right_of", **said)  # rows of one group are not independent: no simple interval
+    low, high = wilson(hits, len(told))
+    return say("facts.right_interval", **said, low=f"{float(low):.0%}", high=f"{float(high):.0%}")
 
 
 def short(value: Any) -> str:
     """A hash that can be read aloud; the whole one is in the settings."""
-    return str(value)[:16] if value else "–"
+    return str(value)[:16] if value else say("unknown")
 
 
 def _checked(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{k}: {v}" for k, v in value.items()) or "not checked"
-    return str(value) if value else "not recorded"
+        return ", ".join(f"{k}: {v}" for k, v in value.items()) or say("facts.not_checked")
+    return str(value) if value else say("facts.not_recorded")

@@ -6,8 +6,6 @@ from regard.present.markup import Html, tag
 from regard.present.reading import reading
 from regard.present.run_reader import Material
 
-TITLE = "In plain words"
-
 
 def in_words(material: Material) -> Html | None:
     """One sentence per finding, each with its numbers."""

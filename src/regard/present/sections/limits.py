@@ -1,14 +1,42 @@
-"""What was not tested."""
+"""What was not tested, and what these numbers do not say."""
 
 from __future__ import annotations
 
-from regard.present.markup import Html, tag
+from regard.present.markup import Html, join, tag
 from regard.present.run_reader import Material
-from regard.present.wording import LIMITS
+from regard.present.saying import say
 
-TITLE = "What these numbers do not say"
+ALWAYS = ("removal", "agreement", "random", "only")
 
 
 def limits(material: Material) -> Html | None:
     """The limits of this kind of audit, and of this run."""
-    return tag("ul", None, [tag("li", None, words) for words in LIMITS])
+    missing = untested(material)
+    said = [tag("li", None, words) for words in missing] or [tag("li", None, say("limits.nothing"))]
+    return join(
+        tag("ul", None, [tag("li", None, say(f"limits.{name}")) for name in ALWAYS]),
+        tag("h3", None, say("limits.not_tested")),
+        tag("ul", None, said),
+    )
+
+
+def untested(material: Material) -> list[str]:
+    """What regard could test and this run did not."""
+    tried = {str(s.where.get("experiment")) for s in material.findings}
+    metrics = {s.metric for s in material.scores}
+    model = str(material.manifest["model"]["name"])
+    found = []
+    if not tried & {"permutation", "route", "pointing"}:
+        found.append("untested_attention")
+    if not tried & {"noise", "attack_success", "certified", "calibration"}:
+        found.append("untested_robustness")
+    if "adversary" not in tried:
+        found.append("untested_adversary")
+    if not tried & {"seed_variance", "uniform_control", "trained_adversary"}:
+        found.append("untested_seeds")
+    if not metrics & {"auprc", "token_f1", "iou_f1"}:
+        found.append("untested_plausibility")
+    if not tried & {"shift", "transfer"}:
+        found.append("untested_shift")
+    found.append("untested_heads")
+    return [say(f"limits.{name}", model=model) for name in found]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from regard.present.markup import Html, join, tag
+from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.wording import count
-
-TITLE = "Before you look at attention"
+from regard.present.saying import count, say
 
 
 def preconditions(material: Material) -> Html | None:
@@ -14,12 +13,9 @@ def preconditions(material: Material) -> Html | None:
     found = material.manifest.get("preconditions")
     if not found:
         return None
-    warnings = [tag("p", {"class": "warn", "role": "status"}, str(d["sentence"])) for d in found["defects"]]
-    notes = [tag("p", {"class": "soft"}, str(note)) for note in found["notes"]]
+    warnings = [tag("p", {"class": "warn", "role": "status"}, retold(str(d["sentence"]))) for d in found["defects"]]
+    notes = [tag("p", {"class": "soft"}, retold(str(note))) for note in found["notes"]]
     if warnings or not found["n"]:
         return join(warnings, notes) if warnings or notes else None
-    where = f"{count(found['n'], 'example')} and {count(found['sites'], 'site')}"
-    words = (
-        f"None of the four was found in {where}: one key, uniform weights, weights that are constant across inputs, "
-    )
-    return join(tag("p", None, words + "weights that nothing downstream uses."), notes)
+    said = say("preconditions.none", n=count(found["n"], "example"), sites=count(found["sites"], "site"))
+    return join(tag("p", None, said), notes)

@@ -6,13 +6,13 @@ import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.present.charts import Line, legend, line_chart
-from regard.present.evidence import setting
+from regard.present.evidence import metric_title, setting
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
+from regard.present.saying import say
 from regard.records import Floats, Score
 
-TITLE = "Curves"
 DRAWS = 500
 """Resamples per point of a curve: a band is looked at, not read off to three digits."""
 
@@ -29,12 +29,9 @@ def removal_curves(material: Material) -> Html | None:
         return None
     figures = [_figure(key, scores, material) for key, scores in groups.items()]
     seed = material.manifest.get("seed", 0)
-    note = (
-        f"Mean over examples with 95 % bootstrap band (clusters resampled, seed {seed}), each method by itself. "
-        "Methods and random saw the same examples, so bands that overlap do not mean that they are alike: whether a "
-        'method is told apart from random is decided by the paired table "Difference to random".'
+    return join(
+        tag("p", {"class": "soft"}, say("removal_curves.note", seed=seed)), tag("div", {"class": "cards"}, figures)
     )
-    return join(tag("p", {"class": "soft"}, note), tag("div", {"class": "cards"}, figures))
 
 
 def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) -> Html:
@@ -47,24 +44,33 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
         colour = series_index(score.method, material.methods)
         lines.append(Line(score.method, colour, middle, low, high, dashed=score.method in baselines))
     grid = scores[0].grid
-    title = f"{metric.replace('_', ' ')}" + (f", {place}" if place else "")
+    title = metric_title(metric) + (f", {place}" if place else "")
     wording = name.replace("_", " ")
-    chart = line_chart(grid, lines, x_name="share of units removed or kept", y_name=wording)
-    head = ["method", *(f"{x:g}" for x in grid)]
+    chart = line_chart(grid, lines, x_name=say("removal_curves.share"), y_name=wording)
+    head = [say("results.method"), *(f"{x:g}" for x in grid)]
     rows = [
         [line.name, *(_numbers(m, lo, hi) for m, lo, hi in zip(line.y, line.low, line.high, strict=True))]
         for line in lines
     ]
     numbers = tag(
-        "details", None, tag("summary", None, "Numbers"), table(head, rows, caption=f"{title}, n = {n}", numeric=True)
+        "details",
+        None,
+        tag("summary", None, say("page.numbers")),
+        table(head, rows, caption=say("removal_curves.caption", title=title, n=n), numeric=True),
     )
     return tag(
-        "figure", None, tag("h3", None, title), chart, legend(lines), tag("figcaption", None, f"n = {n}"), numbers
+        "figure",
+        None,
+        tag("h3", None, title),
+        chart,
+        legend(lines),
+        tag("figcaption", None, say("removal_curves.n", n=n)),
+        numbers,
     )
 
 
 def _numbers(middle: float, low: float, high: float) -> Html:
-    interval = f"[{low:.3f}, {high:.3f}]" if np.isfinite(low) else "no interval"
+    interval = f"[{low:.3f}, {high:.3f}]" if np.isfinite(low) else say("results.no_interval")
     return tag("td", {"class": "n"}, f"{middle:.3f}", tag("small", None, interval))
 
 

@@ -10,22 +10,21 @@ from regard.present.evidence import Column, Evidence, evidence, main_settings, s
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
-
-TITLE = "Results"
+from regard.present.saying import say
 
 
 def results(material: Material) -> Html | None:
     """Methods down, metrics across, with two removal operators; then the other settings."""
     found = evidence(material.summaries, material.methods, material.own_operators)
     if not found.cells:
-        return tag("p", None, "There are no summary numbers yet.")
+        return tag("p", None, say("results.none"))
     main = main_settings(found.columns)
     rest = [c for c in found.columns if c not in main]
     charts = [tag("figure", None, _chart(found, column, material)) for column in main]
     more = None
     if rest:
-        inner = _table(found, tuple(rest), "The same metrics in the other settings of this run.")
-        more = tag("details", None, tag("summary", None, "Other settings (removal operators)"), inner)
+        inner = _table(found, tuple(rest), say("results.other_caption"))
+        more = tag("details", None, tag("summary", None, say("results.other_settings")), inner)
     return join(
         _table(found, main, _caption(found)), tag("div", {"class": "cards"}, charts), _against(material, main), more
     )
@@ -44,65 +43,50 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
         rows.append([method, *(_difference(found.get((method, column))) for column in columns)])
     n, seed = max(d.n for d in found.values()), material.manifest.get("seed", 0)
     level = next(iter(found.values())).level
-    caption = (
-        f"Method minus random baseline on the same examples (paired), bootstrap interval, n at most {n}, seed {seed}. "
-        f"Intervals are at the {100 * level:.1f} % level, so that all {len(found)} differences hold together with 95 % "
-        "confidence (Bonferroni). An interval without 0 is what the words above call clear."
-    )
+    caption = say("results.difference_caption", n=n, seed=seed, level=f"{100 * level:.1f}", count=len(found))
     return join(
-        tag("h3", None, "Difference to random"),
-        table(["method", *(_head(c) for c in columns)], rows, caption=caption, numeric=True),
+        tag("h3", None, say("results.difference")),
+        table([say("results.method"), *(_head(c) for c in columns)], rows, caption=caption, numeric=True),
     )
 
 
 def _difference(d: Difference | None) -> Html:
     if d is None or not d.n:
-        return tag("td", {"class": "n"}, "–", tag("small", None, "not computed"))
+        return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.not_computed")))
     if not math.isfinite(d.low):
-        return tag("td", {"class": "n"}, "–", tag("small", None, "no interval"))
+        return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.no_interval")))
     return tag(
         "td",
         {"class": "n"},
         f"{d.estimate:+.3f}",
         tag("small", None, f"[{d.low:+.3f}, {d.high:+.3f}]"),
-        tag("small", None, d.reading),
+        tag("small", None, say(f"results.reading.{d.reading.replace(' ', '_')}")),
     )
 
 
 def _caption(found: Evidence) -> str:
     summary = next(iter(found.cells.values()))
-    clusters = f" in {summary.clusters} clusters" if summary.clusters != summary.n else ""
-    return (
-        f"Mean with {summary.level:.0%} bootstrap interval, n = {summary.n}{clusters}, seed {summary.seed}. Bold: the "
-        "best estimate of a column, if beyond the interval of random (a method judged by the operator it uses itself, "
-        '"own operator", is not compared); '
-        "a best estimate whose interval overlaps another's may be best by chance. Shaded: "
-        f"the random baseline, which any useful ranking must beat.{_ceiling(found)}"
-    )
-
-
-def _ceiling(found: Evidence) -> str:
-    """What the word in a cell means, where it stands in one: a yardstick, not a bound."""
-    if not any(s.role == "ceiling" for s in found.cells.values()):
-        return ""
-    return (
-        " Ceiling: how far two methods that both look at the model's own function agree; a yardstick for agreement, "
-        "not a limit, and another method may pass it."
-    )
+    # what the word in a cell means, where it stands in one: a yardstick, not a bound
+    ceiling = any(s.role == "ceiling" for s in found.cells.values())
+    return say(
+        "results.caption", level=f"{summary.level:.0%}", n=summary.n, seed=summary.seed,
+        clusters=say("results.clusters", n=summary.clusters) if summary.clusters != summary.n else "",
+        ceiling=say("results.ceiling_caption") if ceiling else "",
+    )  # fmt: skip
 
 
 def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:
-    head = [tag("span", None, "method"), *(_head(c) for c in columns)]
+    head = [tag("span", None, say("results.method")), *(_head(c) for c in columns)]
     rows = []
     shaded = {i for i, method in enumerate(found.methods) if found.role(method) == "baseline"}
     for i, method in enumerate(found.methods):
-        part = tag("small", None, "baseline") if i in shaded else None
+        part = tag("small", None, say("results.baseline")) if i in shaded else None
         rows.append([tag("th", {"scope": "row"}, method, part), *(_cell(found, method, c) for c in columns)])
     return table(head, rows, caption=caption, shaded=shaded, numeric=True)
 
 
 def _head(column: Column) -> Html:
-    better = f"{column.better} is better" if column.better != "none" else "no direction"
+    better = say(f"results.{column.better}" if column.better != "none" else "results.no_direction")
     detail = f"{column.detail}; {better}" if column.detail else better
     return join(column.title, tag("small", None, detail))
 
@@ -112,13 +96,13 @@ def _cell(found: Evidence, method: str, column: Column) -> Html:
     estimate, interval = shown(summary)
     notes = []
     if summary is not None and found.judged_by_itself(method, column):
-        notes.append("own operator")
+        notes.append(say("results.own_operator"))
     if summary is not None and summary.role == "ceiling":
-        notes.append("ceiling")
+        notes.append(say("results.ceiling"))
     if summary is not None and summary.undefined and summary.n:
-        notes.append(f"{summary.undefined} undefined")
+        notes.append(say("results.n_undefined", n=summary.undefined))
     if summary is not None and summary.n and summary.n != max(s.n for (_, c), s in found.cells.items() if c == column):
-        notes.append(f"n = {summary.n}")
+        notes.append(say("results.n_is", n=summary.n))
     css = "n best" if found.best(column) == method else "n"
     return tag("td", {"class": css}, estimate, tag("small", None, interval), [tag("small", None, n) for n in notes])
 
@@ -134,5 +118,5 @@ def _chart(found: Evidence, column: Column, material: Material) -> Html:
         dots.append(Dot(method, colour, s.estimate, *ends, hollow=s.role == "baseline"))
     base = found.baseline(column)
     where = f", {column.detail}" if column.detail else ""
-    better = f" ({column.better} is better)" if column.better != "none" else ""
+    better = say("words.where", detail=say(f"results.{column.better}")) if column.better != "none" else ""
     return interval_chart(dots, name=f"{column.title}{where}{better}", reference=base.estimate if base else None)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from regard.present.evidence import of_a_part, other_method
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import count
+from regard.present.saying import count, say
 
-TITLE = "Problems and skipped methods"
 MOST = 30
 
 
@@ -17,19 +16,21 @@ def troubles(material: Material) -> Html | None:
     problems = material.run.problems()
     parts: list[Html] = []
     if skipped:
-        parts.append(table(["method", "why it was skipped"], [[k, str(v)] for k, v in skipped.items()]))
+        head = [say("troubles.method"), say("troubles.why")]
+        parts.append(table(head, [[k, str(v)] for k, v in skipped.items()]))
     if problems:
-        rows = [[str(p["id"]) or "whole run", str(p["stage"]), str(p["message"])] for p in problems[:MOST]]
-        more = f"; the first {MOST} of {len(problems)}" if len(problems) > MOST else ""
-        parts.append(table(["example", "stage", "message"], rows, caption=f"{count(len(problems), 'problem')}{more}."))
+        rows = [
+            [str(p["id"]) or say("troubles.whole"), str(p["stage"]), str(p["message"])] for p in problems[:MOST]
+        ]  # fmt: skip
+        cut, said = len(problems) > MOST, count(len(problems), "problem")
+        caption = say("troubles.caption_cut" if cut else "troubles.caption", count=said, most=MOST, n=len(problems))
+        parts.append(table([say(f"troubles.{k}") for k in ("example", "stage", "message")], rows, caption=caption))
     # a method compared with itself is no missing value, and a class's values are counted among all of them already
     undefined = sum(
         s.undefined for s in material.summaries if not of_a_part(s.where) and other_method(s.where) != s.method
     )
     if undefined:
-        words = f"{count(undefined, 'value')} could not be defined (for instance a ranking of equal values): "
-        words += "counted, never averaged in."
-        parts.append(tag("p", None, words))
+        parts.append(tag("p", None, say("troubles.undefined", count=count(undefined, "value"))))
     if not parts:
-        parts.append(tag("p", None, "None: every method ran on every example, and every value was defined."))
+        parts.append(tag("p", None, say("troubles.none")))
     return join(parts)

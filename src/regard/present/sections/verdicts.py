@@ -1,63 +1,94 @@
-"""The verdicts: first of all, in plain words, each with its rule and the numbers behind it."""
+"""The verdicts in plain words, each opening to its rule, its comparisons, curves and examples."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from regard.present.contrast_chart import contrast_chart
 from regard.present.markup import Html, join, table, tag
+from regard.present.retelling import retold
 from regard.present.run_reader import Material
+from regard.present.saying import known, say
+from regard.present.sections.meaning import anchor
+from regard.present.verdict_evidence import evidence_behind
 from regard.present.verdict_words import about, contrast, headline, said, weakest
 
-TITLE = "Verdict: may this attention be read as an explanation?"
+SIGNS = {"holds": "✓", "fails": "✗", "mixed": "~", "uninformative": "?"}
+"""Told apart by shape, not by colour alone."""
 
 
 def verdicts(material: Material) -> Html | None:
-    """One reading for each attention that was audited; nothing where nothing was judged."""
+    """One list for each attention that was audited."""
     found = material.manifest.get("judgements")
-    return join([_judgement(j) for j in found]) if found else None
+    if not found:
+        return tag("p", None, say("verdicts.none"))
+    lead = tag("p", {"class": "soft"}, say("verdicts.lead"))
+    return join(lead, [_judgement(j, material, alone=len(found) == 1) for j in found])
 
 
-def _judgement(judgement: Mapping[str, Any]) -> Html:
-    words = headline(judgement)
-    head = ("question", "answer", "in words", "what it does not say")
-    rows = [
-        (v["question"], tag("strong", None, v["answer"]), _in_words(v), v["not_claimed"]) for v in judgement["verdicts"]
-    ]
-    margins = table(("a rule compares with", "margin"), [(k, str(v)) for k, v in judgement["margins"].items()])
+def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool) -> Html:
+    margins = table(
+        (say("verdicts.margin_of"), say("verdicts.margin")),
+        [(retold(k), str(v)) for k, v in judgement["margins"].items()],
+    )
+    head = None if alone else tag("h3", None, f"{headline(judgement)} ", tag("small", None, about(judgement)))
     return join(
-        tag("p", {"class": "warn" if judgement["reading"] != "read as evidence" else None}, tag("strong", None, words)),
-        tag("p", None, judgement["sentence"]),
-        tag("p", {"class": "soft"}, f"{about(judgement)} Reason for the reading: {judgement['why']}."),
-        [tag("p", {"class": "soft"}, note) for note in judgement["notes"]],
-        table(head, rows),
-        [_evidence(v) for v in judgement["verdicts"]],
-        tag("details", None, tag("summary", None, "Margins, fixed before looking"), margins),
+        head,
+        tag("div", {"class": "verdicts"}, [_verdict(v, material) for v in judgement["verdicts"]]),
+        tag("details", None, tag("summary", None, say("verdicts.margins")), margins),
     )
 
 
-def _in_words(verdict: Mapping[str, Any]) -> Html:
-    """The sentence, and the comparison on which it hangs: no answer without an interval."""
-    behind = weakest(verdict)
-    return join(tag("div", None, said(verdict)), tag("div", {"class": "soft"}, behind) if behind else None)
-
-
-def _evidence(verdict: Mapping[str, Any]) -> Html:
-    """The rule in words, what was found by class and operator, and every comparison."""
-    rows = [row for row in verdict["rows"] if row]
-    columns = [*dict.fromkeys(key for row in rows for key in row)]
-    found = table(columns, [[_cell(row.get(c)) for c in columns] for row in rows]) if rows else None
-    compared = [tag("li", None, contrast(c)) for c in verdict["contrasts"] if c["estimate"] is not None]
+def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
+    """The answer and its words are seen at once; the rest opens."""
+    behind, target = weakest(verdict), anchor(verdict["question"])
+    badge = tag("span", {"class": f"badge {verdict['answer']}"}, tag("span", {"aria-hidden": "true"},
+                SIGNS[verdict["answer"]]), f" {say('answer.' + verdict['answer'])}")  # fmt: skip
+    told = tag("span", {"class": "told"}, tag("b", None, _capital(retold(verdict["question"]))), tag("br"),
+               said(verdict), tag("span", {"class": "soft hangs"}, behind) if behind else None)  # fmt: skip
+    link = tag("a", {"href": f"#{target}"}, say("page.to_meaning")) if target else None
     return tag(
-        "details", None,
-        tag("summary", None, f"The rule and the numbers: {verdict['question']}"),
-        tag("p", None, f"Rule {verdict['rule']}. {verdict['rule_in_words']}"),
-        found,
-        tag("ul", None, compared) if compared else None,
+        "details", {"class": "verdict"},
+        tag("summary", None, badge, told),
+        tag("div", {"class": "behind"},
+            tag("p", None, say("verdicts.rule", rule=verdict["rule"], words=retold(verdict["rule_in_words"]))),
+            tag("p", None, say("verdicts.not_claimed", words=retold(verdict["not_claimed"])), " ", link),
+            _compared(verdict), evidence_behind(verdict, material), _rows(verdict)),
     )  # fmt: skip
 
 
-def _cell(value: Any) -> str:
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _compared(verdict: Mapping[str, Any]) -> Html | None:
+    """Every comparison: as a picture where there are few, as lines in any case."""
+    known_ones = [c for c in verdict["contrasts"] if c["estimate"] is not None]
+    if not known_ones:
+        return None
+    lines = tag("ul", {"class": "soft"}, [tag("li", None, contrast(c)) for c in known_ones])
+    drawn = contrast_chart(known_ones)
+    return join(
+        tag("figure", None, drawn, tag("figcaption", None, say("verdicts.margin_caption"))) if drawn else None,
+        tag("details", None, tag("summary", None, say("verdicts.compared")), lines),
+    )
+
+
+def _rows(verdict: Mapping[str, Any]) -> Html | None:
+    """What was found by class and operator, where the question is asked so."""
+    rows = [row for row in verdict["rows"] if row]
+    columns = [*dict.fromkeys(key for row in rows for key in row)]
+    if not rows:
+        return None
+    head = [say(f"column.{c.replace(' ', '_')}") if known(f"column.{c.replace(' ', '_')}") else c for c in columns]
+    body = [[_cell(c, row.get(c)) for c in columns] for row in rows]
+    return tag("details", None, tag("summary", None, say("verdicts.by_class")), table(head, body))
+
+
+def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
+    if column == "answer":
+        return say(f"cell.{value}")
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

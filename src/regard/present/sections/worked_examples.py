@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from regard.present.drawings.unit_drawing import unit_drawing
+from regard.present.evidence import metric_title, unit_kind
 from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.wording import CAVEAT, COLOUR_SCALE, count
+from regard.present.saying import count, say
 
-TITLE = "Examples"
 MOST = 12
 MOST_NUMBERS = 60
 """Units in a table of numbers; beyond that only the strongest."""
@@ -24,23 +24,19 @@ def worked_examples(material: Material) -> Html | None:
     if not ids:
         return None
     signs = [
-        tag("span", {"class": "key p8"}, "for the answer"),
+        tag("span", {"class": "key p8"}, say("worked_examples.for")),
         " ",
-        tag("span", {"class": "key m8"}, "against it"),
+        tag("span", {"class": "key m8"}, say("worked_examples.against")),
         " ",
-        tag("span", {"class": "key a8"}, "how much, without a direction"),
+        tag("span", {"class": "key a8"}, say("worked_examples.amount")),
     ]
-    chosen = (
-        "Not picked by their results: the first examples of every label in turn, whose attention was kept"
-        + ("" if len(kept) >= len(ids) else ", then the next ones in the order of the data")
-        if kept
-        else "Not picked by their results: the first examples of the data"
-    )
+    more = "" if len(kept) >= len(ids) else say("worked_examples.chosen_more")
+    chosen = say("worked_examples.chosen_kept", more=more) if kept else say("worked_examples.chosen_first")
     shown = [_example(material.by_id[name], material, is_open=i < 2) for i, name in enumerate(ids)]
     return join(
         tag("p", None, signs),
-        tag("p", {"class": "soft"}, f"{chosen}. {COLOUR_SCALE}"),
-        tag("p", {"class": "note"}, CAVEAT),
+        tag("p", {"class": "soft"}, f"{chosen} {say('colour_scale')}"),
+        tag("p", {"class": "note"}, say("caveat")),
         tag("div", {"class": "examples"}, shown),
     )
 
@@ -68,14 +64,14 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
 def _title(example: dict[str, Any], material: Material) -> Html:
     words = str(example["inputs"].get("text") or example["id"])
     snippet = words if len(words) <= 90 else words[:88] + "…"
-    said = f"predicted {material.label(example['predicted'])}"
-    if example.get("probability") is not None:
-        said += f" ({float(example['probability']):.2f})"
+    name, p = material.label(example["predicted"]), example.get("probability")
+    said = say("worked_examples.predicted", label=name)
+    if p is not None:
+        said = say("worked_examples.predicted_p", label=name, p=f"{float(p):.2f}")
     label = example.get("label")
     if label is not None:
-        name = material.label(label)
-        right = name == material.label(example["predicted"])
-        said += ", which is its label" if right else f", labelled {name}"
+        right = material.label(label) == name
+        said += say("worked_examples.right" if right else "worked_examples.wrong", label=material.label(label))
     return join(snippet, " ", tag("span", {"class": "soft"}, said))
 
 
@@ -86,7 +82,7 @@ def _scores(method: str, example_id: str, material: Material) -> Html:
         if score.method == method and score.metric not in seen and example_id in score.ids:
             value = float(score.values[score.ids.index(example_id)])
             if np.isfinite(value):
-                seen[score.metric] = f"{score.metric} {value:.2f}"
+                seen[score.metric] = f"{metric_title(score.metric)} {value:.2f}"
     return join(tag("span", None, line) for line in seen.values())
 
 
@@ -100,6 +96,7 @@ def _numbers(example: dict[str, Any], material: Material) -> Html:
         free = sorted(sorted(free, key=lambda i: -float(top[i]))[:MOST_NUMBERS])
     rows = [[units["names"][i], *(tag("td", {"class": "n"}, f"{v[i]:.4f}") for v in columns.values())] for i in free]
     hidden = len(units["names"]) - sum(map(bool, units["special"])) - len(free)
-    caption = f"Relevance of every {units['kind']}" + (f"; {count(hidden, 'weaker unit')} left out" if hidden else "")
-    inner = table([str(units["kind"]), *(m for m in columns)], rows, caption=caption, numeric=True)
-    return tag("details", None, tag("summary", None, "Numbers"), inner)
+    caption = say("worked_examples.relevance_of", kind=unit_kind(str(units["kind"])))
+    caption += say("worked_examples.left_out", weaker=count(hidden, "weaker")) if hidden else ""
+    inner = table([unit_kind(str(units["kind"])), *(m for m in columns)], rows, caption=caption, numeric=True)
+    return tag("details", None, tag("summary", None, say("worked_examples.numbers")), inner)

@@ -1,0 +1,79 @@
+"""What a run holds as English sentences (verdicts, rules, defects) -> the language that is spoken.
+
+The judge and the experiments write English into the run. The catalogue has these sentences as templates, under
+`retold`, in every language: a sentence that fits an English template is told by the other one. What fits none (an
+error message, a note about the data) is quoted as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from string import Formatter
+
+from regard.present.saying import catalogue, language
+
+PREFIX = "retold."
+
+
+def retold(text: str) -> str:
+    """The sentence, or several in a row, in the language that is spoken.
+
+    >>> from regard.present.saying import speaking
+    >>> with speaking("zh"):
+    ...     retold("It says nothing about whether the map is right.")
+    '它没有说明这张图是否正确。'
+    """
+    if language() == "en" or not text:
+        return text
+    whole = _told(text)
+    if whole is not None:
+        return whole
+    parts, rest = [], text
+    while rest:
+        found = _longest(rest)
+        if found is None:
+            return text  # half a translation is worse than none
+        said, length = found
+        parts.append(said)
+        rest = rest[length:].lstrip(" ")
+    return "".join(parts)
+
+
+def _told(text: str) -> str | None:
+    for pattern, key in _patterns():
+        match = pattern.fullmatch(text)
+        if match:
+            return _filled(key, match)
+    return None
+
+
+def _longest(text: str) -> tuple[str, int] | None:
+    """The longest beginning, up to the end of a sentence, that is known."""
+    for end in [m.end() for m in re.finditer(r"[.;](?= |$)|$", text)][::-1]:
+        said = _told(text[:end])
+        if said is not None:
+            return said, end
+    return None
+
+
+def _filled(key: str, match: re.Match[str]) -> str:
+    # what stands in a place may itself be something that is known ("the decision is made elsewhere")
+    values = {name: _told(value) or value for name, value in match.groupdict().items()}
+    return catalogue(language())[key].format(**values)
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The most specific template first: the one with the most words of its own."""
+    found = [(key, text) for key, text in catalogue("en").items() if key.startswith(PREFIX)]
+    made = []
+    for key, text in found:
+        parts, seen = "", set[str]()
+        for literal, name, _, _ in Formatter().parse(text):
+            parts += re.escape(literal)
+            if name is not None:
+                parts += f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
+                seen.add(name)
+        made.append((sum(len(part) for part, *_ in Formatter().parse(text)), re.compile(parts, re.DOTALL), key))
+    return tuple((pattern, key) for _, pattern, key in sorted(made, key=lambda m: -m[0]))

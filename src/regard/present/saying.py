@@ -1,0 +1,81 @@
+"""What is said to a person, looked up by key in the catalogue of the language that is spoken.
+
+    with speaking("zh"):
+        say("results.title")
+
+Only the edge (a command, `write_report`) chooses the language; whoever says something just says it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from regard.errors import UnknownName
+
+LANGUAGES = ("en", "zh")
+_language: ContextVar[str] = ContextVar("language", default="en")
+
+
+def language() -> str:
+    """The language that is spoken here."""
+    return _language.get()
+
+
+@contextmanager
+def speaking(name: str) -> Iterator[None]:
+    """Everything said inside the block is said in this language.
+
+    >>> with speaking("zh"):
+    ...     say("answer.holds")
+    '成立'
+    """
+    if name not in LANGUAGES:
+        raise UnknownName("language", name, LANGUAGES)
+    token = _language.set(name)
+    try:
+        yield
+    finally:
+        _language.reset(token)
+
+
+def say(key: str, **values: object) -> str:
+    """The sentence of that key, its places filled.
+
+    >>> say("answer.fails")
+    'fails'
+    """
+    return catalogue(language())[key].format(**values)
+
+
+def known(key: str) -> bool:
+    """Whether the catalogue has that key: for names that come from elsewhere."""
+    return key in catalogue("en")
+
+
+def count(n: int, noun: str) -> str:
+    """
+    >>> count(1, "example"), count(2, "example")
+    ('1 example', '2 examples')
+    """
+    return say(f"count.{noun}.{'one' if n == 1 else 'many'}", n=n)
+
+
+@cache
+def catalogue(name: str) -> Mapping[str, str]:
+    """Every sentence of a language by its dotted key."""
+    text = files("regard.present").joinpath("languages", f"{name}.toml").read_text("utf-8")
+    return dict(_flat(tomllib.loads(text), ""))
+
+
+def _flat(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", str(value)
