@@ -44,6 +44,9 @@ ROOMS: Mapping[str, str] = {
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
 """Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
 
+UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show"}
+"""Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__regard__"
 
@@ -374,6 +377,14 @@ def build(spec: Spec) -> Callable[..., Any]:
         return function(*given, **bound)
 
     return call
+
+
+def upstairs(name: str) -> Callable[..., Any]:
+    """A function that lives above whoever calls it, found by its name when it is called: imports still go down."""
+    if name not in UPSTAIRS:
+        raise UnknownName("function", name, UPSTAIRS)
+    function: Callable[..., Any] = getattr(importlib.import_module(UPSTAIRS[name]), name)
+    return function
 
 
 def arguments(spec: Spec) -> dict[str, Any]:

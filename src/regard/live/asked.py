@@ -138,13 +138,14 @@ class Asked:
 
     # ------------------------------------------------------------------ packs
 
-    def pack(self) -> Pack:
-        return self._packed([self._shown(i) for i in range(len(self.examples))])
+    def pack(self, budget: int | None = None) -> Pack:
+        """What is shown; with a budget of bytes, complete and for a file, else made as it is asked for."""
+        return self._packed([self._shown(i) for i in range(len(self.examples))], budget=budget)
 
-    def _packed(self, shown: Sequence[Shown], pairs: Sequence[PairEntry] = ()) -> Pack:
+    def _packed(self, shown: Sequence[Shown], pairs: Sequence[PairEntry] = (), budget: int | None = None) -> Pack:
         return pack(
             shown, model=self.model.name, task=self.model.task, labels=self.model.labels, verdict=self.verdict,
-            pairs=pairs, budget_bytes=LARGEST, lazy=True,
+            pairs=pairs, budget_bytes=budget or LARGEST, lazy=budget is None,
             notes=[f"skipped {name}: {why}" for name, why in self.skipped.items()],
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
     )  # fmt: skip
     body = tag(
         "body", None,
-        tag("main", {"id": "app"}, tag("p", None, "This view needs JavaScript.")),
+        tag("main", {"data-regard-app": ""}, tag("p", None, "This view needs JavaScript.")),
         tag("script", {"type": "module", "src": "/static/viewer.js"}),
     )  # fmt: skip
     whole = "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"

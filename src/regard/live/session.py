@@ -99,6 +99,22 @@ class Session:
         self.first = str(self._answered(example, list(methods or self.methods), quiet)["pack"])
         return self.first
 
+    @staticmethod
+    def of_pack(pack: Pack, *, lang: str = "en") -> Session:
+        """A pack without a model: it can be looked at."""
+        session = Session(lang=lang)
+        session.first = session._hold(Held(pack))
+        return session
+
+    def packed(self, budget: int) -> Pack:
+        """The first pack again, within a budget of bytes: for a file that holds everything."""
+        held = self._held(self.first or "")
+        if self.run is not None and held.rows:
+            return pack_of_run(self.run, budget_bytes=budget)
+        if held.owners:
+            return held.owners[0][0].pack(budget)
+        return held.pack
+
     def close(self) -> None:
         self._jobs.close()
 
@@ -280,6 +296,8 @@ class Session:
             raise UnknownName("example", str(at), map(str, range(len(held.pack.manifest.examples))))
         if held.rows:
             return held, at, str(held.rows[at]["id"]), held.rows[at]["inputs"]
+        if not held.owners:
+            raise Unsupported("this view", expected="a run or a live model", got="a capture alone")
         asked, i = held.owners[at]
         return held, at, _text_id(asked.examples[i]), asked.examples[i].inputs
 

@@ -53,6 +53,7 @@ from regard.protocols import (
     Zeroed,
 )
 from regard.records import Answers, Bools, Edit, Example, Ints, Json, Site, Spec, Units
+from regard.registry import upstairs
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
@@ -282,7 +283,10 @@ class TorchModel:
         items = [own(encoded) for encoded in batch]
         tapped = run_captured(self, items, targets, mode=mode, check=check)
         answers = _answers(len(items), [(list(range(len(items))), tapped.said)])
-        return Captured(tapped.sites, tapped.rejected, tapped.checked, [item.units for item in items], answers)
+        units = [item.units for item in items]
+        return Captured(
+            tapped.sites, tapped.rejected, tapped.checked, units, answers, self.name, self.labels, tuple(targets)
+        )
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         return gradients.slopes(self, [own(encoded) for encoded in batch], targets, points)
@@ -401,13 +405,20 @@ class TorchModel:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """Implements `protocols.Capture`."""
+    """Implements `protocols.Capture`; also knows what was asked about, for those who look at it."""
 
     sites: Sequence[SiteAttention]
     rejected: Sequence[tuple[str, str]]
     checked: str
     units: Sequence[Units]
     answers: Answers
+    model: str = ""
+    labels: tuple[str, ...] = ()
+    targets: tuple[Target, ...] = ()
+
+    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
+        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
 class _Once:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError
 from regard.records import Answers, Attention, Site, SiteKind, Units
+from regard.registry import upstairs
 
 _TOLERANCE = 1e-3
 
@@ -56,6 +57,10 @@ class GivenCapture:
     @property
     def answers(self) -> Answers:
         return Answers(np.zeros(len(self.units) + 1, np.int64), np.zeros(0), np.zeros(0))
+
+    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
+        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
 def from_arrays(

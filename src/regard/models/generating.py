@@ -17,6 +17,7 @@ from regard.models.load import load
 from regard.models.text import TextReader
 from regard.protocols import Model, SiteAttention
 from regard.records import Answers, Units
+from regard.registry import upstairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class Generated:
     checked: str
     units: Sequence[Units]
     answers: Answers
+
+    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
+        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        return upstairs("show")(self, view=view, lang=lang, static=static)
 
 
 def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -> Generated:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Json, Relevance, Score, Summary
+from regard.registry import upstairs
 from regard.store.blobs import TEMPORARY, Blobs, pack, room_on_disk, unpack, write_atomically
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
@@ -169,6 +170,10 @@ class Run:
     def marks(self, example_id: str) -> list[Mark]:
         """What people marked by hand in one example."""
         return [mark for mark in self._marks if mark.id == example_id]
+
+    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
+        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        return upstairs("show")(self, view=view, lang=lang, static=static)
 
     def kept(self) -> list[str]:
         """Ids of the examples whose attention is kept, in the order of the data."""

@@ -1,0 +1,159 @@
+"""`show`: a capture, a run or a model as something that draws itself in a notebook, and can be saved as a file.
+
+In Jupyter and marimo it is a widget. Beside it, and alone where no kernel will answer (an exported or executed
+notebook, a page without network), stands the same page in a sandboxed frame.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError
+from regard.live.session import METHODS, Session
+from regard.models.load import load
+from regard.present.markup import tag
+from regard.present.pack import pack_of_capture
+from regard.present.pack_build import BUDGET
+from regard.present.pack_records import Pack
+from regard.present.viewer_block import viewer_page
+from regard.protocols import Capture, Model
+from regard.records import Example, Json
+from regard.store.run import Run
+
+BESIDE = 8 << 20
+"""Bytes of chunks in the frame that stands beside a widget; it is stored in the notebook, whoever looks at it."""
+HEIGHT = 720
+
+
+@dataclass(eq=False)
+class View:
+    """What `show` gives: draws itself as the last line of a cell; `save` writes a file, `open` shows it in a browser.
+
+    `html` is the self-contained page, `widget` the live one (its trait `selection` follows what the user looks at).
+    """
+
+    session: Session
+    view: str = ""
+    height: int = HEIGHT
+    static: bool = False
+
+    def save(
+        self, path: str | Path, *, view: str = "", dark: bool = False, width: int = 900,
+        state: Mapping[str, Json] | None = None,
+    ) -> Path:  # fmt: skip
+        """Write .html (everything, self-contained) or one view as .svg, .png or .pdf; no browser is needed."""
+        from regard.live.figures import write_figure
+
+        return write_figure(
+            self._pack(BUDGET), Path(path), view or self.view, dark=dark, width=width, lang=self.session.lang,
+            state=state,
+        )  # fmt: skip
+
+    @property
+    def html(self) -> str:
+        return viewer_page(self._pack(BUDGET), view=self.view, lang=self.session.lang)
+
+    @cached_property
+    def widget(self) -> Any:
+        from regard.live.widget import widget
+
+        return widget(self.session, view=self.view, height=self.height)
+
+    def open(self) -> Path:
+        """The page in the user's browser, from a file of its own."""
+        import tempfile
+
+        handle, name = tempfile.mkstemp(prefix="regard-", suffix=".html")
+        os.close(handle)
+        path = self.save(name)
+        webbrowser.open(path.as_uri())
+        return path
+
+    def frame(self, budget: int = BUDGET) -> str:
+        """The page in a frame that may run scripts and nothing else."""
+        page = viewer_page(self._pack(budget), view=self.view, lang=self.session.lang)
+        style = f"width:100%;height:{self.height}px;border:0;background:transparent"
+        return tag(
+            "iframe", {"sandbox": "allow-scripts", "title": self.session.pack().manifest.title, "style": style,
+                       "srcdoc": page}, "",
+        )  # fmt: skip
+
+    def _pack(self, budget: int) -> Pack:
+        return self.session.packed(budget)
+
+    def __repr__(self) -> str:
+        manifest = self.session.pack().manifest
+        return f"View({manifest.title!r}: .save('page.html'), .open(), or the last line of a notebook cell)"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        plain = {"text/plain": repr(self)}
+        if self.static or not answers_here():
+            return {**plain, "text/html": self.frame()}
+        bundle = self.widget._repr_mimebundle_(include=None, exclude=None)
+        data, facts = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**(data or {}), **plain, "text/html": self.frame(BESIDE)}, facts
+
+    def _display_(self) -> Any:
+        """What marimo asks for."""
+        if self.static:
+            import marimo
+
+            return marimo.Html(self.frame())
+        return self.widget
+
+
+def answers_here() -> bool:
+    """Whether a front end with a live kernel shows this cell: Jupyter, VS Code or Colab, but not nbconvert.
+
+    Jupyter's servers tell a kernel the name of its notebook; whoever only executes one does not.
+    """
+    return bool({"JPY_SESSION_NAME", "VSCODE_PID", "VSCODE_CWD"} & set(os.environ)) or "google.colab" in sys.modules
+
+
+def show(
+    shown: Capture | Run | Model | Pack | str,
+    text: str | Example | None = None,
+    *,
+    view: str = "",
+    methods: Sequence[str] = METHODS,
+    lang: str = "en",
+    static: bool = False,
+    height: int = HEIGHT,
+) -> View:
+    """A capture (of `regard.capture`, `from_arrays`, `capture_generation`), a run, or a model with a text, drawn.
+
+    view: what is open at first (`head_view`, `model_view`, `heat_map`, ...). methods: which explainers, for a model.
+    static: without a kernel, whatever the front end.
+    """
+    if isinstance(shown, Pack):
+        session = Session.of_pack(shown, lang=lang)
+    elif isinstance(shown, Run):
+        session = Session(run=shown, lang=lang)
+    elif text is not None or isinstance(shown, str):
+        if text is None:
+            raise InputError(
+                "show", expected="a text for the model to read", got="none", remedy="show(model, 'a text')"
+            )
+        session = Session(load(shown), methods=methods, lang=lang)  # type: ignore[arg-type]
+        session.show(text if isinstance(text, Example) else Example("text", {"text": text}))
+    else:
+        session = Session.of_pack(_captured(shown), lang=lang)  # type: ignore[arg-type]
+    return View(session, view, height, static)
+
+
+def _captured(capture: Capture) -> Pack:
+    from regard.models.adapter import Captured
+    from regard.models.generating import Generated
+
+    if isinstance(capture, Captured):
+        return pack_of_capture(
+            capture, model=capture.model, labels=capture.labels, predicted=list(capture.targets) or None
+        )
+    return pack_of_capture(capture, made=capture.made if isinstance(capture, Generated) else None)

@@ -1,0 +1,75 @@
+"""The notebook widget: the same viewer and the same requests, carried by the messages of a kernel (anywidget).
+
+The kernel answers between cells; a job goes on in its own thread meanwhile.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.live.jobs import told
+from regard.live.session import Session
+from regard.present.viewer_block import viewer_script
+
+EXTRA = "pip install 'regard[notebook]'"
+CARRIED = 4 << 20
+"""Bytes of chunks up to which a widget carries its first pack itself, and so can be drawn without a kernel."""
+
+
+def widget(session: Session, *, view: str = "", height: int | None = None) -> Any:
+    """An anywidget that shows a session; its trait `selection` says what the user is looking at."""
+    settings = {"view": view, "lang": session.lang, **({} if height is None else {"height": height})}
+    return _class()(session, settings)
+
+
+def answered(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:
+    """The answer to one message of the front end, and its binary buffers."""
+    number = message.get("id") if isinstance(message, dict) else None
+    try:
+        if not isinstance(message, dict) or not isinstance(message.get("body"), dict):
+            raise InputError("message", expected="{id, op, body}", got=type(message).__name__)
+        op, body = str(message.get("op")), message["body"]
+        if op == "chunk":
+            return {"id": number, "answer": None}, [session.chunk(str(body.get("pack")), str(body.get("name")))]
+        # a kernel must not wait: the page asks again
+        return {"id": number, "answer": session.call(op, {k: v for k, v in body.items() if k != "after"})}, []
+    except RegardError as error:
+        return {"id": number, "error": told(error)}, []
+    except Exception as error:  # the view says what happened; the notebook goes on
+        return {"id": number, "error": told(error)}, []
+
+
+@functools.cache
+def _class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as error:
+        raise EnvironmentProblem("a widget", expected="anywidget", got="none", remedy=EXTRA) from error
+
+    class RegardWidget(anywidget.AnyWidget):  # type: ignore[misc,name-defined]
+        _esm = viewer_script()
+        hello = traitlets.Dict().tag(sync=True)
+        settings = traitlets.Dict().tag(sync=True)
+        selection = traitlets.Dict().tag(sync=True)
+        manifest = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+        chunks = traitlets.Dict().tag(sync=True)
+
+        def __init__(self, session: Session, settings: dict[str, Any]) -> None:
+            hello = session.call("hello", {})
+            carried: dict[str, Any] = {}
+            if session.first is not None:
+                pack = session.pack()
+                if pack.size <= CARRIED:
+                    carried = {"manifest": pack.manifest_json(), "chunks": dict(pack.chunks)}
+            super().__init__(hello=hello, settings=settings, **carried)
+            self._session = session
+            self.on_msg(self._heard)
+
+        def _heard(self, _: Any, message: Any, buffers: Any) -> None:
+            answer, binary = answered(self._session, message)
+            self.send(answer, binary)
+
+    return RegardWidget
