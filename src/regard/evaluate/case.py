@@ -73,7 +73,7 @@ class DeskCase:
 
     @property
     def explainers(self) -> tuple[str, ...]:
-        return tuple(self._specs)
+        return tuple(reversed(self._specs))  # as `Settings.by_name` was filled from the last to the first
 
     @property
     def operators(self) -> tuple[str, ...]:

@@ -44,6 +44,18 @@ QUICK: tuple[str, ...] = (
     "map_shape", "permutation:times=8", "uniform_weights", "route", "pointing:sizes=[1]", "top_word", "exclusive",
     "single_heads",
 )  # fmt: skip
+QUICK_ROBUSTNESS: tuple[str, ...] = (
+    "noise:noises=2", "explanation_drift:noises=1,share=0.2", "attack_success:budget=50,share=0.2"
+)  # fmt: skip
+"""Whether predictions and explanations hold under noise and attack: a look, in seconds."""
+ROBUSTNESS: tuple[str, ...] = (
+    "noise:noises=5", "explanation_drift:noises=3,severities=[1,3,5],share=0.15",
+    "attack_success:attacks=3,budget=200", "certified:samples=200",
+)  # fmt: skip
+WHOLE_ROBUSTNESS: tuple[str, ...] = (
+    "noise:noises=20,severities=[1,2,3,4,5]", "explanation_drift:noises=6,severities=[1,3,5]",
+    "attack_success:attacks=4,budget=1000,share=0.5", "certified:samples=1000",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +72,20 @@ class Profile:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "quick": Profile(examples=80, steps=8, operators=2, experiments=QUICK),
+    "quick": Profile(examples=80, steps=8, operators=2, experiments=(*QUICK, *QUICK_ROBUSTNESS)),
     "standard": Profile(
-        examples=200, steps=16, operators=2, experiments=(*EXPERIMENTS, *SHORT_DEBATE), metrics=shelf.WHOLE, share=0.1
+        examples=200,
+        steps=16,
+        operators=2,
+        experiments=(*EXPERIMENTS, *SHORT_DEBATE, *ROBUSTNESS),
+        metrics=shelf.WHOLE,
+        share=0.1,
     ),
     "full": Profile(
         examples=800,
         steps=64,
         operators=3,
-        experiments=(*EXPERIMENTS, *DEBATE, *STUDIES),
+        experiments=(*EXPERIMENTS, *DEBATE, *WHOLE_ROBUSTNESS, *STUDIES),
         metrics=shelf.WHOLE,
         share=0.25,
     ),

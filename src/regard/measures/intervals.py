@@ -1,4 +1,4 @@
-"""Intervals: a bootstrap that resamples clusters (patients, authors, documents); for shares Wilson's and the exact one."""
+"""Intervals: a bootstrap over clusters (patients, authors, documents); for shares Wilson's and the exact one."""
 
 from __future__ import annotations
 

@@ -15,7 +15,11 @@ from regard.records import Json, Score, Summary
 from regard.registry import entry
 from regard.store.run import Run
 
-SILENT = ("experiment", "role", "attention", "sites", "class")
+SILENT = (
+    "experiment", "role", "attention", "sites", "class", "constraints", "noises", "severities", "attacks", "explainers"
+)  # fmt: skip
+SHOWN_ELSEWHERE = "witness"
+"""Changed examples that an experiment kept to be looked at: the report shows them."""
 PARTS: Mapping[str, Role] = {"baseline": "baseline", "ceiling": "ceiling", "null": "null"}
 FEWEST = 2
 """Classes with fewer examples have no row of their own."""
@@ -29,7 +33,7 @@ def found_by(run: Run, *, experiment: str = "", seed: int | None = None) -> list
     seed = int(run.manifest["seed"]) if seed is None else seed
     found = []
     for score in run.findings():
-        if experiment and score.where.get("experiment") != experiment:
+        if score.metric == SHOWN_ELSEWHERE or (experiment and score.where.get("experiment") != experiment):
             continue
         found.append(_summary(score, clusters, seed))
         names = sorted({classes[name] for name in score.ids if name in classes})

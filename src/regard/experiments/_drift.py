@@ -1,0 +1,111 @@
+"""How far an explanation moves between an example and a changed copy of it, on the words that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from regard.measures.agreement import ragged, spearman
+from regard.measures.centre import centre_shift, middles
+from regard.measures.divergence import jsd
+from regard.measures.ranking import top_k
+from regard.records import Bools, Floats, Ints, Relevance, Units
+
+LN2 = float(np.log(2.0))
+TOP = 5
+"""Words that are looked at first; in short texts a third of them."""
+LEAST_CHANGE = 0.02
+"""An answer that moves by less than this (total variation) counts as moved by this much."""
+QUANTITIES: Mapping[str, Literal["higher", "lower", "none"]] = {
+    "explanation_rank": "higher", "explanation_top_k": "higher", "explanation_jsd": "lower",
+    "explanation_centre": "lower", "explanation_unaligned": "none",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Relevance by word of the original, for the words that are still there: before and after the change.
+
+    unaligned: the share of the relevance that lies on words which the other text does not have. places: (words, axes)
+    where they stand, None where places mean nothing (columns of a table).
+    """
+
+    before: Floats
+    after: Floats
+    unaligned: float
+    places: Floats | None
+
+
+def aligned(before: Floats, after: Floats, units: Units, origins: Ints) -> Aligned:
+    """before: (units,) of the original, after: (other units,) of its copy, origins: (other units,) see `Case.origins`.
+
+    Sub-words are summed to words; what comes from no word of the original is not aligned.
+    """
+    groups = units.groups
+    count = int(groups.max(initial=-1)) + 1
+    known = (origins >= 0) & (np.append(groups, -1)[origins] >= 0)
+    into = groups[origins[known]]
+    x = np.bincount(groups[units.free], weights=before[units.free], minlength=count).astype(np.float64)
+    y = np.bincount(into, weights=after[known], minlength=count).astype(np.float64)
+    there = np.bincount(into, minlength=count) > 0
+    lost = _share(np.abs(x[~there]).sum(), np.abs(x).sum())
+    new = _share(np.abs(after[~known]).sum(), np.abs(after).sum())
+    return Aligned(x[there], y[there], (lost + new) / 2, _places(units, count, there))
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else 0.0
+
+
+def _places(units: Units, count: int, there: Bools) -> Floats | None:
+    if units.place_kind == "column":
+        return None
+    if units.place_kind == "span":  # words by their number: a long word is not far from the next
+        return middles(np.arange(count, dtype=np.float64)[:, None])[there]
+    first = np.array([int(np.flatnonzero(units.groups == g)[0]) for g in range(count)], np.int64)
+    return middles(units.places[first])[there] if count else None
+
+
+def moved(pairs: Sequence[Aligned]) -> dict[str, Floats]:
+    """Quantity -> (pairs,) value; NaN where there is nothing to compare.
+
+    explanation_rank: Spearman's rho. explanation_top_k: the share of the first words that stay among the first.
+    explanation_jsd: Jensen-Shannon divergence of the magnitudes as shares, 0..1. explanation_centre: how far the centre
+    of mass moves, 0..1. explanation_unaligned: what could not be compared, 0..1.
+    """
+    befores, afters = [p.before for p in pairs], [p.after for p in pairs]
+    return {
+        "explanation_rank": ragged(spearman, befores, afters),
+        "explanation_top_k": np.array([_same_top(p) for p in pairs], np.float64),
+        "explanation_jsd": np.array([_apart(p) for p in pairs], np.float64),
+        "explanation_centre": np.array(
+            [np.nan if p.places is None else centre_shift(p.before, p.after, p.places) for p in pairs], np.float64
+        ),
+        "explanation_unaligned": np.array([p.unaligned for p in pairs], np.float64),
+    }
+
+
+def _same_top(pair: Aligned) -> float:
+    n = len(pair.before)
+    if n < 2:
+        return float("nan")
+    k = max(1, min(TOP, n // 3))
+    return float((top_k(pair.before, k) & top_k(pair.after, k)).sum() / k)
+
+
+def _apart(pair: Aligned) -> float:
+    p, q = np.abs(pair.before), np.abs(pair.after)
+    if p.sum() <= 0 or q.sum() <= 0:
+        return float("nan")
+    return float(jsd(p / p.sum(), q / q.sum())) / LN2
+
+
+def drift(
+    before: Relevance, after: Relevance, units: Sequence[Units], origins: Sequence[Ints], preserved: Bools
+) -> dict[str, Floats]:
+    """`moved` of every example; NaN where the prediction is another one, for then another explanation is only right."""
+    pairs = [aligned(before[i], after[i], units[i], origins[i]) for i in range(len(units))]
+    return {name: np.where(preserved, values, np.nan) for name, values in moved(pairs).items()}

@@ -1,0 +1,142 @@
+"""What the experiments about robustness share: which noises and attacks, which examples, who is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.errors import InputError, Unsupported
+from regard.perturbations.apply import modality_of, noises
+from regard.protocols import Case
+from regard.records import Answers, Floats, Ints, Json, Score, Spec, Units
+from regard.registry import entry, names
+from regard.store.pages import units_to_json
+
+Chosen = tuple[str, ...] | int
+"""Names, or how many of the usual ones."""
+
+USUAL = {
+    "text": ("keyboard", "drop_words", "filler", "ocr", "swap", "homoglyphs", "case", "drop", "diacritics"),
+    "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg_compression"),
+    "audio": ("snr_noise", "clipping", "dropout", "gain"),
+    "series": ("jitter", "dropout", "spikes", "scaling", "drift"),
+    "table": ("missing", "rounding", "spread"),
+}
+"""Noises by modality, those first that are unlike each other; what is not here follows by name."""
+ATTACKS = {
+    "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
+    "image": ("pgd", "apgd", "square", "fgsm"),
+    "series": ("pgd", "apgd", "square", "fgsm"),
+    "table": ("pgd", "apgd", "square", "fgsm"),
+}
+MODEL = "model"
+"""What numbers about predictions are called after."""
+LARGEST_SHOWN = 4096
+"""Numbers of an image or a series that is kept to be shown."""
+
+
+def modality(case: Case, name: str) -> str:
+    """That of the examples; refused where nothing here knows it."""
+    found = modality_of(case.examples[0]) if case.examples else ""
+    if not found:
+        raise Unsupported(f"experiment {name}", expected="text, an image, sound, a series or a row", got="other inputs")
+    return found
+
+
+def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
+    """The named noises, or the usual ones of the modality."""
+    if not isinstance(wanted, int):
+        return [Spec.parse("perturbation", noise) for noise in wanted]
+    kind = modality(case, name)
+    there = {spec.name: spec for spec in noises(kind)}
+    order = [n for n in USUAL.get(kind, ()) if n in there] + sorted(n for n in there if n not in USUAL.get(kind, ()))
+    if not order:
+        raise Unsupported(f"experiment {name}", expected=f"noises for {kind}", got="none")
+    return [there[n] for n in order[:wanted]]
+
+
+def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:
+    """The named attacks, or the usual ones with noise of the same size as a baseline."""
+    if not isinstance(wanted, int):
+        return [Spec.parse("attack", attack) for attack in wanted]
+    kind = modality(case, name)
+    known = {n: entry("attack", n).facts for n in names("attack")}
+    mine = {n: f for n, f in known.items() if _fits(f.get("modality"), kind) and f.get("goal") == "prediction"}
+    usual = [n for n in ATTACKS.get(kind, ()) if n in mine][:wanted]
+    if not usual:
+        raise Unsupported(f"experiment {name}", expected=f"attacks on {kind}", got="none")
+    return [Spec("attack", n) for n in (*usual, *(n for n, f in mine.items() if f.get("role") == "baseline"))]
+
+
+def _fits(modalities: Json, kind: str) -> bool:
+    return isinstance(modalities, list) and (kind in modalities or (kind == "table" and "tabular" in modalities))
+
+
+def sampled(case: Case, share: float) -> list[int]:
+    """Positions of the same share of the examples whoever asks, drawn by lot for each example."""
+    if not 0 < share <= 1:
+        raise InputError("share", expected="more than 0, at most 1", got=str(share))
+    return [i for i in range(len(case.ids)) if share == 1 or case.rng(i, "robustness").random() < share]
+
+
+def distribution(answers: Answers, name: str) -> Floats:
+    """(rows, classes) of a model that decides for one of several classes; others are refused."""
+    rows = answers.distribution
+    if rows is None or not np.allclose(rows.sum(-1), 1, atol=1e-3):
+        raise Unsupported(f"experiment {name}", expected="a model that decides among classes", got="another task")
+    return rows
+
+
+def truth(case: Case) -> Ints:
+    """(examples,) the index of the labelled class; -1 where there is none."""
+    places = {label: i for i, label in enumerate(case.labels)}
+
+    def index(label: Json) -> int:
+        if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(case.labels):
+            return label
+        return places.get(str(label), -1)
+
+    return np.array([-1 if e.label is None else index(e.label) for e in case.examples], np.int64)
+
+
+def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[Score]:
+    """One changed example as it may be shown: its input, what the model says, where it looks; one row of its own.
+
+    Nothing where the input is too large to be kept among numbers.
+    """
+    said, example, units = variant.base(), variant.examples[i], variant.units[i]
+    shown: dict[str, Json] = {}
+    for name, value in example.inputs.items():
+        if isinstance(value, str):
+            shown[name] = value
+        elif np.size(value) <= LARGEST_SHOWN:
+            shown[name] = np.asarray(value).round(6).tolist()
+        else:
+            return []
+    rows = said.distribution
+    top = 0 if rows is None else int(rows[i].argmax())
+    facts: dict[str, Json] = {
+        **where, "witness": True, "inputs": shown, "units": units_to_json(units),
+        "predicted": case.labels[top] if top < len(case.labels) else top,
+        "probability": None if rows is None else round(float(rows[i][top]), 6),
+        "relevance": _looked_at(variant, i, units),
+    }  # fmt: skip
+    before = case.base().probability[i]
+    return [Score("witness", MODEL, (case.ids[i],), np.array([said.probability[i] - before]), "none", facts)]
+
+
+def _looked_at(variant: Case, i: int, units: Units) -> Json:
+    """What the first explainer that works says about it, attention before others."""
+    for method in sorted(variant.explainers, key=lambda m: m != "attention"):
+        try:
+            values = variant.subset([i]).relevance(method)[0]
+        except Unsupported:
+            continue
+        return {"method": method, "values": [round(float(v), 6) for v in values]}
+    return None
+
+
+def per_example(rows: Sequence[Floats]) -> Floats:
+    """(examples,) the smallest over several columns; NaN where any is."""
+    return np.asarray(np.min(np.stack(rows), axis=0), np.float64)

@@ -1,0 +1,154 @@
+"""How little has to be changed to change the answer?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.evaluate.origins import unit_origins
+from regard.experiments._drift import QUANTITIES, drift
+from regard.experiments._robustness import (
+    MODEL,
+    Chosen,
+    chosen_attacks,
+    distribution,
+    per_example,
+    sampled,
+    truth,
+    witness,
+)
+from regard.protocols import Case, Findings
+from regard.records import Attacked, Floats, Json, Perturbed, Score, Threat
+from regard.registry import entry, experiment
+
+BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+
+
+@experiment(
+    question="How little has to be changed to change the answer, and do explanations move before it does?",
+    cite="Jin et al. 2020; Morris et al. 2020 (constraints decide the number); Croce & Hein 2020 (worst case)",
+    formula="share of right answers that the attack turns, within the budget and the constraints that are printed",
+    cost="up to `budget` forwards per attack and example",
+    misleads="success depends on what the attacker may do: compare only under the same constraints; a failed attack "
+    "proves nothing",
+)
+def attack_success(
+    case: Case, *, attacks: Chosen = 1, budget: int = 100, share: float = 0.25, explainers: tuple[str, ...] = ()
+) -> Findings:
+    """How often does an attack turn a right answer, with how many questions, changing how much?
+
+    Comes out, per example and attack: `attack_success` (1 or 0, NaN where it was not attacked because the answer was
+    wrong from the start: that is the denominator) with the curve `success` over budgets, `attack_queries`,
+    `attack_perturbed` (share of the words, or of the allowed change) and `attack_similarity` of the turned ones;
+    `accuracy` under the attack; over all attacks that are no baseline `worst_case_attack_accuracy`. Explanations of
+    failed attacks, whose answer is as it was, are compared as in `explanation_drift`. `where` holds the constraints.
+    attacks: names, or how many of the usual ones, with noise of the same size beside them. share: of the examples.
+    """
+    name = "attack_success"
+    positions = sampled(case, share)
+    if not positions:
+        return []
+    part = case.subset(positions)
+    classes = truth(part)
+    clean = np.where(classes >= 0, distribution(part.base(), name).argmax(-1) == classes, np.nan)
+    threat, found, reasons = Threat(budget=budget), list[Score](), list[str]()
+    turned: list[Floats] = []
+    for spec in chosen_attacks(part, attacks, name):
+        try:
+            results = part.attacked(spec, threat)
+        except Unsupported as refusal:
+            reasons.append(str(refusal))
+            continue
+        facts = entry("attack", spec.name).facts
+        text = "text" in str(facts.get("modality"))
+        where: dict[str, Json] = {
+            "attack": str(spec), "access": facts.get("access"), "budget": budget, "constraints": threat.words(text=text)
+        }  # fmt: skip
+        if facts.get("role") == "baseline":
+            where["role"] = "baseline"
+        success = _success(results)
+        found += _table(part, results, success, where)
+        under = np.where(np.isnan(clean), np.nan, np.where(np.nan_to_num(success) > 0, 0.0, clean))
+        if not np.isnan(clean).all():
+            found.append(Score("accuracy", MODEL, part.ids, under, "higher", where))
+        if facts.get("role") != "baseline":
+            turned.append(under)
+        found += _drifts(part, results, explainers or part.explainers, where)
+        found += _shown(part, results, where)
+    if not found:
+        raise Unsupported(f"experiment {name}", expected="an attack that works here", got="; ".join(reasons) or "none")
+    if turned and not np.isnan(clean).all():
+        worst = {"attacks_tried": len(turned), "budget": budget}
+        found.append(Score("worst_case_attack_accuracy", MODEL, part.ids, per_example(turned), "higher", worst))
+    return found
+
+
+def _success(results: Sequence[Attacked]) -> Floats:
+    return np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results], np.float64)
+
+
+def _table(case: Case, results: Sequence[Attacked], success: Floats, where: dict[str, Json]) -> list[Score]:
+    most = int(str(where["budget"]))
+    grid = [float(b) for b in BUDGETS if b < most] + [float(most)]
+    spent = np.array([r.queries for r in results], np.float64)
+    curve = np.where(np.isnan(success)[:, None], np.nan, (success[:, None] > 0) & (spent[:, None] <= np.array(grid)))
+    turned = success > 0
+    found = [Score("attack_success", MODEL, case.ids, success, "lower", where, {"success": curve}, tuple(grid))]
+    kinds = {r.similarity_is for r in results}
+    named: dict[str, Json] = {**where, "similarity": ", ".join(sorted(kinds))}
+    for metric, values, keep, about in (
+        ("attack_queries", spent, ~np.isnan(success), where),
+        ("attack_perturbed", np.array([r.perturbed for r in results]), turned, where),
+        ("attack_similarity", np.array([r.similarity for r in results]), turned, named),
+    ):
+        found.append(Score(metric, MODEL, case.ids, np.where(keep, values, np.nan), "none", about))
+    return found
+
+
+def _drifts(case: Case, results: Sequence[Attacked], explainers: Sequence[str], where: dict[str, Json]) -> list[Score]:
+    """How far explanations moved where the attack changed the input but not the answer."""
+    same = [i for i, r in enumerate(results) if r.status == "failed" and r.example is not None]
+    if not same:
+        return []
+    part, made = case.subset(same), [results[i] for i in same]
+    inputs = [replace(r.example, id=f"{r.id}~{r.attack}") for r in made if r.example is not None]
+    after = part.instead(inputs)
+    origins = [
+        unit_origins(
+            part.units[k], after.units[k], part.examples[k],
+            Perturbed(inputs[k], None if r.origin is None else np.array(r.origin)),
+        )
+        for k, r in enumerate(made)
+    ]  # fmt: skip
+    kept = distribution(after.base(), "attack_success").argmax(-1) == distribution(
+        part.base(), "attack_success"
+    ).argmax(-1)
+    found = []
+    for method in explainers:
+        try:
+            values = drift(part.relevance(method), after.relevance(method), part.units, origins, kept)
+        except Unsupported:
+            continue
+        found += [Score(q, method, part.ids, values[q], better, where) for q, better in QUANTITIES.items()]
+    return found
+
+
+def _shown(case: Case, results: Sequence[Attacked], where: dict[str, Json]) -> list[Score]:
+    """The turned example of this shard in which least was changed."""
+    turned = [(r.perturbed, i) for i, r in enumerate(results) if r.status == "success" and r.example is not None]
+    if not turned or where.get("role") == "baseline":
+        return []
+    i = min(turned)[1]
+    one, changed = case.subset([i]), results[i].example
+    if changed is None:
+        return []
+    after = one.instead([replace(changed, id=f"{case.ids[i]}~shown")])
+    facts: dict[str, Json] = {
+        "attack": where["attack"],
+        "queries": results[i].queries,
+        "perturbed": results[i].perturbed,
+    }
+    return witness(one, after, 0, facts)

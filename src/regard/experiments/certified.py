@@ -1,0 +1,164 @@
+"""How much may an input change, whatever the change is, before the smoothed model says something else?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+
+from regard.errors import InputError, Unsupported
+from regard.experiments._robustness import MODEL, distribution, modality, sampled, truth
+from regard.measures.intervals import clopper_pearson
+from regard.protocols import Case, Findings
+from regard.records import Floats, Ints, Json, Score
+from regard.registry import experiment
+
+FIRST = 20
+"""Draws that choose the class; others, which it did not choose, say how sure it is."""
+WORDS = (1, 2, 3, 4, 5)
+SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
+"""Radii that are looked at: words, or multiples of the deviation of the noise."""
+
+
+@experiment(
+    question="How much may an input change, whatever the change is, before the smoothed model says something else?",
+    cite="Zeng et al. 2021 (RanMASK); Levine & Feizi 2020; Cohen et al. 2019",
+    formula="majority over masked or noisy copies; lower Clopper-Pearson bound p of its share: words d with "
+    "p - (1 - C(n-d, k) / C(n, k)) > 1/2, or radius sigma x (inverse normal of p)",
+    cost="`samples` + 20 forwards per example",
+    misleads="it is about the smoothed model (a vote over many copies), which is another, often less accurate one; "
+    "words may be replaced, not inserted or deleted",
+)
+def certified(
+    case: Case, *, samples: int = 100, keep: float = 0.3, sigma: float = 0.25, alpha: float = 0.001, share: float = 0.25
+) -> Findings:
+    """How often is a vote over masked (text) or noisy (image, series, row) copies right, and certainly stays so?
+
+    Comes out, per example: `smoothed_accuracy` (right and not abstained), `abstained` (no class is certainly in the
+    majority), `certified_radius` (words that may be replaced by any others; else the L2 distance in the user's units;
+    0 where it abstains), and `certified_accuracy` by radius: right, whatever is done within it. keep: share of the
+    words that a copy keeps. sigma: deviation of the noise, as a share of that of the data (16 companions), the same for
+    every example. alpha: the chance that one example's certificate is wrong.
+    """
+    name = "certified"
+    if samples < 10 or not 0 < keep < 1 or sigma <= 0 or not 0 < alpha < 1:
+        raise InputError(
+            f"experiment {name}", expected="samples of at least 10, keep and alpha in 0..1, sigma above 0",
+            got=f"{samples}, {keep}, {alpha}, {sigma}",
+        )  # fmt: skip
+    kind = modality(case, name)
+    positions = sampled(case, share)
+    if not positions:
+        return []
+    part = case.subset(positions)
+    distribution(part.base(), name)
+    masked = kind == "text"
+    votes = _masked_votes(part, samples + FIRST, keep) if masked else _noisy_votes(part, samples + FIRST, sigma)
+    spread = 0.0 if masked else sigma * _scale(part)
+    chosen, radius = np.full(len(part.ids), -1), np.zeros(len(part.ids))
+    for i, voted in enumerate(votes):
+        top = int(np.bincount(voted[:FIRST]).argmax())
+        low = clopper_pearson(int((voted[FIRST:] == top).sum()), samples, level=1 - 2 * alpha)[0]
+        if low > 0.5:
+            chosen[i] = top
+            radius[i] = _words(low, *_sizes(part, i, keep)) if masked else spread * NormalDist().inv_cdf(low)
+    radii = WORDS if masked else tuple(round(s * spread, 6) for s in SHARES)
+    smoothing: dict[str, Json] = {"smoothing": f"masks, {keep:g} kept"} if masked else {"smoothing": "Gaussian"}
+    where: dict[str, Json] = {**smoothing, "sigma": None if masked else round(spread, 6), "samples": samples}
+    return _scores(part, truth(part), chosen, radius, radii, where)
+
+
+def _scores(
+    case: Case, classes: Ints, chosen: Ints, radius: Floats, radii: tuple[float, ...], where: dict[str, Json]
+) -> list[Score]:
+    found = [
+        Score("abstained", MODEL, case.ids, (chosen < 0).astype(np.float64), "lower", where),
+        Score("certified_radius", MODEL, case.ids, radius, "higher", where),
+    ]
+    if (classes < 0).all():
+        return found
+    right = np.where(classes >= 0, chosen == classes, np.nan)
+    found.append(Score("smoothed_accuracy", MODEL, case.ids, right, "higher", where))
+    for r in radii:
+        held = np.where(np.isnan(right), np.nan, (right > 0) & (radius >= r - 1e-12))
+        found.append(Score("certified_accuracy", MODEL, case.ids, held, "higher", {**where, "radius": r}))
+    return found
+
+
+def _sizes(case: Case, i: int, keep: float) -> tuple[int, int]:
+    """Words of an example, and how many of them a copy keeps."""
+    n = int(case.units[i].groups.max(initial=-1)) + 1
+    return n, max(1, min(n - 1, round(keep * n))) if n > 1 else 1
+
+
+def _words(low: float, n: int, kept: int) -> float:
+    """The most words that may be replaced: a copy sees none of d changed words with probability C(n-d, k) / C(n, k).
+
+    >>> _words(0.95, 20, 2), _words(0.95, 20, 10), _words(0.51, 20, 2)
+    (5.0, 0.0, 0.0)
+    """
+    radius = 0
+    while radius < n - kept:
+        unseen = math.comb(n - radius - 1, kept) / math.comb(n, kept)
+        if low - (1 - unseen) <= 0.5:
+            break
+        radius += 1
+    return float(radius)
+
+
+def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
+    """For each example the class of every copy in which all but k words, drawn by lot, are taken away."""
+    drops = []
+    for i, units in enumerate(case.units):
+        n, kept = _sizes(case, i, keep)
+        rng = case.rng(i, "certified", draws, kept)
+        away = np.ones((draws, n), np.bool_)
+        for row in away:
+            row[rng.choice(n, kept, replace=False)] = False
+        drops.append(np.where(units.groups >= 0, away[:, np.maximum(units.groups, 0)], False))
+    operator = "mask" if "mask" in case.operators else case.operators[0]
+    said = case.removed(drops, operator)
+    rows = distribution(said, "certified")
+    return [rows[said.rows(i)].argmax(-1) for i in range(len(case.ids))]
+
+
+def _scale(case: Case) -> float:
+    """The deviation of the inputs of the companions, which are the same for every example."""
+    arrays = [_array(e.inputs) for e in (case.companions.examples or case.examples)]
+    return float(np.concatenate([a.ravel() for a in arrays]).std()) or 1.0
+
+
+def _array(inputs: object) -> Floats:
+    values = [v for v in dict(inputs).values() if not isinstance(v, str)]  # type: ignore[call-overload]
+    if not values:
+        raise Unsupported("experiment certified", expected="numbers to add noise to", got="none")
+    return np.asarray(values[0], np.float64)
+
+
+def _noisy_votes(case: Case, draws: int, sigma: float) -> list[Ints]:
+    """For each example the class of every copy with Gaussian noise of one deviation in the user's own units."""
+    import torch
+
+    spread, found = sigma * _scale(case), []
+    for i in range(len(case.ids)):
+        together = case.together([i])
+        if not together.user:
+            raise Unsupported(
+                "experiment certified",
+                expected="inputs in the user's own units",
+                got="embeddings, whose noise nobody adds",
+            )
+        drawn = case.rng(i, "certified", draws).standard_normal((draws, *together.x.shape[1:]))
+        noise = torch.from_numpy(drawn).to(together.x) * spread * together.free.to(together.x)
+        found.append(_classes(together.logits, together.x + noise))
+    return found
+
+
+def _classes(logits: Callable[..., object], x: object, batch: int = 64) -> Ints:
+    import torch
+
+    with torch.no_grad():
+        rows = [logits(part, [0] * len(part)) for part in torch.split(x, batch)]  # type: ignore[arg-type]
+    return np.asarray(torch.cat(rows).argmax(-1).cpu().numpy(), np.int64)  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""Does the prediction hold when the input is a little worse?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.experiments._robustness import MODEL, Chosen, chosen_noises, distribution, per_example, truth, witness
+from regard.measures.calibration import brier, nll
+from regard.measures.divergence import tvd
+from regard.protocols import Case, Findings
+from regard.records import Floats, Ints, Json, Score
+from regard.registry import experiment
+
+
+@experiment(
+    question="Does the prediction hold, and does the model know how often it is right, when the input is noisy?",
+    cite="Hendrycks & Dietterich 2019; Guo et al. 2017; Ovadia et al. 2019",
+    formula="by noise and severity: share of right answers, of changed ones, total variation of the answer, "
+    "confidence, negative log-likelihood, Brier score; the worst case of each example over all noises",
+    cost="1 forward per noise and severity",
+    misleads="a noise that changes what the text says is no noise; one that the data never have says little about use",
+)
+def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3, 5)) -> Findings:
+    """How often is the model right, and how often does it change its mind, under each noise?
+
+    Comes out, per example, noise and severity: `accuracy` and, where there are labels, `nll`, `brier`; `flips` (1 where
+    another class wins), `output_change` (total variation), `confidence` (of the class that wins). The last three kinds
+    also for the input as it is (noise "none"). `worst_case_accuracy`, `worst_case_flips`: of each example over all
+    noises, by severity and over "all". noises: names, or how many of the usual ones for this modality. Copies of one
+    example are compared with it, never counted as further examples.
+    """
+    name, classes = "noise", truth(case)
+    clean = distribution(case.base(), name)
+    labelled = bool((classes >= 0).any())
+    found = _calibration(case, clean, classes, {"noise": "none", "severity": 0})
+    right: dict[int, list[Floats]] = {}
+    kept: dict[int, list[Floats]] = {}
+    worst: tuple[float, int, Case, dict[str, Json]] | None = None
+    for spec in chosen_noises(case, noises, name):
+        for severity in severities:
+            where: dict[str, Json] = {"noise": str(spec), "severity": severity}
+            variant = case.changed(spec, severity)
+            said = distribution(variant.base(), name)
+            flips = (said.argmax(-1) != clean.argmax(-1)).astype(np.float64)
+            kept.setdefault(severity, []).append(1 - flips)
+            found.append(Score("flips", MODEL, case.ids, flips, "lower", where))
+            found.append(Score("output_change", MODEL, case.ids, tvd(said, clean), "lower", where))
+            found += _calibration(case, said, classes, where)
+            if labelled:
+                hits = _hits(said, classes)
+                right.setdefault(severity, []).append(hits)
+                found.append(Score("accuracy", MODEL, case.ids, hits, "higher", where))
+            drop = variant.base().probability - case.base().probability
+            if flips.any() and (worst is None or drop.min() < worst[0]):
+                worst = float(drop.min()), int(drop.argmin()), variant, where
+    found += _worst_cases(case, right, "worst_case_accuracy", _hits(clean, classes))
+    found += _worst_cases(case, {s: [1 - k for k in rows] for s, rows in kept.items()}, "worst_case_flips", None)
+    return found + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
+
+
+def _hits(said: Floats, classes: Ints) -> Floats:
+    """(examples,) 1 where the labelled class wins; NaN where there is no label."""
+    return np.where(classes >= 0, said.argmax(-1) == classes, np.nan)
+
+
+def _calibration(case: Case, said: Floats, classes: Ints, where: dict[str, Json]) -> list[Score]:
+    known = classes >= 0
+    found = [Score("confidence", MODEL, case.ids, said.max(-1), "none", where)]
+    for metric, measure in (("nll", nll), ("brier", brier)):
+        values = np.where(known, measure(said, np.where(known, classes, 0)), np.nan)
+        found += [Score(metric, MODEL, case.ids, values, "lower", where)] if known.any() else []
+    return found
+
+
+def _worst_cases(case: Case, rows: dict[int, list[Floats]], metric: str, clean: Floats | None) -> list[Score]:
+    """By severity and over all of them; being right means right under every noise, and as it is."""
+    if not rows:
+        return []
+    higher = metric.endswith("accuracy")
+    sign = 1.0 if higher else -1.0
+    columns = {str(s): some for s, some in rows.items()} | {"all": [r for some in rows.values() for r in some]}
+    count = len(next(iter(rows.values())))
+    return [
+        Score(
+            metric, MODEL, case.ids,
+            sign * per_example([sign * r for r in (*some, *([] if clean is None else [clean]))]),
+            "higher" if higher else "lower",
+            {"severity": severity if severity == "all" else int(severity), "noises_tried": count},
+        )
+        for severity, some in columns.items()
+    ]  # fmt: skip
