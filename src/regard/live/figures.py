@@ -69,7 +69,7 @@ def write_figure(
     if ending == "html":
         from regard.present.viewer_block import viewer_page
 
-        data = viewer_page(pack, view=view, lang=lang, theme="dark" if dark else "auto").encode()
+        data = viewer_page(pack, view=view, lang=lang, theme="dark" if dark else "auto", state=state).encode()
     else:
         drawn = svg(pack, view, width=width, dark=dark, lang=lang, state=state)
         data = drawn.encode() if ending == "svg" else png(drawn) if ending == "png" else pdf(drawn)

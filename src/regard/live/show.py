@@ -10,7 +10,7 @@ import os
 import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ class View:
     view: str = ""
     height: int = HEIGHT
     static: bool = False
+    state: Mapping[str, Json] = field(default_factory=dict)
+    theme: str = "auto"
 
     def save(
         self, path: str | Path, *, view: str = "", dark: bool = False, width: int = 900,
@@ -52,19 +54,27 @@ class View:
         from regard.live.figures import write_figure
 
         return write_figure(
-            self._pack(BUDGET), Path(path), view or self.view, dark=dark, width=width, lang=self.session.lang,
-            state=state,
+            self._pack(BUDGET), Path(path), view or self.view, dark=dark or self.theme == "dark", width=width,
+            lang=self.session.lang, state={**self.state, **(state or {})},
         )  # fmt: skip
 
     @property
     def html(self) -> str:
-        return viewer_page(self._pack(BUDGET), view=self.view, lang=self.session.lang)
+        return self._page(BUDGET)
+
+    data = html
+    """The page under the name that IPython's HTML has for it."""
+
+    def _page(self, budget: int) -> str:
+        return viewer_page(
+            self._pack(budget), view=self.view, lang=self.session.lang, theme=self.theme, state=dict(self.state)
+        )
 
     @cached_property
     def widget(self) -> Any:
         from regard.live.widget import widget
 
-        return widget(self.session, view=self.view, height=self.height)
+        return widget(self.session, {"view": self.view, "theme": self.theme, "state": dict(self.state)})
 
     def open(self) -> Path:
         """The page in the user's browser, from a file of its own."""
@@ -78,11 +88,10 @@ class View:
 
     def frame(self, budget: int = BUDGET) -> str:
         """The page in a frame that may run scripts and nothing else."""
-        page = viewer_page(self._pack(budget), view=self.view, lang=self.session.lang)
         style = f"width:100%;height:{self.height}px;border:0;background:transparent"
         return tag(
             "iframe", {"sandbox": "allow-scripts", "title": self.session.pack().manifest.title, "style": style,
-                       "srcdoc": page}, "",
+                       "srcdoc": self._page(budget)}, "",
         )  # fmt: skip
 
     def _pack(self, budget: int) -> Pack:
@@ -144,11 +153,12 @@ def show(
         session = Session(load(shown), methods=methods, lang=lang)  # type: ignore[arg-type]
         session.show(text if isinstance(text, Example) else Example("text", {"text": text}))
     else:
-        session = Session.of_pack(_captured(shown), lang=lang)  # type: ignore[arg-type]
+        session = Session.of_pack(captured_pack(shown), lang=lang)  # type: ignore[arg-type]
     return View(session, view, height, static)
 
 
-def _captured(capture: Capture) -> Pack:
+def captured_pack(capture: Capture) -> Pack:
+    """The pack of a capture, with what it knows about itself."""
     from regard.models.adapter import Captured
     from regard.models.generating import Generated
 

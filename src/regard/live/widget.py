@@ -6,6 +6,7 @@ The kernel answers between cells; a job goes on in its own thread meanwhile.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 from regard.errors import EnvironmentProblem, InputError, RegardError
@@ -18,10 +19,9 @@ CARRIED = 4 << 20
 """Bytes of chunks up to which a widget carries its first pack itself, and so can be drawn without a kernel."""
 
 
-def widget(session: Session, *, view: str = "", height: int | None = None) -> Any:
+def widget(session: Session, settings: Mapping[str, Any]) -> Any:
     """An anywidget that shows a session; its trait `selection` says what the user is looking at."""
-    settings = {"view": view, "lang": session.lang, **({} if height is None else {"height": height})}
-    return _class()(session, settings)
+    return _class()(session, {"lang": session.lang, **settings})
 
 
 def answered(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:

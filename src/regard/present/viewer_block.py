@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from regard.present.markup import Html, data, join, tag
 from regard.present.pack_records import Pack
+from regard.records import Json
 
 
 @cache
@@ -37,13 +38,16 @@ def viewer_block(
     theme: str = "auto",
     lang: str = "en",
     height: int | None = None,
+    state: Mapping[str, Json] | None = None,
 ) -> Html:
     """The element that the viewer mounts itself into, and its data. Any number of blocks may share one script.
 
     name: unique in the page. view: what is open at first; views: the only ones offered (default: all that have data).
+    state: what a user would have clicked by then (see viewer/src/state.ts).
     The page must hold `tag("script", {"type": "module"}, Html(viewer_script()))` once, after the blocks.
     """
-    settings: dict[str, Any] = {"view": view, "views": list(views), "example": example, "theme": theme, "lang": lang}
+    settings: dict[str, Any] = {"view": view, "views": list(views), "example": example, "theme": theme, "lang": lang,
+                                "state": dict(state or {})}  # fmt: skip
     chunks = [
         tag("script", {"type": "application/gzip", "data-chunk": key}, Html(base64.b64encode(chunk).decode("ascii")))
         for key, chunk in pack.chunks.items()
@@ -70,7 +74,10 @@ _PAGE_STYLE = (
 )
 
 
-def viewer_page(pack: Pack, *, view: str = "", views: Sequence[str] = (), theme: str = "auto", lang: str = "en") -> str:
+def viewer_page(
+    pack: Pack, *, view: str = "", views: Sequence[str] = (), theme: str = "auto", lang: str = "en",
+    state: Mapping[str, Json] | None = None,
+) -> str:  # fmt: skip
     """One self-contained page that works from a disk without network."""
     script = viewer_script()
     policy = (
@@ -90,7 +97,7 @@ def viewer_page(pack: Pack, *, view: str = "", views: Sequence[str] = (), theme:
     body = tag(
         "body", None,
         tag("main", None, tag("h1", None, pack.manifest.title),
-            viewer_block(pack, view=view, views=views, theme=theme, lang=lang)),
+            viewer_block(pack, view=view, views=views, theme=theme, lang=lang, state=state)),
         tag("script", {"type": "module"}, Html(script)),
     )  # fmt: skip
     return "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"

@@ -1,5 +1,6 @@
 /** A notebook through anywidget (Jupyter, marimo): requests are messages {id, op, body}, chunks come as buffers. */
 
+import type { Manifest } from "../records.generated.ts";
 import type { Hello, Live } from "../source.ts";
 import type { Values } from "../state.ts";
 import { start } from "./server.ts";
@@ -41,16 +42,22 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
       waiting.set(id, { done, failed });
       model.send({ id, op, body });
     });
+  // a small pack comes along with the widget, so that it is drawn without a kernel too (a saved or exported notebook)
+  const hello = model.get("hello") as Hello;
+  const manifest = model.get("manifest") as Manifest | null;
+  const carried = (model.get("chunks") ?? {}) as Record<string, DataView | ArrayBuffer>;
   const live: Live = {
-    hello: model.get("hello") as Hello,
+    hello,
     pack: "",
-    call: async (op, body) => (await ask(op, body)).answer,
+    call: async (op, body) =>
+      op === "manifest" && manifest && body["pack"] === hello.pack ? manifest : (await ask(op, body)).answer,
     chunk: async (pack, id) => {
+      const mine = pack === hello.pack ? carried[id] : undefined;
+      if (mine) return plainBytes(mine);
       const { buffers } = await ask("chunk", { pack, name: id });
       const first = buffers[0];
       if (!first) throw new Error(`chunk ${id} came without bytes`);
-      if (first instanceof ArrayBuffer) return first;
-      return first.buffer.slice(first.byteOffset, first.byteOffset + first.byteLength) as ArrayBuffer;
+      return plainBytes(first);
     },
   };
   const settings = {
@@ -64,6 +71,11 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
   };
   await start(el, { ...live, pack: live.hello.pack ?? "" }, settings);
   return () => model.off("msg:custom", heard);
+}
+
+function plainBytes(view: DataView | ArrayBuffer): ArrayBuffer {
+  if (view instanceof ArrayBuffer) return view;
+  return view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength) as ArrayBuffer;
 }
 
 export default { render };
