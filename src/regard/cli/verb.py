@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+LANGUAGES = ("en", "zh")
 
 
 class Verb(click.Command):
@@ -29,3 +32,19 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
         return command
 
     return make
+
+
+def lang_option(function: F) -> F:
+    """`--lang`: the language of what the command prints and writes (environment variable REGARD_LANG)."""
+    chosen = click.option(
+        "--lang", type=click.Choice(LANGUAGES), default="en", show_default=True, envvar="REGARD_LANG",
+        show_envvar=True, expose_value=False, callback=_speak, help="Language of the output.",
+    )  # fmt: skip
+    return chosen(function)
+
+
+def _speak(ctx: click.Context, parameter: click.Parameter, value: str) -> None:
+    if value != "en":  # nothing has to be imported to go on in English
+        from regard.present.saying import speaking
+
+        ctx.with_resource(speaking(value))

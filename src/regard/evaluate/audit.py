@@ -51,6 +51,7 @@ def audit(
     experiments: Sequence[str | Spec] | None = None,
     siblings: Sequence[str] = (),
     resume: bool = True,
+    text: bool = True,
     batch: int = BATCH,
     command_line: Sequence[str] | None = None,
 ) -> Run:
@@ -60,7 +61,8 @@ def audit(
     `limit` overrides the number of examples of the profile; `labels` ("neg=0,pos=1") says which class of the model
     a label of the data stands for, where names do not. `siblings`: directories of other models made for the same, or of
     their family; by default those that a model trained with several seeds has beside it. `announce` gets sentences for
-    a person: what was guessed, what it will cost, what is skipped.
+    a person: what was guessed, what it will cost, what is skipped. `text=False` keeps every word out of the directory:
+    placeholders stand in their place, and nothing but the data themselves can give the words back.
     """
     path, say = Path(out), announce or _silent
     chosen = plan.profile(profile)
@@ -86,9 +88,9 @@ def audit(
     specs = [*settings.explainers, *settings.metrics, *settings.experiments]
     who = identity(
         model=about_model, data=about_data, seed=seed, specs=specs, examples=opening.digest(examples), keep=keep,
-        batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS],
+        batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS], **({} if text else {"text": False}),
     )  # fmt: skip
-    with RunWriter(path, who) as writer:
+    with RunWriter(path, who, text=text) as writer:
         seen = _probed(job)
         cost = estimate(live, examples, settings, seen) if seen else None
         for sentence in _sentences(about_data, cost, workers):
@@ -100,6 +102,7 @@ def audit(
             "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
             "label_table": label_table, "checked": seen.checked if seen else "never",
             "rejected": [[*pair] for pair in seen.rejected] if seen else [],
+            **({} if text else {"veil": "no text"}),
         }  # fmt: skip
         writer.open(manifest, examples)
         try:

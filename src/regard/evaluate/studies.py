@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.shard import Settings, named_findings
@@ -43,7 +45,12 @@ def run_studies(
     say: Callable[[str], None],
 ) -> None:
     """Do those that are not settled yet, one after the other; one that fails is reported, and the others go on."""
-    study = AuditStudy(model, tuple(examples), settings.seed, writer.path / FOLDER)
+    # what is trained knows the words of the data; a run without words may not hold it
+    with nullcontext(writer.path / FOLDER) if writer.text else TemporaryDirectory() as folder:
+        _run_all(writer, AuditStudy(model, tuple(examples), settings.seed, Path(folder)), settings, say)
+
+
+def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Callable[[str], None]) -> None:
     settled = writer.settled()
     for spec in studies_of(settings):
         shard = [f"study {canonical(spec.to_json())}"]

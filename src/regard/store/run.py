@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,7 @@ from regard.store.pages import (
 )
 from regard.store.rationales import FILE as MARKS
 from regard.store.rationales import Mark, agreed, read_marks
+from regard.store.veil import Veil
 
 LARGEST_INLINE = 16384
 """Arrays with more numbers than this are not written out among the examples, only referred to."""
@@ -200,8 +202,10 @@ class Run:
 class RunWriter:
     """The one writer of a run directory: a context manager that may be entered again after any kind of death."""
 
-    def __init__(self, path: Path, identity: Mapping[str, Json]) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, Json], *, text: bool = True) -> None:
+        """text: whether words may be written; else placeholders stand in their place, everywhere."""
         self.path, self.identity = path, dict(identity)
+        self.text, self._veil, self._originals = text, Veil(()), dict[str, dict[str, Any]]()
         _claim(path)
         self._book = Ledger.write(path)
         self._blobs = Blobs(path / "blobs")
@@ -217,6 +221,9 @@ class RunWriter:
     def open(self, manifest: Mapping[str, Json], examples: Sequence[Example]) -> None:
         """Begin, or go on where it stopped. What a killed writer left half-done is swept away."""
         facts = self._book.facts()
+        if not self.text:
+            self._originals = {e.id: {"inputs": dict(e.inputs), "label": e.label} for e in examples}
+            self._veil = Veil.over(self._originals.values())
         if "identity" in facts:
             refuse_other(self.path, facts["identity"], self.identity)
             resumed = [*facts.get("resumed", []), now()]
@@ -225,6 +232,7 @@ class RunWriter:
             with room_on_disk(self.path):
                 self._blobs.root.mkdir(exist_ok=True)
             rows = [self._row(example) for example in examples]
+            rows = rows if self.text else [self._veil.example(row) for row in rows]
             self._book.begin({"identity": self.identity, "manifest": dict(manifest), "status": "running"}, rows)
         wanted = {t.blob for t in self._book.tasks() if t.blob} | set(self._book.artifacts().values())
         wanted |= {value["blob"] for row in self._book.examples() for value in row["inputs"].values() if _is_far(value)}
@@ -258,9 +266,17 @@ class RunWriter:
 
     def commit(self, shard: Sequence[str], page: Page) -> bool:
         """Enter what a task left; False if it was entered before, and then nothing changes."""
+        page = page if self.text else self._veiled(page)
         artifacts = {name: self._blobs.put(attention_to_bytes(sites)) for name, sites in page.attentions.items()}
         blob = self._blobs.put(page.to_bytes())
         return self._book.enter(self.key(shard), "done", blob, problems=page.problems, artifacts=artifacts)
+
+    def _veiled(self, page: Page) -> Page:
+        rows = tuple(self._veil.example(row, self._originals.get(str(row["id"]))) for row in page.rows)
+        return replace(page, rows=rows, problems=tuple(map(self._without_words, page.problems)))
+
+    def _without_words(self, problem: Problem) -> Problem:
+        return problem if self.text else replace(problem, message=self._veil.words(problem.message))
 
     def split(self, shard: Sequence[str]) -> None:
         """Note that a task was given up as a whole: its examples follow one by one."""
@@ -268,7 +284,7 @@ class RunWriter:
 
     def give_up(self, shard: Sequence[str], problem: Problem) -> None:
         """Note that a task cannot be done; it is not tried again."""
-        self._book.enter(self.key(shard), "done", None, problems=[problem])
+        self._book.enter(self.key(shard), "done", None, problems=[self._without_words(problem)])
 
     def note_preconditions(self, found: Json) -> None:
         """What a look at some of the finished examples said about the attention of the model."""

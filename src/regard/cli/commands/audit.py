@@ -22,7 +22,7 @@ from regard.cli.opening import (
 )
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
-from regard.cli.verb import verb
+from regard.cli.verb import lang_option, verb
 from regard.errors import Incomplete, InputError
 from regard.registry import entry
 
@@ -47,6 +47,7 @@ SHIFT = "shift"
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
     "regard audit bilstm --shift tweets                the same verdicts on another domain: which survive?",
     "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
+    "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
     "regard audit ./model --data d.jsonl --out runs/a  and the same again after an interruption goes on",
 )
 @click.argument("model", required=False)
@@ -74,7 +75,9 @@ SHIFT = "shift"
 )
 @click.option("--shift", metavar="DATA2", help="Repeat the verdicts on these data, and say which survive.")
 @click.option("--shift-labels", help="Labels of DATA2 as classes of the model (default: as --labels).")
+@click.option("--no-text", is_flag=True, help="Keep every word of the data out of the run directory.")
 @click.option("--resume/--no-resume", default=True, show_default=True, help="Go on with a run that is there.")
+@lang_option
 @model_options
 def command(
     model: str | None, model_option: str | None, data: str | None, out: Path | None, profile: str, seed: int, keep: int,
@@ -82,7 +85,7 @@ def command(
     label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
     id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None,
     experiments: str | None, siblings: tuple[str, ...], shift: str | None, shift_labels: str | None,
-    resume: bool, device: str, task: str | None, overflow: Overflow, as_json: bool,
+    no_text: bool, resume: bool, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
@@ -129,7 +132,7 @@ def command(
                 live, read_data, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, labels=labels,
                 workers=workers, device=device, progress=shown.examples, announce=announce,
                 explainers=asked, metrics=judged, experiments=tried, siblings=_each(siblings), resume=resume,
-                command_line=called,
+                text=not no_text, command_line=called,
             )  # fmt: skip
             if elsewhere is not None:
                 _labels(live, elsewhere, shift_labels or labels, said)
@@ -138,7 +141,7 @@ def command(
                     labels=shift_labels or labels, workers=workers, device=device, progress=shown.examples,
                     announce=announce, explainers=asked, metrics=judged, siblings=_each(siblings), resume=resume,
                     experiments=_of_every_example(tried, chosen.experiments, narrowed=bool(asked or judged)),
-                    command_line=called,
+                    text=not no_text, command_line=called,
                 )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
@@ -192,11 +195,12 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     else:
         from regard.present.evidence_table import evidence_table
         from regard.present.reading import reading
+        from regard.present.retelling import retold
         from regard.present.run_reader import Material
+        from regard.present.saying import count, say
         from regard.present.shift_view import shift_table
         from regard.present.terminal import bullets
         from regard.present.verdict_words import verdict_table
-        from regard.present.wording import CAVEAT
 
         out, material = results(), Material(run)
         if material.manifest["judgements"]:
@@ -204,15 +208,16 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         if material.manifest.get("shift"):
             out.print(shift_table(material.manifest["shift"]))
         for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
-            out.print(f"before you look: {defect['sentence']}", markup=False, style="bold yellow")
+            words = say("preconditions.before", sentence=retold(defect["sentence"]))
+            out.print(words, markup=False, style="bold yellow")
         out.print(evidence_table(material, width=out.width))
         out.print()
-        sentences = [*reading(material), CAVEAT]
-        sentences += [f"{name} was skipped: {reason}" for name, reason in run.skipped.items()]
+        sentences = [*reading(material), say("caveat")]
+        sentences += [say("words.skipped", name=name, reason=reason) for name, reason in run.skipped.items()]
         if run.problems():
-            sentences.append(f"{len(run.problems())} problems are listed in the report.")
+            sentences.append(say("words.problems", count=count(len(run.problems()), "problem")))
         out.print(bullets(sentences))
-        out.print(f"\nreport: {page}", markup=False, soft_wrap=True)
+        out.print("\n" + say("words.report", path=page), markup=False, soft_wrap=True)
     return page
 
 

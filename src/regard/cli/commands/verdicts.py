@@ -9,7 +9,7 @@ import click
 
 from regard.cli.console import print_json, results
 from regard.cli.root import SUMMARIES
-from regard.cli.verb import verb
+from regard.cli.verb import lang_option, verb
 from regard.errors import Incomplete
 
 
@@ -17,10 +17,12 @@ from regard.errors import Incomplete
     "verdicts",
     "regard verdicts regard-runs/bilstm-reviews-quick-seed0",
     "regard verdicts RUN --rules                       with the rule and the comparisons behind every answer",
+    "regard verdicts RUN --lang zh                     in Chinese",
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
+@lang_option
 def command(run: Path, rules: bool, as_json: bool) -> None:
     from regard.judge.surviving import shift_of
     from regard.judge.verdicts import verdicts
@@ -40,6 +42,7 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
         print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
         return
     from regard.present.shift_view import shift_table
+    from regard.present.retelling import retold
     from regard.present.terminal import bullets
     from regard.present.verdict_words import contrast, verdict_table
 
@@ -49,9 +52,9 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     if rules:
         for judgement in found:
             for v in judgement["verdicts"]:
-                results().print(f"{v['question']} [{v['rule']}]", markup=False, style="bold")
+                results().print(f"{retold(v['question'])} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
-                results().print(bullets([str(v["rule_in_words"]), *lines]))
+                results().print(bullets([retold(str(v["rule_in_words"])), *lines]))
 
 
 def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:
