@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,9 +24,10 @@ NOISE_NOT = "It does not say which of the attentions is right. It never decides 
 NEEDS = "siblings (--siblings DIR ..., the family of `regard train --seeds 5`) or --profile full"
 STABLE_RULE = (
     f"Between training seeds: stable if siblings' maps are nearer than {ALIKE} of the distance to the own map in "
-    f"another order, unstable if farther than {UNLIKE} of it. Under noise: stable if the map moves by less than "
-    f"{ALIKE} of its size, unstable if by more than {UNLIKE}. Holds if all that was tried is stable, fails if all is "
-    "unstable, mixed if one is and another is not, or if it is established to lie between."
+    f"another order, unstable if farther than {UNLIKE} of it. Under noise that keeps the prediction: stable if the map "
+    f"moves by less than {ALIKE} of its size (noise in the embeddings), or its rank correlation with itself falls by "
+    f"less (noise in the text), unstable if by more than {UNLIKE}. Holds if all that was tried is stable, fails if all "
+    "is unstable, mixed if one is and another is not, or if it is established to lie between."
 )
 STABLE_NOT = "A map that never moves may still be wrong, and one that moves may follow a model that moves."
 
@@ -138,10 +140,11 @@ def _noises(evidence: Evidence, beside: Beside) -> dict[str, Table]:
     moved = beside.moved.get("attention")
     if moved is not None and np.isfinite(moved).any():
         found["under a little noise in the embeddings"] = Table(evidence.ids, evidence.clusters, moved[:, None])
-    for table in beside.tables.get("attention_drift", ()):
-        said = str(table.where.get("noise", "noise in the input"))
-        at = f" at severity {table.where['severity']}" if "severity" in table.where else ""
-        found[f"under {said}{at}"] = table
+    for table in beside.tables.get("explanation_rank", ()):
+        if table.where.get("of") == "attention" and np.isfinite(table.values).any():
+            said = f"under {table.where.get('noise', 'noise')}"
+            said += f" at severity {table.where['severity']}" if "severity" in table.where else ""
+            found[said] = replace(table, values=1 - table.values)
     return found
 
 

@@ -52,7 +52,7 @@ def shift_table(shift: Mapping[str, Any]) -> RenderableType:
         if len(shift["attentions"]) > 1:
             parts.append(Text(attention["attention"], style="dim"))
         shown = [(q, h, t, Text(f, style=_STYLES.get(f, "dim"))) for q, h, t, f in rows(attention)]
-        parts += [Text(""), plain_table(HEAD, shown), Text("")]
+        parts += [Text(""), plain_table((HEAD[0], *shift["data"], HEAD[3]), shown), Text("")]
     if not shift["attentions"]:
         parts.append(Text("No attention was judged on both."))
     return Group(*parts)
