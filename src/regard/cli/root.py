@@ -21,6 +21,7 @@ SUMMARIES = {
     "train": "Train an attention network, or a family of them with several seeds, on data.",
     "explain": "Colour one text by what a method says mattered to the model.",
     "capture": "Show every attention of a forward pass, and how it was proved.",
+    "view": "Look at a run or a live model in the local app, or write the view as HTML, SVG, PNG or PDF.",
     "walkthrough": "Walk through one row of attention step by step, with a real model's numbers.",
     "heads": "Say what every attention head does, against baselines, and how much it matters.",
     "prune": "Write a model without some of its heads, audited before and after.",

@@ -18,8 +18,10 @@ from regard.live.alternatives import alternative
 from regard.live.asked import Asked, method_names, text_example
 from regard.live.edits import received, shared
 from regard.live.jobs import Job, Jobs, positive
-from regard.present.pack import pack_of_run, verdict_entry
+from regard.models.generating import capture_generation
+from regard.present.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack_records import Pack
+from regard.present.saying import speaking
 from regard.protocols import Model
 from regard.records import Example, Json
 from regard.registry import entry, names
@@ -83,8 +85,8 @@ class Session:
         """The answer to one request; errors are RegardErrors."""
         if op not in _OPS:
             raise UnknownName("request", op[:40], _OPS)
-        answer: dict[str, Json] = _OPS[op](self, body)
-        return answer
+        with speaking(self.lang):  # threads begin in English
+            return _OPS[op](self, body)
 
     def chunk(self, pack: str, name: str) -> bytes:
         """The gzip bytes of one chunk."""
@@ -97,6 +99,14 @@ class Session:
         """Ask about an example now, without a queue; the id of its pack, which is shown first from now on."""
         quiet = Job("first", lambda job: {}, threading.Condition())
         self.first = str(self._answered(example, list(methods or self.methods), quiet)["pack"])
+        return self.first
+
+    def show_generation(self, text: str, tokens: int) -> str:
+        """Let the model go on with a text, and show the attention of the writing."""
+        written = capture_generation(self.model, text, new_tokens=tokens)
+        example = Example("text", {"text": text})
+        made = pack_of_capture(written, model=self.model.name, examples=[example], made=written.made)
+        self.first = self._hold(Held(made))
         return self.first
 
     @staticmethod
@@ -174,6 +184,10 @@ class Session:
         return self._jobs.start(lambda job: self._answered(example, methods, job))
 
     def _answered(self, example: Example, methods: list[str], job: Job) -> dict[str, Json]:
+        with speaking(self.lang):
+            return self._read(example, methods, job)
+
+    def _read(self, example: Example, methods: list[str], job: Job) -> dict[str, Json]:
         began = time.perf_counter()
         job.step("opening the model", 0, len(methods) + 2)
         asked = Asked.of(self.model, example, seed=self._seed, verdict=self._verdict)
@@ -195,7 +209,8 @@ class Session:
     def _edited(self, held: Held, example: int, edits: list[Any], job: Job) -> dict[str, Json]:
         job.step("editing", 0, 1)
         asked, i = self._owner(held, example)
-        found, pack = asked.counterfactual(i, edits)
+        with speaking(self.lang):
+            found, pack = asked.counterfactual(i, edits)
         spec = shared(asked.model.name, asked.model.fingerprint, asked.examples[i].inputs, held.methods, edits)
         mine = Held(pack, [(asked, i)] * len(pack.manifest.examples), methods=held.methods)
         return {**found, "pack": self._hold(mine), "spec": spec.to_json()}

@@ -1,0 +1,170 @@
+"""`regard view`: a run or a live model in the local app, or as a file."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import lang_option, verb
+from regard.errors import InputError, UnknownName
+
+if TYPE_CHECKING:
+    from regard.live.session import Session
+    from regard.models.text import Overflow
+    from regard.records import Json
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@verb(
+    "view",
+    "regard view bilstm --text 'a quiet, moving film'          the local app, with the model behind it",
+    "regard view RUN                                          what an audit kept, and its model for further texts",
+    "regard view minilm --text 'a quiet film' --html view.html one file for everything, no server",
+    "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
+    "regard view smollm2 --text 'The capital of France is' --generate 5",
+    "regard view digits --data digits --row 3 --png digit.png",
+    "regard view RUN --example 17 --view token_text --svg -    the picture on standard output",
+)
+@click.argument("target", metavar="RUN|MODEL")
+@click.option("--text", help="The text to read.")
+@click.option("--pair", help="The second text, for models that read two.")
+@click.option("--data", help="Take the input from a data set instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
+@click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
+@click.option("--view", default="", help="The view that is open, or drawn (default: the first with data).")
+@click.option("--example", help="Of a run: the id of the example that is shown.")
+@click.option("--site", help="The attention that is drawn: a name, or the end of one (default: the last).")
+@click.option("--head", type=click.IntRange(0), help="The head that is drawn (default: all of them).")
+@click.option("--html", type=FILE, help="Write one self-contained page.")
+@click.option("--svg", type=FILE, help="Write the view as SVG (- for standard output).")
+@click.option("--png", type=FILE, help="Write the view as pixels.")
+@click.option("--pdf", type=FILE, help="Write the view as PDF.")
+@click.option("--dark", is_flag=True, help="Light on dark.")
+@click.option("--width", type=click.IntRange(200, 10000), default=900, show_default=True, help="Of a figure.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the app (default: a free one).")
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the app in the browser.")
+@click.option("--allow-host", multiple=True, metavar="HOST:PORT", help="A name by which a tunnel of yours reaches it.")
+@click.option("--rationales", type=FILE, help="File for rationales marked by hand (default: beside the run).")
+@click.option("--seed", type=int, default=0, show_default=True)
+@lang_option
+@model_options
+def command(
+    target: str, text: str | None, pair: str | None, data: str | None, row: int, generate: int | None, method: str,
+    view: str, example: str | None, site: str | None, head: int | None, html: Path | None, svg: Path | None,
+    png: Path | None, pdf: Path | None, dark: bool, width: int, port: int, browser: bool,
+    allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
+    overflow: Overflow, as_json: bool,
+) -> None:  # fmt: skip
+    methods = listed(method) or []
+    checked_names("explainer", methods)
+    files = [path for path in (html, svg, png, pdf) if path is not None]
+    asks = text is not None or data is not None
+    from regard.live.session import Session
+    from regard.present.saying import language
+    from regard.store.run import Run
+
+    lang = language()
+    if (Path(target) / "ledger.sqlite").is_file():
+        session = Session(run=Run(target), methods=methods, marks=rationales, lang=lang, seed=seed)
+        if asks:
+            session.show(one_example(text, pair, data, row), methods)
+    else:
+        if example is not None:
+            raise InputError("--example", expected="a run", got=f"the model {target}", remedy="--data NAME --row N")
+        if files and not asks:
+            raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
+        choice = ModelChoice(target, device, task, overflow)
+        with bar(remarks(), making=choice.making) as shown:
+            live = choice.open()
+            session = Session(live, methods=methods, marks=rationales or Path("rationales.jsonl"), lang=lang, seed=seed)
+            shown.show("reading", 0.0, "")
+            if generate is not None:
+                session.show_generation(_text(text), generate)
+            elif asks:
+                session.show(one_example(text, pair, data, row), methods)
+    state = _state(session, example, site, head) if session.first is not None else {}
+    if files:
+        _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
+    else:
+        _serve(session, port, allow_host, browser=browser, as_json=as_json)
+
+
+def _text(text: str | None) -> str:
+    if text is None:
+        raise InputError("--generate", expected="--text TEXT to go on with", got="none")
+    return text
+
+
+def _state(session: Session, example: str | None, site: str | None, head: int | None) -> dict[str, Json]:
+    """What a user would have clicked."""
+    entries = session.pack().manifest.examples
+    state: dict[str, Json] = {}
+    at = 0
+    if example is not None:
+        at = next((i for i, e in enumerate(entries) if e.id == example), -1)
+        if at < 0:
+            raise UnknownName("example in this view", example, [e.id for e in entries])
+        state["example"] = at
+    sites = entries[at].sites if entries else []
+    chosen = len(sites) - 1
+    if site is not None:
+        chosen = next((i for i, s in enumerate(sites) if s.key == site or s.key.endswith(f".{site}")), -1)
+        if chosen < 0:
+            raise UnknownName("site", site, [s.key for s in sites])
+        state["site"] = chosen
+    if head is not None:
+        if not sites or head >= sites[chosen].heads:
+            raise InputError(
+                f"--head {head}", expected=f"a head below {sites[chosen].heads if sites else 0}", got=str(head)
+            )
+        state |= {"head": head, "pool": "one", "off": [h for h in range(sites[chosen].heads) if h != head]}
+    return state
+
+
+def _write(session: Session, files: list[Path], *, as_json: bool, **how: Any) -> None:
+    from regard.live.figures import svg, write_figure
+    from regard.present.pack_build import BUDGET
+
+    pack = session.packed(BUDGET)
+    written = []
+    for path in files:
+        if str(path) == "-":
+            click.echo(svg(pack, how["view"], **{k: v for k, v in how.items() if k != "view"}))
+            continue
+        written.append(write_figure(pack, path, how["view"], **{k: v for k, v in how.items() if k != "view"}))
+    session.close()
+    left_out = list(pack.manifest.left_out)
+    if as_json:
+        print_json({"files": [str(p) for p in written], "bytes": [p.stat().st_size for p in written],
+                    "left_out": left_out})  # fmt: skip
+        return
+    for path in written:
+        results().print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
+    for line in left_out:
+        remarks().print(f"left out: {line}", markup=False, style="yellow")
+
+
+def _serve(session: Session, port: int, hosts: tuple[str, ...], *, browser: bool, as_json: bool) -> None:
+    from regard.live.server import serve
+
+    server = serve(session, port=port, hosts=hosts)
+    if as_json:
+        print_json({"url": server.url, "address": server.address, "port": server.port})
+    else:
+        results().print(f"regard is at {server.url}", markup=False, soft_wrap=True)
+        results().print("Only this machine can reach it, and only with that address. Ctrl-C ends it.", style="dim")
+    if browser:
+        webbrowser.open(server.url)
+    server.wait()
+
+
+command.help = SUMMARIES["view"]
