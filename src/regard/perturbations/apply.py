@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from regard.errors import InputError, Unsupported
-from regard.measures.keyed_random import keyed_stream
+from regard.measures.keyed_random import Stream, keyed_streams
 from regard.records import Example, Perturbed, Spec
 from regard.registry import arguments, entry, find, names
 
@@ -29,6 +29,11 @@ def noises(modality: str) -> list[Spec]:
     return [Spec("perturbation", e.name) for e in known if e.facts["modality"] == modality and not e.facts["needs"]]
 
 
+def stream_of(noise: str, severity: int, seed: int) -> Callable[[str], Stream]:
+    """Example id -> its random numbers under a noise."""
+    return keyed_streams(seed, "perturbation", noise, severity)
+
+
 def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     """The noise of a Spec as a function of (example, severity); checked and looked up once, for many examples.
 
@@ -47,6 +52,9 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
             )  # fmt: skip
         more = (model,)
 
+    # parameters are no part of the key: one noise with two settings is compared on the same draws
+    streams = [stream_of(spec.name, severity, seed) for severity in SEVERITIES]
+
     def put_on(example: Example, severity: int) -> Perturbed:
         if severity not in SEVERITIES:
             raise InputError(f"perturbation {spec.name}", expected="a severity of 1 to 5", got=repr(severity))
@@ -56,9 +64,7 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
                 got=f"inputs {', '.join(sorted(example.inputs))}",
                 remedy=f"a noise for {modality_of(example) or 'this input'}: regard list perturbation",
             )  # fmt: skip
-        # parameters are no part of the key: one noise with two settings is compared on the same draws
-        rng = keyed_stream(seed, "perturbation", spec.name, severity, example.id)
-        made: Perturbed = function(example, severity, rng, *more, **bound)
+        made: Perturbed = function(example, severity, streams[severity - 1](example.id), *more, **bound)
         return made
 
     return put_on

@@ -8,86 +8,135 @@ belongs to the original word that it shares most characters with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from regard.errors import InputError
 from regard.measures.keyed_random import Stream
-from regard.models.words import Span, word_spans
-from regard.records import Example, Ints, Perturbed
+from regard.models.words import Span, word_parts, word_spans
+from regard.records import Example, Ints, Perturbed, frozen
 
 FIELDS = ("text", "text_pair")
 Piece: TypeAlias = tuple[str, int]
 """Some characters and the word they come from, counted over all texts of the example; -1: from none."""
 SHARES = (0.05, 0.1, 0.2, 0.35, 0.5)
 """The share of words that severities 1 to 5 change, where a noise says nothing else; at least one word."""
+_KINDS = {ord(c): "0" if c.isdigit() else "a" for c in map(chr, range(128)) if c.isalnum()}
+_JOINTS = frozenset(".,'")
+"""What may join the words on its two sides (3.5, don't)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Script:
-    """The texts of an example. words: of all texts, in order; spans: where they stand, text by text."""
+    """The texts of an example. parts: gap, word, gap, ..., gap of each text. words: of all texts, in order."""
 
     example: Example
-    texts: tuple[str, ...]
-    spans: tuple[list[Span], ...]
+    parts: list[list[str]]
     words: list[str]
 
     @staticmethod
     def of(example: Example) -> Script:
-        found = [example.inputs[name] for name in FIELDS if example.inputs.get(name) is not None]
-        if not found or not all(isinstance(text, str) for text in found):
+        parts: list[list[str]] = []
+        for name in FIELDS:
+            text = example.inputs.get(name)
+            if isinstance(text, str):
+                parts.append(word_parts(text))
+        if not parts:
             raise InputError(
                 f"example {example.id!r}", expected="a text", got=f"inputs {', '.join(sorted(example.inputs))}",
                 remedy="regard list perturbation shows what each noise is for",
             )  # fmt: skip
-        spans = tuple(word_spans(text) for text in found)
-        words = [text[a:b] for text, here in zip(found, spans, strict=True) for a, b in here]
-        return Script(example, tuple(found), spans, words)
+        return Script(example, parts, parts[0][1::2] if len(parts) == 1 else parts[0][1::2] + parts[1][1::2])
+
+    @property
+    def firsts(self) -> list[int]:
+        """The number of the first word of each text, and the number of words."""
+        return [0, *accumulate(len(here) // 2 for here in self.parts)]
 
     def pieces(self) -> list[list[Piece]]:
-        """Every text as words and the gaps between them, in order."""
-        made, number = [], 0
-        for text, spans in zip(self.texts, self.spans, strict=True):
-            here: list[Piece] = []
-            at = 0
-            for a, b in spans:
-                if a > at:
-                    here.append((text[at:a], -1))
-                here.append((text[a:b], number))
-                number, at = number + 1, b
-            if at < len(text):
-                here.append((text[at:], -1))
-            made.append(here)
+        """Every text as words and the gaps between them that are not empty, in order."""
+        made = []
+        for first, here in zip(self.firsts, self.parts, strict=False):
+            numbered = [(part, first + i // 2 if i % 2 else -1) for i, part in enumerate(here)]
+            made.append([piece for piece in numbered if piece[0]])
         return made
 
-    def with_words(self, changes: Mapping[int, str]) -> Perturbed:
-        """Some words written differently, everything else as it was."""
-        made = [[(changes.get(w, piece), w) for piece, w in here] for here in self.pieces()]
-        return self.with_pieces(made)
+    def with_words(self, changes: Mapping[int, str], *, kept: bool = False) -> Perturbed:
+        """Some words written differently, everything else as it was.
+
+        kept: letters stand where letters stood and digits where digits stood, so nobody need look for words again.
+        """
+        if self.example.rationale is None:
+            made = self._spliced(changes, kept)
+            if made is not None:
+                return made
+        return self.with_pieces([[(changes.get(w, piece), w) for piece, w in here] for here in self.pieces()])
+
+    def _spliced(self, changes: Mapping[int, str], kept: bool) -> Perturbed | None:
+        """`with_words` where every word surely stays one word; None where that is not sure."""
+        parts = [here.copy() for here in self.parts]
+        here, second = parts[0], len(self.parts[0]) // 2
+        for w, new in changes.items():
+            here, i = (here, 2 * w + 1) if w < second else (parts[1], 2 * (w - second) + 1)
+            if not kept and not _stays(here, i, new):
+                return None
+            here[i] = new
+            here = parts[0]
+        texts = ["".join(here) for here in parts]
+        return self._finished(texts, self.example.rationale, _as_they_are(len(self.words)))
 
     def with_pieces(self, made: Sequence[Sequence[Piece]]) -> Perturbed:
         """The texts made anew of pieces."""
         texts = ["".join([piece for piece, _ in here]) for here in made]
         spans = [word_spans(text) for text in texts]
         origin = np.array([w for s, here in zip(spans, made, strict=True) for w in _origins(s, here)], np.int64)
-        names = [name for name in FIELDS if self.example.inputs.get(name) is not None]
-        inputs: dict[str, Any] = {**self.example.inputs, **dict(zip(names, texts, strict=True))}
         marked = self.example.rationale
         if marked is not None:
             marked = self._carried(marked, spans[0], origin)
-        # an alignment counts characters of the text as it was
-        example = replace(self.example, inputs=inputs, rationale=marked, alignment=None)
-        return Perturbed(example, origin)
+        return self._finished(texts, marked, origin)
+
+    def _finished(
+        self, texts: Sequence[str], rationale: tuple[tuple[float, ...], ...] | None, origin: Ints
+    ) -> Perturbed:
+        was = self.example
+        inputs: dict[str, Any] = dict(was.inputs)
+        for name, text in zip(FIELDS if "text" in inputs else FIELDS[1:], texts, strict=False):
+            inputs[name] = text
+        # an alignment counts characters of the text as it was, so it does not survive
+        return Perturbed(Example(was.id, inputs, was.label, rationale, was.group, was.parent, was.slices), origin)
 
     def _carried(
         self, rationale: Sequence[tuple[float, ...]], spans: Sequence[Span], origin: Ints
     ) -> tuple[tuple[float, ...], ...]:
         """What a person marked, in the new text: the words that come from words that were marked."""
-        marked = {w for w, (a, b) in enumerate(self.spans[0]) if any(a < r[1] and r[0] < b for r in rationale)}
+        old = word_spans("".join(self.parts[0]))
+        marked = {w for w, (a, b) in enumerate(old) if any(a < r[1] and r[0] < b for r in rationale)}
         found = zip(spans, origin, strict=False)  # words of a second text follow; marks are in the first
         return tuple((float(a), float(b)) for (a, b), w in found if int(w) in marked)
+
+
+def _stays(parts: Sequence[str], i: int, new: str) -> bool:
+    """Whether the word in place i surely stays one word, apart from its neighbours, when it is written differently."""
+    old = parts[i]
+    if not (old.isascii() and new.isascii()):
+        return False
+    if old.translate(_KINDS) == new.translate(_KINDS):  # letters and digits stand where they stood
+        return True
+    if not (old.isalnum() and new.isalnum()):
+        return False
+    # 3.5 and don't: a word that was letters and is digits now might join the one behind a point
+    after = parts[i + 1 : i + 5]
+    joins = len(after) == 4 and after[1] in _JOINTS and not (after[0] or after[2])
+    return not joins and not (i > 3 and parts[i - 2] in _JOINTS and not (parts[i - 1] or parts[i - 3]))
+
+
+@lru_cache(maxsize=512)
+def _as_they_are(count: int) -> Ints:
+    return frozen(np.arange(count), np.int64)
 
 
 def _origins(spans: Sequence[Span], pieces: Sequence[Piece]) -> list[int]:

@@ -76,7 +76,7 @@ def perturbation_problems(function: Noise, model: Any = None) -> Iterator[str]:
     yield from _grows(examples, made)
 
 
-Made = Mapping[tuple[str, int], Perturbed]
+Made = Mapping[tuple[str, int], Any]
 
 
 def _all(function: Noise, examples: Sequence[Example], seed: int, model: Any) -> Made:

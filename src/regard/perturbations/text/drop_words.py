@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from regard.measures.keyed_random import Stream
-from regard.perturbations.script import Script, chosen
+from regard.perturbations.script import Piece, Script, chosen
 from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
+NEGATIONS = ("not", "no", "never", "nor", "neither", "none", "nothing", "without", "hardly", "cannot", "不", "没", "无")
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 
 
@@ -16,22 +19,22 @@ _SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
     scale="5, 10, 15, 20, 30 % of the words left out",
     misleads="the word that carries the label may be the one that goes: expect a drop that no model can avoid",
 )
-def drop_words(example: Example, severity: int, rng: Stream) -> Perturbed:
+def drop_words(example: Example, severity: int, rng: Stream, *, keep: tuple[str, ...] = NEGATIONS) -> Perturbed:
     """Some words left out, with the space before them; one word of each text always stays.
 
-    Punctuation stays. Reference: Wei & Zou 2019 (random deletion).
+    keep: words that never go, because without them the text says the opposite. Punctuation stays.
+    Reference: Wei & Zou 2019 (random deletion).
     """
     script = Script.of(example)
-    able, first = [], 0
-    for spans in script.spans:
-        here = [w for w in range(first, first + len(spans)) if script.words[w][0].isalnum()]
+    able = []
+    for first, last in pairwise(script.firsts):
+        here = [w for w in range(first, last) if script.words[w][0].isalnum() and not _kept(script.words[w], keep)]
         kept = rng.below(len(here)) if here else 0  # a text without a word is no text
         able += here[:kept] + here[kept + 1 :]
-        first += len(spans)
     gone = set(chosen(able, severity, rng, len(able) + 1, _SHARES)) if able else set()
     made = []
     for pieces in script.pieces():
-        kept_pieces = []
+        kept_pieces: list[Piece] = []
         for i, (piece, w) in enumerate(pieces):
             follows = pieces[i + 1][1] if i + 1 < len(pieces) else -1
             if w in gone or (w < 0 and follows in gone and kept_pieces):
@@ -41,3 +44,7 @@ def drop_words(example: Example, severity: int, rng: Stream) -> Perturbed:
             kept_pieces = kept_pieces[1:]  # the space after a first word that went
         made.append(kept_pieces)
     return script.with_pieces(made)
+
+
+def _kept(word: str, keep: tuple[str, ...]) -> bool:
+    return word.lower() in keep or word.lower().endswith(("n't", "n\u2019t"))

@@ -7,18 +7,22 @@ from regard.perturbations.script import Script, chosen
 from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
-_ROWS = ("1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm")
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+_KEYS = 60
+"""A multiple of every number of neighbours: written out that often, one draw says which letter and which key."""
 
 
 def _neighbours() -> dict[str, str]:
-    """The keys that touch each key; every row stands half a key to the right of the row above it."""
+    """The letters that touch each letter; a row stands half a key to the right of the one above it."""
     near: dict[str, str] = {}
     for r, row in enumerate(_ROWS):
         for c, key in enumerate(row):
             above, below = (_ROWS[r - 1] if r else ""), (_ROWS[r + 1] if r + 1 < len(_ROWS) else "")
             touching = row[max(c - 1, 0) : c] + row[c + 1 : c + 2] + above[c : c + 2] + below[max(c - 1, 0) : c + 1]
-            near[key] = touching
-            near[key.upper()] = touching.upper()
+            near[key] = touching * (_KEYS // len(touching))
+            near[key.upper()] = near[key].upper()
     return near
 
 
@@ -27,19 +31,20 @@ NEAR = _neighbours()
 
 @perturbation(modality="text", family="character", scale="one wrong key in 5, 10, 20, 35, 50 % of the words")
 def keyboard(example: Example, severity: int, rng: Stream, *, shortest: int = 2) -> Perturbed:
-    """A neighbouring key of an English keyboard in place of one letter or digit of some words.
+    """A neighbouring key of an English keyboard in place of one letter of some words.
 
-    shortest: words with fewer characters are left alone. Words stay words: no key of punctuation is hit.
+    shortest: words with fewer characters are left alone. Only letters are hit, and for letters: words stay words, and a
+    number that may carry the label stays as it is.
     Reference: Belinkov & Bisk 2018.
     """
     script = Script.of(example)
     words = script.words
-    able = [w for w, word in enumerate(words) if len(word) >= shortest and not NEAR.keys().isdisjoint(word)]
+    able = [w for w, word in enumerate(words) if len(word) >= shortest and word[0] in NEAR]
     changes = {}
     for w in chosen(able, severity, rng, len(words)):
         word = words[w]
-        at = [i for i, char in enumerate(word) if char in NEAR]
-        i = at[rng.below(len(at))]
-        keys = NEAR[word[i]]
-        changes[w] = word[:i] + keys[rng.below(len(keys))] + word[i + 1 :]
-    return script.with_words(changes)
+        i, key = divmod(rng.below(_KEYS * len(word)), _KEYS)
+        if word[i] not in NEAR:  # an apostrophe, a letter of another keyboard
+            i = 0
+        changes[w] = f"{word[:i]}{NEAR[word[i]][key]}{word[i + 1 :]}"
+    return script.with_words(changes, kept=True)

@@ -1,0 +1,91 @@
+"""Where other words for a word come from: a dictionary of the user's, or a directory of WordNet.
+
+(The model's own neighbours are the third source: `nearest.py`.)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeAlias
+
+from regard.errors import EnvironmentProblem, InputError
+
+Source: TypeAlias = Callable[[str], Sequence[str]]
+"""A word in small letters -> other words for it, the best first; none where it knows none."""
+_PARTS = ("noun", "verb", "adj", "adv")
+USUAL = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/share/wordnet-3.0/dict", "/usr/local/WordNet-3.0/dict")
+
+
+@lru_cache(maxsize=8)
+def source(name: str) -> Source:
+    """The source behind a name: FILE.json ({"word": ["other", ...]}), FILE.tsv (word, tab, others), a directory with
+    the files of WordNet (index.noun, data.noun, ...), or "wordnet" for the usual places of that directory."""
+    if name == "wordnet":
+        found = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
+        if found is None:
+            raise EnvironmentProblem(
+                "WordNet", expected=f"its files in one of {', '.join(USUAL)}", got="none of them",
+                remedy="apt install wordnet-base, or source=DIRECTORY, or source=FILE.json",
+            )  # fmt: skip
+        return _wordnet(found)
+    path = Path(name)
+    if path.is_dir():
+        return _wordnet(path)
+    if not path.is_file():
+        raise InputError(
+            f"synonyms from {name!r}", expected="a dictionary FILE.json or FILE.tsv, or a directory of WordNet",
+            got="no such file", remedy="source=FILE.json",
+        )  # fmt: skip
+    return _dictionary(path)
+
+
+def _dictionary(path: Path) -> Source:
+    if path.suffix == ".json":
+        try:
+            table = json.loads(path.read_text("utf-8"))
+        except (ValueError, UnicodeDecodeError) as error:
+            raise InputError(f"synonyms from {path}", expected="JSON", got=str(error)) from error
+    else:
+        lines = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line.strip()]
+        table = {word: [other for other in others if other.strip()] for word, *others in lines}
+    if not isinstance(table, dict) or not all(isinstance(others, list) for others in table.values()):
+        raise InputError(f"synonyms from {path}", expected='{"word": ["other word", ...]}', got="something else")
+    known: Mapping[str, tuple[str, ...]] = {
+        str(word).lower(): tuple(map(str, others)) for word, others in table.items() if others
+    }
+    return lambda word: known.get(word, ())
+
+
+def _wordnet(folder: Path) -> Source:
+    """Words of the same synsets, in the order of the senses; only single words, no names."""
+    missing = [
+        f"{kind}.{part}" for part in _PARTS for kind in ("index", "data") if not (folder / f"{kind}.{part}").exists()
+    ]
+    if missing:
+        raise InputError(f"WordNet in {folder}", expected="its files", got=f"no {', '.join(missing)}")
+    places: dict[str, list[tuple[str, int]]] = {}
+    for part in _PARTS:
+        for line in (folder / f"index.{part}").read_text("utf-8").splitlines():
+            if line.startswith(" ") or not line:  # the licence
+                continue
+            lemma, _, count, pointers, *rest = line.split()
+            offsets = rest[int(pointers) + 2 :][: int(count)]
+            places.setdefault(lemma, []).extend((part, int(offset)) for offset in offsets)
+    data = {part: (folder / f"data.{part}").read_bytes() for part in _PARTS}
+
+    @lru_cache(maxsize=65536)
+    def others(word: str) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for part, offset in places.get(word, ()):
+            line = data[part][offset : data[part].index(b"\n", offset)].decode("utf-8").split()
+            lemmas = line[4 : 4 + 2 * int(line[3], 16) : 2]
+            for lemma in lemmas:
+                plain = lemma.partition("(")[0]  # "(a)": where an adjective may stand
+                if plain.isalpha() and plain.islower() and plain != word:
+                    found[plain] = None
+        return tuple(found)
+
+    return others

@@ -1,0 +1,25 @@
+"""Letters that were not typed."""
+
+from __future__ import annotations
+
+from regard.measures.keyed_random import Stream
+from regard.perturbations.script import Script, chosen
+from regard.records import Example, Perturbed
+from regard.registry import perturbation
+
+
+@perturbation(modality="text", family="character", scale="one letter missing in 5, 10, 20, 35, 50 % of the words")
+def drop_letters(example: Example, severity: int, rng: Stream, *, shortest: int = 4) -> Perturbed:
+    """One letter missing from some words, never the first.
+
+    shortest: words with fewer characters are left alone, or many would become other words ("that" is safe, "is" not).
+    Reference: Pruthi et al. 2019.
+    """
+    script = Script.of(example)
+    able = [w for w, word in enumerate(script.words) if len(word) >= shortest and word[1:].isalpha()]
+    changes = {}
+    for w in chosen(able, severity, rng, len(script.words)):
+        word = script.words[w]
+        i = 1 + rng.below(len(word) - 1)
+        changes[w] = word[:i] + word[i + 1 :]
+    return script.with_words(changes)

@@ -1,0 +1,42 @@
+"""A sentence at the end that says nothing about the matter."""
+
+from __future__ import annotations
+
+from regard.measures.keyed_random import Stream
+from regard.perturbations.script import Script
+from regard.records import Example, Perturbed
+from regard.registry import perturbation
+
+SENTENCES = (
+    "This was written on a Tuesday.",
+    "The next part follows below.",
+    "It is about eleven in the morning here.",
+    "The page has two columns.",
+    "This text has more than one line.",
+    "The date is given above.",
+    "It was read twice before it was sent.",
+    "There are some further notes elsewhere.",
+)
+
+
+@perturbation(
+    modality="text",
+    family="insertion",
+    scale="1, 2, 3, 4, 6 sentences behind the text",
+    misleads="the sentences are English and mean to be neutral for opinions and topics; check them for your labels",
+)
+def neutral_suffix(
+    example: Example, severity: int, rng: Stream, *, sentences: tuple[str, ...] = SENTENCES, before: bool = False
+) -> Perturbed:
+    """Neutral sentences added to the (last) text; their words have no origin (-1).
+
+    sentences: what to draw from. before: put them in front instead. Reference: Jia & Liang 2017 (added sentences),
+    with sentences that do not look like an answer.
+    """
+    script = Script.of(example)
+    count = min(len(sentences), (1, 2, 3, 4, 6)[severity - 1])
+    said = " ".join(sentences[i] for i in rng.sample(len(sentences), count))
+    made = script.pieces()
+    if made[-1]:
+        made[-1] = [(said + " ", -1), *made[-1]] if before else [*made[-1], (" " + said, -1)]
+    return script.with_pieces(made)

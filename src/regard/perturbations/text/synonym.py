@@ -1,0 +1,31 @@
+"""Other words for the same thing, from a dictionary."""
+
+from __future__ import annotations
+
+from regard.errors import InputError
+from regard.measures.keyed_random import Stream
+from regard.perturbations.replacing import replaced
+from regard.perturbations.sources import source as open_source
+from regard.records import Example, Perturbed
+from regard.registry import perturbation
+
+
+@perturbation(
+    modality="text",
+    family="word",
+    scale="5, 10, 15, 25, 40 % of the words that have a synonym, at least one",
+    needs=("file",),
+    misleads="dictionaries know words, not senses: read some of what came out",
+)
+def synonym(example: Example, severity: int, rng: Stream, *, source: str = "", most: int = 5) -> Perturbed:
+    """Some words replaced by synonyms from a dictionary of yours or from WordNet; capitals are kept.
+
+    source: FILE.json ({"good": ["fine", ...]}), FILE.tsv (word, tab, others), a directory of WordNet, or "wordnet"
+    (the usual places). most: draw among that many, the first ones. Reference: Ren et al. 2019 without the search.
+    """
+    if not source:
+        raise InputError(
+            "perturbation synonym", expected="a source of synonyms", got="none",
+            remedy="synonym:source=FILE.json, synonym:source=wordnet, or the noise neighbour, which asks the model",
+        )  # fmt: skip
+    return replaced(example, severity, rng, open_source(source), most)
