@@ -14,7 +14,7 @@ export function Ask(props: {
   const text = useSignal("");
   const pair = useSignal("");
   const two = useSignal(false);
-  const methods = useSignal<string[]>(live.hello.methods.slice(0, 3));
+  const methods = useSignal<string[]>(live.hello.chosen ?? live.hello.methods.slice(0, 3));
   const job = useSignal<Job | null>(null);
   const problem = useSignal("");
   const stop = useSignal({ wanted: false });

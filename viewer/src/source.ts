@@ -13,6 +13,8 @@ export interface Source {
 export interface Hello {
   model: string;
   methods: string[];
+  /** The methods to begin with. */
+  chosen?: string[];
   can: { ask: boolean; edit: boolean; mark: boolean; alternative: boolean };
   pack: string | null;
   lang?: string;

@@ -21,6 +21,7 @@ def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("title", None, "regard"),
+        Html('<link rel="icon" href="data:,">'),  # so that no browser asks for one
         tag("style", None, Html(STYLE)),
     )  # fmt: skip
     body = tag(

@@ -83,10 +83,9 @@ def command(
         if files and not asks:
             raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
         choice = ModelChoice(target, device, task, overflow)
-        with bar(remarks(), making=choice.making) as shown:
+        with bar(remarks(), making=choice.making):
             live = choice.open()
             session = Session(live, methods=methods, marks=rationales or Path("rationales.jsonl"), lang=lang, seed=seed)
-            shown.show("reading", 0.0, "")
             if generate is not None:
                 session.show_generation(_text(text), generate)
             elif asks:
