@@ -492,8 +492,8 @@ class Attacked:
     status: skipped examples were never attacked (`why` says so) and belong to no denominator. example: the changed
     example nearest to the goal, also where that was not reached; None where nothing was changed or where there is no
     such input (embeddings). before, after: the classes, with their probabilities in `said_before` and `said_after`.
-    perturbed: share of the words changed, or the largest change as a share of the allowed one. similarity: see
-    `similarity_is`. curve: (queries so far, probability of the class that was predicted): the best by each query.
+    perturbed: share of the words changed, or the size of the change as a share of the range of the inputs. similarity:
+    see `similarity_is`. curve: (queries so far, probability of the class that was predicted): the best by each query.
     origin: word of the original from which each word comes, None where places correspond. extras: what else was
     watched (how far attention moved, how far the explanation did). notes: what a reader must know.
     """

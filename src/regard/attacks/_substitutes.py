@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.errors import InputError
 from regard.measures.ranking import order
@@ -27,16 +28,21 @@ def substitutes(case: Case, source: str, many: int) -> Substitutes:
     return _dictionary(source, many)
 
 
+def whole_words(lexicon: Lexicon) -> tuple[list[str], NDArray[np.float32]]:
+    """The words that are one token by themselves, and their embeddings (words, features)."""
+    whole = [
+        i for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True))
+        if begins and len(text) > 1 and text.isalpha() and len(word_spans(text)) == 1
+    ]  # fmt: skip
+    return [lexicon.texts[i] for i in whole], lexicon.vectors[whole]
+
+
 class _Neighbours:
     """Whole words whose embeddings point most nearly the same way; the word itself and its other cases are left out."""
 
     def __init__(self, lexicon: Lexicon, many: int) -> None:
-        whole = [
-            i for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True))
-            if begins and len(text) > 1 and text.isalpha() and len(word_spans(text)) == 1
-        ]  # fmt: skip
-        self._many, self._words = many, [lexicon.texts[i] for i in whole]
-        vectors = lexicon.vectors[whole]
+        self._many = many
+        self._words, vectors = whole_words(lexicon)
         self._unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         self._at = {word: i for i, word in reversed(list(enumerate(self._words)))}
         self._known: dict[str, list[str]] = {}

@@ -26,6 +26,10 @@ class PaidTogether:
         return self.function.free
 
     @property
+    def owner(self) -> Any:
+        return self.function.owner
+
+    @property
     def classes(self) -> int:
         return self.function.classes
 

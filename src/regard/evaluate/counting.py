@@ -209,6 +209,10 @@ class _GhostTogether:
         return self.real.free
 
     @property
+    def owner(self) -> Any:
+        return self.real.owner
+
+    @property
     def user(self) -> bool:
         return self.real.user
 

@@ -65,6 +65,14 @@ class TogetherItems:
         return torch.stack([free_entries(item, x) for item, x in zip(self.items, self.x, strict=True)])
 
     @cached_property
+    def owner(self) -> Tensor:
+        rows = []
+        for item, x in zip(self.items, self.x, strict=True):
+            own = torch.from_numpy(np.array(item.owner)).to(x.device)
+            rows.append(own.reshape(*own.shape, *[1] * (x.dim() - own.dim())).expand_as(x))
+        return torch.stack(rows)
+
+    @cached_property
     def _scaling(self) -> tuple[Tensor, Tensor] | None:
         if self.spaces is None or all((s.scale == 1).all() and not s.offset.any() for s in self.spaces):
             return None

@@ -488,6 +488,12 @@ class ToyTogether:
 
         return (torch.arange(self.weights.shape[1]) > 0).expand(self.weights.shape)
 
+    @property
+    def owner(self) -> Any:
+        import torch
+
+        return torch.arange(self.weights.shape[1]).expand(self.weights.shape)
+
     def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
         import torch
 

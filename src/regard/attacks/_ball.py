@@ -1,0 +1,170 @@
+"""The ball in which a continuous attack moves, and examples of one shape in it.
+
+Sizes are shares of the range of the inputs, so that one number means the same for pixels, series, columns and
+embeddings: linf, the largest change of an entry; l2, the root mean square change over the entries that may be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.attacks._goal import Goal
+from regard.errors import InputError
+from regard.protocols import Case, Together
+from regard.records import Example, Floats
+
+Norm = Literal["linf", "l2"]
+SCALES = (1.0, 16.0, 255.0)
+"""Ranges that pictures are usually given in; the smallest one that holds them is theirs."""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Some examples of one shape. y: the class predicted. wanted: the class a targeted attack wants, or None.
+
+    room: (rows, ...) the range of each entry; low, high: what it may not leave (infinite for embeddings). eps: of room.
+    """
+
+    f: Together
+    positions: tuple[int, ...]
+    y: Tensor
+    wanted: int | None
+    room: Tensor
+    low: Tensor
+    high: Tensor
+    eps: float
+    norm: Norm
+    budget: int
+
+    @property
+    def x(self) -> Tensor:
+        found: Tensor = self.f.x
+        return found
+
+    def inside(self, x: Tensor, rows: Sequence[int]) -> Tensor:
+        """The nearest point in the ball and within the bounds."""
+        chosen = list(rows)
+        start, room, free = self.x[chosen], self.room[chosen], self.f.free[chosen]
+        change = torch.where(free, (x - start) / room, torch.zeros_like(x))
+        if self.norm == "linf":
+            change = change.clamp(-self.eps, self.eps)
+        else:
+            size = self.size(change, free)
+            change = change * (self.eps / size.clamp(min=self.eps))
+        return torch.maximum(torch.minimum(start + change * room, self.high[chosen]), self.low[chosen])
+
+    @staticmethod
+    def size(change: Tensor, free: Tensor) -> Tensor:
+        """(rows, 1, ...) root mean square of the change over the free entries."""
+        axes = tuple(range(1, change.dim()))
+        count = free.sum(axes, keepdim=True).clamp(min=1)
+        return (change.square().sum(axes, keepdim=True) / count).sqrt()
+
+    def step(self, gradient: Tensor, rows: Sequence[int], length: float) -> Tensor:
+        """The steepest change of this length (in shares of the range)."""
+        chosen = list(rows)
+        room, free = self.room[chosen], self.f.free[chosen]
+        slope = torch.where(free, gradient * room, torch.zeros_like(gradient))
+        if self.norm == "linf":
+            return length * slope.sign() * room
+        return length * slope / self.size(slope, free).clamp(min=1e-12) * room
+
+    def started(self, rows: Sequence[int], case: Case, *keys: object) -> Tensor:
+        """A random point of the ball; its numbers belong to the example."""
+        made = []
+        for row in rows:
+            shape = tuple(self.x.shape[1:])
+            drawn = case.rng(self.positions[row], *keys).uniform(-1, 1, shape)
+            made.append(torch.from_numpy(drawn).to(self.x))
+        change = torch.stack(made) * self.eps * self.room[list(rows)]
+        return self.inside(self.x[list(rows)] + change, rows)
+
+    def log_odds(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
+        """(rows,) what is to fall: log-odds of the predicted class, or minus those of the wanted one.
+
+        Cross-entropy is a monotone function of it, so both have the same sign of gradient; this one does not vanish
+        where the model is sure.
+        """
+        y = self._about(rows)
+        chosen = logits.gather(1, y[:, None]).squeeze(1)
+        rest = logits.scatter(1, y[:, None], float("-inf")).logsumexp(1)
+        return (chosen - rest) * (1 if self.wanted is None else -1)
+
+    def margin(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
+        """(rows,) the logit of the predicted class less the next one; of a targeted attack the same for the wanted."""
+        y = self._about(rows)
+        chosen = logits.gather(1, y[:, None]).squeeze(1)
+        rest = logits.scatter(1, y[:, None], float("-inf")).amax(1)
+        return (chosen - rest) * (1 if self.wanted is None else -1)
+
+    def _about(self, rows: Sequence[int]) -> Tensor:
+        y = self.y[list(rows)]
+        return y if self.wanted is None else torch.full_like(y, self.wanted)
+
+
+def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats] | None:
+    """(low, high) of the numbers as the user gives them; None for a text, whose embeddings have none.
+
+    Given ones hold for every entry. For pictures else 0 to the smallest of 1, 16, 255 that holds them all, or their own
+    range where that does not fit; for series and rows the range of each channel or column in the data.
+    """
+    if not case.examples or "text" in case.examples[0].inputs:
+        return None
+    if given is not None:
+        if len(given) != 2 or not given[0] < given[1]:
+            raise InputError("bounds", expected="two numbers, the lower one first", got=str(list(given)))
+        return np.array(float(given[0])), np.array(float(given[1]))
+    entry = next(iter(case.examples[0].inputs))
+    # the companions are the same for every shard of an audit, so the bounds are too
+    data = [np.asarray(e.inputs[entry], np.float64) for e in (*case.companions.examples, *case.examples)]
+    if entry == "image":
+        low, high = min(float(a.min()) for a in data), max(float(a.max()) for a in data)
+        fits = next((s for s in SCALES if low >= 0 and high <= s), None)
+        return (np.array(0.0), np.array(fits)) if fits is not None else (np.array(low), np.array(high))
+    columns = [a.reshape(-1, a.shape[-1]) if a.ndim > 1 else a[None] if entry == "row" else a[:, None] for a in data]
+    table = np.concatenate(columns)
+    return table.min(0), table.max(0)
+
+
+def arena(
+    case: Case, goal: Goal, positions: Sequence[int], eps: float, norm: Norm, budget: int,
+    bounds: tuple[Floats, Floats] | None,
+) -> Arena:  # fmt: skip
+    """The examples in these positions, which share a shape."""
+    if not eps > 0:
+        raise InputError("eps", expected="a share of the range of the inputs, above 0", got=str(eps))
+    f = case.together(positions)
+    x: Tensor = f.x
+    y = torch.tensor([goal.before[i] for i in positions], device=x.device)
+    if bounds is None:
+        free = f.free.to(x)
+        axes = tuple(range(1, x.dim()))
+        spread = ((x.square() * free).sum(axes, keepdim=True) / free.sum(axes, keepdim=True).clamp(min=1)).sqrt()
+        room = spread.expand_as(x)
+        low, high = torch.full_like(x, -torch.inf), torch.full_like(x, torch.inf)
+    else:
+        low, high = (torch.from_numpy(np.asarray(b)).to(x).expand_as(x) for b in bounds)
+        room = (high - low).clamp(min=1e-12)
+        low, high = torch.minimum(low, x), torch.maximum(high, x)  # an example may lie outside of the data's range
+    return Arena(f, tuple(positions), y, goal.wanted, room, low, high, eps, norm, budget)
+
+
+def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:
+    """Positions of examples of one shape, at most so many together."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i in positions:
+        shapes = [np.shape(v) for k, v in sorted(case.examples[i].inputs.items()) if not isinstance(v, str)]
+        key = (len(case.units[i]), int(case.units[i].special.sum()), *shapes)
+        groups.setdefault(key, []).append(i)
+    return [group[k : k + most] for group in groups.values() for k in range(0, len(group), most)]
+
+
+def renamed(example: Example, attack: str) -> Example:
+    """The changed example under an id of its own."""
+    return replace(example, id=f"{example.id}~{attack}", rationale=None, parent=example.parent or example.id)

@@ -1,0 +1,135 @@
+"""Auto-PGD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard.attacks._ball import Arena, Norm
+from regard.attacks._shots import Shots, shoot
+from regard.protocols import Case
+from regard.records import Attacked, Threat
+from regard.registry import attack
+
+MOMENTUM, RHO = 0.75, 0.75
+FEWEST = 4
+"""Classes that the difference-of-logits ratio needs (three for the untargeted, four for the targeted one)."""
+
+
+@attack(
+    access="white box",
+    modality=("image", "series", "tabular", "embeddings"),
+    cite="Croce & Hein 2020",
+    formula="gradient steps with momentum from 2 eps on, halved and sent back to the best point when progress stops",
+    cost="steps + 1 backwards",
+    misleads='loss="dlr" is not defined for fewer than 4 classes: the margin of the logits stands in, and is named',
+)
+def apgd(
+    case: Case,
+    threat: Threat,
+    *,
+    eps: float = 0.03,
+    steps: int = 50,
+    loss: Literal["ce", "dlr"] = "ce",
+    norm: Norm = "linf",
+    bounds: tuple[float, ...] | None = None,
+) -> Sequence[Attacked]:
+    """Gradient steps whose length looks after itself: one record per example.
+
+    loss: "ce", cross-entropy (as log-odds, which have the same gradient sign and do not vanish), or "dlr", the
+    difference-of-logits ratio, which does not change when logits are scaled. eps and bounds: as for fgsm. Deviation:
+    the start is the example itself.
+    """
+
+    def run(shots: Shots) -> None:
+        few = shots.arena.f.classes < FEWEST
+        if loss == "dlr" and few:
+            shots.notes.append(f"dlr needs {FEWEST} classes, there are {shots.arena.f.classes}: margin of the logits")
+        place = shots.arena
+
+        def falls(logits: Tensor, rows: Sequence[int]) -> Tensor:
+            if loss == "ce":
+                return place.log_odds(logits, rows)
+            return place.margin(logits, rows) if few else dlr(place, logits, rows)
+
+        _descend(shots, falls, steps)
+
+    return shoot(case, threat, "apgd", run, eps=eps, norm=norm, bounds=bounds)
+
+
+def dlr(place: Arena, logits: Tensor, rows: Sequence[int]) -> Tensor:
+    """(rows,) what is to fall: the margin over a spread of the logits that no scaling changes."""
+    top = logits.sort(1, descending=True).values
+    if place.wanted is None:
+        return place.margin(logits, rows) / (top[:, 0] - top[:, 2] + 1e-12)
+    y = place.y[list(rows)]
+    difference = logits.gather(1, y[:, None])[:, 0] - logits[:, place.wanted]
+    return difference / (top[:, 0] - (top[:, 2] + top[:, 3]) / 2 + 1e-12)
+
+
+def checkpoints(steps: int) -> list[int]:
+    """Steps at which progress is looked at.
+
+    >>> checkpoints(100)[:5]
+    [22, 41, 57, 70, 80]
+    """
+    shares = [0.0, 0.22]
+    while shares[-1] < 1:
+        shares.append(shares[-1] + max(shares[-1] - shares[-2] - 0.03, 0.06))
+    return [-int(-(share * steps) // 1) for share in shares[1:-1]]
+
+
+def _descend(shots: Shots, falls: object, steps: int) -> None:
+    place = shots.arena
+    assert callable(falls)
+    rows = shots.open
+    if not rows:
+        return
+    n = len(place.positions)
+    length = torch.full((n,), 2 * place.eps).to(place.x)
+    x = place.x.clone()
+    before = x.clone()
+    best, lowest = x.clone(), torch.full((n,), torch.inf).to(x)
+    slopes = torch.zeros_like(x)
+    best_slope = torch.zeros_like(x)
+    better = torch.zeros(n).to(x)
+    at_check = lowest.clone()
+    halved = torch.zeros(n, dtype=torch.bool)
+    last = torch.full((n,), torch.inf).to(x)
+    checks, previous = set(checkpoints(steps)), 0
+    for k in range(steps + 1):
+        rows = shots.open
+        if not rows:
+            return
+        found, value = shots.slope(rows, x[rows], falls)
+        slopes[rows] = found
+        better[rows] += (value < last[rows]).to(x)
+        last[rows] = value
+        improved = [r for r, v in zip(rows, value.tolist(), strict=True) if v < float(lowest[r])]
+        for r in improved:
+            lowest[r], best[r], best_slope[r] = last[r], x[r], slopes[r]
+        if k == steps:
+            return
+        if k in checks:
+            for r in rows:
+                stuck = float(better[r]) < RHO * (k - previous)
+                same = not bool(halved[r]) and float(lowest[r]) >= float(at_check[r])
+                halved[r] = bool(stuck or same)
+                if halved[r]:
+                    length[r] = length[r] / 2
+                    x[r] = before[r] = best[r]
+                    slopes[r] = best_slope[r]
+                at_check[r], better[r] = lowest[r], 0.0
+            previous = k
+        shape = (-1, *[1] * (x.dim() - 1))
+        rows = shots.open
+        if not rows:
+            return
+        stride = place.step(slopes[rows], rows, 1.0) * length[rows].reshape(shape)
+        plain = place.inside(x[rows] - stride, rows)
+        share = 1.0 if k == 0 else MOMENTUM
+        moved = x[rows] + share * (plain - x[rows]) + (1 - share) * (x[rows] - before[rows])
+        before[rows], x[rows] = x[rows], place.inside(moved, rows)

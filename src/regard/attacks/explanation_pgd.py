@@ -1,0 +1,154 @@
+"""Moves the explanation of an image, series or row while the prediction stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.attacks._ball import Arena, alike, arena, bounds_of, renamed
+from regard.attacks._drift import drift, shares
+from regard.attacks._goal import Goal, goal_of
+from regard.errors import Unsupported
+from regard.protocols import Case
+from regard.records import Attacked, Floats, Threat
+from regard.registry import attack
+
+STRIDE = 2.5
+MOVED = 0.5
+"""A success: at most this share of the k most relevant units is still among them."""
+TOGETHER = 16
+Aim = Literal["top_k", "centre"]
+
+
+@attack(
+    access="white box",
+    modality=("image", "series", "tabular", "embeddings"),
+    goal="explanation",
+    cite="Ghorbani et al. 2019",
+    formula="ascent on -(mass of input x gradient on its first k units), or on the way of its centre, in the linf ball",
+    cost="steps double backwards",
+    misleads="it attacks input x gradient; that it moves says nothing about other explanations",
+)
+def explanation_pgd(
+    case: Case,
+    threat: Threat,
+    *,
+    eps: float = 0.03,
+    steps: int = 20,
+    k: int = 5,
+    aim: Aim = "top_k",
+    bounds: tuple[float, ...] | None = None,
+) -> Sequence[Attacked]:
+    """Steps in the ball that move input x gradient away from where it was, with the class kept: one record per example.
+
+    aim: away from the first k units, or the centre of relevance away from where it was. extras: overlap of the k most
+    relevant units, mass left on them, Spearman and Jensen-Shannon; a success where at most half of them are still among
+    the first k. eps and bounds: as for fgsm.
+    """
+    goal = goal_of(case, Threat(budget=threat.budget))
+    limits = bounds_of(case, bounds)
+    found: dict[int, Attacked] = {}
+    for positions in alike(case, [i for i, why in enumerate(goal.why) if not why], TOGETHER):
+        place = arena(case, goal, positions, eps, "linf", threat.budget, limits)
+        found.update(_moved(case, goal, place, min(steps, threat.budget - 1), k, aim))
+    for i, why in enumerate(goal.why):
+        if why:
+            found[i] = Attacked(case.ids[i], "explanation_pgd", "skipped", before=goal.before[i], why=why)
+    return [found[i] for i in range(len(case.ids))]
+
+
+def relevance(place: Arena, x: Tensor, *, graph: bool) -> tuple[Tensor, Tensor]:
+    """((rows, units) |sum over a unit of x times the gradient of the log-odds|, logits); with a graph if asked."""
+    rows = range(len(x))
+    with sdpa_kernel(SDPBackend.MATH), torch.enable_grad():  # fused attention has no second derivative
+        logits = place.f.logits(x, rows)
+        (slope,) = torch.autograd.grad(place.log_odds(logits, rows).sum(), x, create_graph=graph)
+        owner = place.f.owner.flatten(1)
+        product = (x * slope).flatten(1) * (owner >= 0)
+        units = int(owner.max()) + 1
+        total = torch.zeros(len(x), units, dtype=x.dtype, device=x.device)
+        return total.scatter_add(1, owner.clamp(min=0), product).abs(), logits.detach()
+
+
+def _moved(case: Case, goal: Goal, place: Arena, steps: int, k: int, aim: Aim) -> dict[int, Attacked]:
+    rows = list(range(len(place.positions)))
+    start, _ = relevance(place, place.x.clone().requires_grad_(), graph=False)
+    before = start.detach() / start.detach().sum(1, keepdim=True).clamp(min=1e-12)
+    top = torch.zeros_like(before).scatter(1, before.topk(min(k, before.shape[1]), 1).indices, 1.0)
+    best, least = place.x.clone(), torch.full((len(rows),), torch.inf)
+    curves: list[list[tuple[int, float]]] = [[] for _ in rows]
+    # at x itself the objective may be flat: the first step is a small random one
+    x = place.x + 0.1 * (place.started(rows, case, "explanation_pgd") - place.x)
+    for step in range(steps + 1):
+        x = x.detach().requires_grad_()
+        told, logits = relevance(place, x, graph=step < steps)
+        now = told / told.sum(1, keepdim=True).clamp(min=1e-12)
+        mass = (now * top).sum(1) if aim == "top_k" else -_way(now - before, _centres(case, place, x))
+        kept = logits.argmax(1) == place.y
+        for r in rows:
+            if bool(kept[r]) and float(mass.detach()[r]) < float(least[r]):
+                least[r], best[r] = float(mass.detach()[r]), x[r].detach()
+                curves[r].append((step + 1, float((now * top).sum(1).detach()[r])))
+        if step == steps:
+            break
+        if not mass.requires_grad:
+            raise Unsupported("explanation_pgd", expected="a model with second derivatives", got="none")
+        (slope,) = torch.autograd.grad(mass.sum(), x)
+        x = place.inside(x.detach() - place.step(slope, rows, STRIDE * place.eps / steps), rows)
+    return _records(case, goal, place, best, curves, steps + 1, k)
+
+
+def _centres(case: Case, place: Arena, like: Tensor) -> Tensor:
+    """(rows, units, axes) the middle of each unit: (row, column) of a patch, time of a step, number of a column."""
+    made = []
+    for i in place.positions:
+        places = case.units[i].places
+        half = places.shape[1] // 2
+        made.append((places[:, :half] + places[:, half:]) / 2 if half else places)
+    return torch.from_numpy(np.stack(made)).to(like)
+
+
+def _way(moved: Tensor, centres: Tensor) -> Tensor:
+    """(rows,) how far the centre of relevance went."""
+    return (torch.einsum("ru,rua->ra", moved, centres).square().sum(1) + 1e-12).sqrt()
+
+
+def _records(
+    case: Case, goal: Goal, place: Arena, best: Tensor, curves: list[list[tuple[int, float]]], queries: int, k: int
+) -> dict[int, Attacked]:
+    """What holds for the inputs read afresh: the class, and the explanation of the input itself."""
+    first = _shares(case, place, place.x)
+    last = _shares(case, place, best)
+    made = None
+    with torch.no_grad():
+        rows: Floats = torch.softmax(place.f.logits(best, range(len(best))).double(), -1).cpu().numpy()
+    if place.f.user:
+        made = [renamed(place.f.back(r, best[r]), "explanation_pgd") for r in range(len(best))]
+        fresh = case.subset(place.positions).asked([[e] for e in made]).distribution
+        assert fresh is not None
+        rows = fresh
+    out = {}
+    for r, i in enumerate(place.positions):
+        moved = drift(first[r], last[r], k)
+        same = goal.predicted(i, rows[r]) == goal.before[i]
+        away = float((best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
+        out[i] = Attacked(
+            case.ids[i], "explanation_pgd", "success" if same and moved["top_k_overlap"] <= MOVED else "failed",
+            queries, None if made is None else made[r], goal.before[i], goal.predicted(i, rows[r]),
+            tuple(map(float, goal.said[i])), tuple(map(float, rows[r])),
+            float(((best[r] - place.x[r]).abs() / place.room[r]).max()), 1 - away,
+            "1 - norm of the change / norm of the input", tuple(curves[r]), extras=moved,
+            notes=() if made is not None else ("in the space of embeddings: there is no such text",),
+        )  # fmt: skip
+    return out
+
+
+def _shares(case: Case, place: Arena, x: Tensor) -> list[Floats]:
+    told, _ = relevance(place, x.detach().clone().requires_grad_(), graph=False)
+    every = told.detach().double().cpu().numpy()
+    return [shares(every[r][np.flatnonzero(case.units[i].free)]) for r, i in enumerate(place.positions)]

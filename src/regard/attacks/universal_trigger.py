@@ -1,0 +1,132 @@
+"""Universal triggers: a few words in front of any text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.attacks._goal import Goal, goal_of
+from regard.attacks._substitutes import whole_words
+from regard.attacks._text import rewritten
+from regard.measures.ranking import order
+from regard.measures.text_distance import ngram_overlap
+from regard.protocols import Case
+from regard.records import Attacked, Example, Floats, Threat
+from regard.registry import attack
+
+SHOWN = 8
+"""Examples of a class that a trigger is looked for on, at a time."""
+
+
+@attack(
+    access="white box",
+    modality=("text",),
+    cite="Wallace et al. 2019",
+    formula="for each word of the trigger: the best of the `many` words with the largest mean gradient . (E_v - e)",
+    cost="rounds x words x (one backward + many forwards), on every other example of a class",
+    misleads="found on some examples and tried on others of the same data; on other data it may do nothing",
+)
+def universal_trigger(
+    case: Case, threat: Threat, *, words: int = 3, rounds: int = 2, many: int = 12, first: str = "the"
+) -> Sequence[Attacked]:
+    """One trigger per predicted class, found on every other example of it and tried on the rest: one record each.
+
+    Examples on which the trigger was looked for are skipped ("used to find the trigger"), so that success is counted on
+    texts it has not seen. Every text is only added to; of the constraints only the budget and the words to keep hold.
+    """
+    goal = goal_of(case, threat)
+    by_class: dict[int, list[int]] = {}
+    for i, why in enumerate(goal.why):
+        if not why:
+            by_class.setdefault(goal.before[i], []).append(i)
+    found: dict[int, Attacked] = {
+        i: Attacked(case.ids[i], "universal_trigger", "skipped", before=goal.before[i], why=why)
+        for i, why in enumerate(goal.why) if why
+    }  # fmt: skip
+    for mine in by_class.values():
+        seen, rest = mine[::2], mine[1::2]
+        trigger, spent = _found(case, goal, seen[:SHOWN], threat, words, rounds, many, first)
+        for i in seen:
+            used = spent if i in seen[:SHOWN] else 0
+            found[i] = Attacked(
+                case.ids[i], "universal_trigger", "skipped", used, before=goal.before[i],
+                why="used to find the trigger",
+            )  # fmt: skip
+        found.update(_tried(case, goal, rest, trigger))
+    return [found[i] for i in range(len(case.ids))]
+
+
+def _with(example: Example, trigger: Sequence[str]) -> Example:
+    return rewritten(example, f"{' '.join(trigger)} {example.inputs['text']}")
+
+
+def _found(
+    case: Case, goal: Goal, seen: Sequence[int], threat: Threat, words: int, rounds: int, many: int, first: str
+) -> tuple[list[str], int]:
+    """The trigger, and the questions it took for each of the examples it was found on."""
+    known, vectors = whole_words(case.lexicon())
+    kept = {word.casefold() for word in threat.keep}
+    at = {word: k for k, word in enumerate(known)}
+    trigger, spent, best = [first] * words, 0, -np.inf
+    some = case.subset(seen)
+    sign = -1 if goal.wanted is None else 1
+    for _ in range(rounds):
+        for place in range(words):
+            room = threat.budget - spent - 1
+            if room < 1:
+                return trigger, spent
+            shown = some.instead(
+                [_with(e, trigger) for e in some.examples],
+                None if goal.wanted is None else [goal.wanted] * len(seen),
+            )  # fmt: skip
+            spent += 1
+            slopes = [
+                g[_unit(shown.units[n].places, shown.units[n].free, trigger, place)]
+                for n, g in enumerate(shown.input_gradients())
+            ]
+            gain = (vectors @ (sign * np.mean(slopes, axis=0))).astype(np.float64)
+            gain[[at[w] for w in (trigger[place],) if w in at]] = -np.inf
+            few = np.sort(np.argpartition(-gain, min(many, len(gain) - 1))[:many])
+            tried = [known[few[k]] for k in order(gain[few]) if known[few[k]].casefold() not in kept][:room]
+            scores = _scores(goal, some, seen, [[*trigger[:place], w, *trigger[place + 1 :]] for w in tried])
+            spent += len(tried)
+            if len(scores) and scores.max() > best:
+                choice = int(order(scores)[0])
+                best = float(scores[choice])
+                trigger = [*trigger[:place], tried[choice], *trigger[place + 1 :]]
+    return trigger, spent
+
+
+def _unit(places: Floats, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], trigger: Sequence[str], k: int) -> int:
+    """The first token of the k-th word of the trigger."""
+    start = sum(len(word) + 1 for word in trigger[:k])
+    return int(np.flatnonzero(free & (places[:, 0] >= start))[0])
+
+
+def _scores(goal: Goal, some: Case, seen: Sequence[int], triggers: Sequence[Sequence[str]]) -> Floats:
+    """(triggers,) the mean over the examples of how near each brings them to the goal."""
+    said = some.asked([[_with(e, trigger) for trigger in triggers] for e in some.examples])
+    assert said.distribution is not None
+    each = [goal.score(i, said.value[said.rows(n)], said.distribution[said.rows(n)]) for n, i in enumerate(seen)]
+    return np.asarray(np.mean(each, axis=0))
+
+
+def _tried(case: Case, goal: Goal, rest: Sequence[int], trigger: Sequence[str]) -> dict[int, Attacked]:
+    if not rest:
+        return {}
+    part = case.subset(rest)
+    made = [_with(e, trigger) for e in part.examples]
+    rows = part.asked([[e] for e in made]).distribution
+    assert rows is not None
+    out = {}
+    for n, i in enumerate(rest):
+        text, new = str(part.examples[n].inputs["text"]), str(made[n].inputs["text"])
+        count = len(text.split())
+        out[i] = Attacked(
+            case.ids[i], "universal_trigger", "success" if goal.reached(i, rows[n : n + 1])[0] else "failed", 1,
+            made[n], goal.before[i], goal.predicted(i, rows[n]), tuple(map(float, goal.said[i])),
+            tuple(map(float, rows[n])), len(trigger) / max(1, count + len(trigger)), ngram_overlap(text, new),
+            curve=((1, float(rows[n][goal.before[i]])),), notes=(f"trigger: {' '.join(trigger)}",),
+        )  # fmt: skip
+    return out

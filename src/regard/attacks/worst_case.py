@@ -1,0 +1,53 @@
+"""The worst case over several attacks, example by example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regard.errors import InputError
+from regard.protocols import Case
+from regard.records import Attacked, Spec, Threat
+from regard.registry import attack
+
+DEFAULT = ("apgd", "apgd:loss=dlr", "square")
+
+
+@attack(
+    access="white box",
+    modality=("text", "image", "series", "tabular", "embeddings"),
+    cite="Croce & Hein 2020",
+    formula="an example holds if it holds against every attack; later attacks only meet those that still do",
+    cost="the attacks together; each has an equal share of the budget",
+    misleads="called worst case, not AutoAttack, whose standard configuration it is not",
+)
+def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT) -> Sequence[Attacked]:
+    """Attacks one after the other on what still holds; the first success stands for an example: one record each.
+
+    attacks: as on the command line, ["pgd:eps=0.1", "square:eps=0.1"], or of texts ["greedy_word", "hotflip"]. The
+    budget is shared out evenly, so that it holds for all of them together.
+    """
+    if not attacks or threat.budget < len(attacks):
+        raise InputError("worst_case", expected="at least one attack, and a query for each", got=f"{len(attacks)}")
+    share = replace(threat, budget=threat.budget // len(attacks))
+    found: dict[int, Attacked] = {}
+    spent = [0] * len(case.ids)
+    waiting = list(range(len(case.ids)))
+    for text in attacks:
+        if not waiting:
+            break
+        made = case.subset(waiting).attacked(Spec.parse("attack", text), share)
+        for i, one in zip(waiting, made, strict=True):
+            curve = tuple((spent[i] + at, p) for at, p in one.curve)
+            spent[i] += one.queries
+            best = found.get(i)
+            nearer = best is None or one.status == "success" or _confidence(one) < _confidence(best)
+            kept = replace(one, curve=curve, notes=(f"by {text}", *one.notes)) if nearer or best is None else best
+            found[i] = replace(kept, attack="worst_case", queries=spent[i])
+        waiting = [i for i in waiting if found[i].status == "failed"]
+    return [found[i] for i in range(len(case.ids))]
+
+
+def _confidence(one: Attacked) -> float:
+    """The probability of the class that was predicted, after the attack."""
+    return one.said_after[one.before] if one.said_after and one.before is not None else 1.0
