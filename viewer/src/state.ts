@@ -1,7 +1,8 @@
 /** What the user did. Reset clears this and nothing else. */
 
 import { type Signal, signal } from "@preact/signals";
-import type { Pool } from "./data.ts";
+import type { Data, Pool } from "./data.ts";
+import type { EditEntry, Edited } from "./source.ts";
 
 /** Something on a picture that can be pointed at. */
 export interface Target {
@@ -45,6 +46,19 @@ export const START = {
   otherMethod: 1,
   walk: 0,
   pruning: "",
+  /** Edits of attention, in their order, and those that were taken back. */
+  edits: [] as EditEntry[],
+  undone: [] as EditEntry[],
+  share: 1,
+  outcome: null as Edited | null,
+  after: null as Data | null,
+  busy: "",
+  problem: "",
+  spec: "",
+  /** Units that a person calls decisive. */
+  marked: [] as number[],
+  author: "",
+  marks: [] as { author: string; date: string }[],
   hover: null as Target | null,
   locked: null as Target | null,
   focus: { row: 0, column: 0 },

@@ -20,6 +20,7 @@ input[type=checkbox] { accent-color: var(--mark); }
 .control { display: inline-flex; gap: 5px; align-items: center; white-space: nowrap; }
 .control > span { color: var(--soft); }
 .squares { display: inline-flex; flex-wrap: wrap; gap: 3px; align-items: center; }
+.squares.wide button { width: auto; padding: 0 8px; font-size: 12.5px; }
 .squares button { width: 24px; height: 22px; padding: 0; font-size: 11px; line-height: 1; border-width: 2px; }
 .squares button[aria-pressed="false"] { background: var(--paper) !important; color: var(--soft) !important; }
 .declared { margin: 0 0 6px; color: var(--soft); font-size: 13px; min-height: 1.45em; }

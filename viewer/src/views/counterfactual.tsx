@@ -1,0 +1,373 @@
+import { allHeads } from "../attention.tsx";
+import { Data, type Grid } from "../data.ts";
+import { fitted } from "../marks/marks.ts";
+import { rgb } from "../palette.ts";
+import { Button, Choice, Range } from "../parts.tsx";
+import { type EditEntry, type Edited, finished, gunzip, packSource } from "../source.ts";
+import {
+  type Context,
+  headName,
+  keys,
+  number,
+  queries,
+  type Scene,
+  shown,
+  site,
+  type Table,
+  type View,
+} from "../view.ts";
+
+const PLOT = 210;
+const TOP = 20;
+
+/** Counterfactual attention: the experiment of Jain and Wallace by hand. Needs a model that answers. */
+const view: View = {
+  name: "counterfactual",
+  title: "What if",
+  order: 10,
+  attention: true,
+  needs: (_, example, live) =>
+    !live ? "needs a live model" : example.sites.length ? null : "no attention was kept for this example",
+  height: () => TOP + PLOT + 100,
+  draw(m, s) {
+    const { theme } = s;
+    const at = site(s)!;
+    const k = keys(s, at);
+    const before = row(s, s.data, s.e);
+    const after = s.values.after ? row(s, s.values.after, s.values.after.manifest.examples.length - 1) : before;
+    const left = 44;
+    const wide = (s.width - left - 8) / at.columns;
+    if (!before) {
+      m.text(left, 40, s.t("loading…"), { fill: theme.soft });
+      return {};
+    }
+    const top = Math.max(...before, ...(after ?? [0]), 1e-6);
+    const y = (v: number): number => TOP + PLOT - (PLOT * v) / top;
+    for (const v of [0, top / 2, top]) {
+      m.line(left, y(v), s.width - 8, y(v), { stroke: theme.line });
+      m.text(left - 5, y(v) + 4, number(v), { align: "end", size: 11, fill: theme.soft });
+    }
+    for (let i = 0; i < at.columns; i++) {
+      const x = left + i * wide;
+      const [b, a] = [before[i]!, after?.[i] ?? 0];
+      m.rect(x + wide * 0.12, y(b), wide * 0.38, TOP + PLOT - y(b), { fill: theme.dark ? "#7a7f89" : "#a5abb5" });
+      m.rect(x + wide * 0.5, y(a), wide * 0.38, TOP + PLOT - y(a), { fill: rgb(theme.amount) });
+      const lit = s.values.hover?.key === i;
+      const held = s.values.locked?.key === i;
+      if (lit || held) m.rect(x + 1, TOP, wide - 2, PLOT + 4, { stroke: theme.focus, width: held ? 3 : 1.5 });
+      if (wide >= 9) {
+        const size = Math.min(12, wide + 2);
+        m.text(x + wide / 2 + 3, TOP + PLOT + 12, fitted(m, shown(k.names[i]), 84, size), {
+          rotate: -60,
+          align: "end",
+          size,
+          bold: lit || held,
+          fill: theme.ink,
+        });
+      }
+    }
+    m.rect(left, 4, 10, 10, { fill: theme.dark ? "#7a7f89" : "#a5abb5" });
+    m.text(left + 14, 13, s.t("as the model has it"), { size: 11, fill: theme.soft });
+    m.rect(left + 150, 4, 10, 10, { fill: rgb(theme.amount) });
+    m.text(left + 164, 13, s.t("with the edits"), { size: 11, fill: theme.soft });
+    return {
+      hit(x, yy) {
+        const i = Math.floor((x - left) / wide);
+        return i >= 0 && i < at.columns && yy > TOP - 4 ? { key: i } : null;
+      },
+    };
+  },
+  declared(s) {
+    const at = site(s)!;
+    const heads =
+      s.values.pool === "one"
+        ? headName(at, Math.min(s.values.head, at.heads - 1))
+        : s.t("all {n} heads (mean shown)", { n: at.heads });
+    return `${s.t("layer")} ${at.layer}, ${heads}; ${s.t("row of {q}", { q: shown(queries(s, at).names[query(s)]) })}; ${s.t("{n} edits", { n: s.values.edits.length })}; ${s.t("drag from one bar to another to move weight")}`;
+  },
+  say(target, s) {
+    const at = site(s)!;
+    const [b, a] = [
+      row(s, s.data, s.e),
+      s.values.after && row(s, s.values.after, s.values.after.manifest.examples.length - 1),
+    ];
+    if (target.key === undefined || !b) return "";
+    return `${shown(keys(s, at).names[target.key])}: ${number(b[target.key] ?? 0)}${a ? ` → ${number(a[target.key] ?? 0)}` : ""}`;
+  },
+  table(s): Table | null {
+    const at = site(s)!;
+    const [b, a] = [
+      row(s, s.data, s.e),
+      s.values.after && row(s, s.values.after, s.values.after.manifest.examples.length - 1),
+    ];
+    if (!b) return null;
+    return {
+      caption: view.declared(s),
+      columns: [s.t("key"), s.t("before"), s.t("after")],
+      rows: keys(s, at).names.map((name, i) => [
+        shown(name),
+        Number(b[i]!.toFixed(5)),
+        Number((a ?? b)[i]!.toFixed(5)),
+      ]),
+    };
+  },
+  controls(c) {
+    const { state, t } = c;
+    const at = site(c)!;
+    const here = {
+      site: at.key,
+      ...(state.pool.value === "one" ? { heads: [Math.min(state.head.value, at.heads - 1)] } : {}),
+    };
+    const row = { ...here, queries: [query(c)] };
+    const key = state.locked.value?.key;
+    return (
+      <>
+        <Choice
+          label={t("Layer")}
+          value={state.site.value}
+          options={c.example.sites.map((x, i) => [i, `${x.layer} ${t(x.kind)}`])}
+          pick={(i) => {
+            state.site.value = i;
+          }}
+        />
+        {at.heads > 1 && (
+          <Choice
+            label={t("Heads")}
+            value={state.pool.value === "one" ? Math.min(state.head.value, at.heads - 1) : -1}
+            options={[[-1, t("all")], ...allHeads(at).map((h): [number, string] => [h, headName(at, h)])]}
+            pick={(h) => {
+              state.pool.value = h < 0 ? "mean" : "one";
+              state.head.value = Math.max(0, h);
+            }}
+          />
+        )}
+        {at.rows > 1 && (
+          <Choice
+            label={t("Row of")}
+            value={query(c)}
+            options={queries(c, at).names.map((n, i) => [i, `${i} ${shown(n)}`])}
+            pick={(i) => {
+              state.from.value = i;
+            }}
+          />
+        )}
+        <Range
+          label={t("Share {n} %", { n: Math.round(100 * state.share.value) })}
+          value={state.share.value}
+          low={0.1}
+          high={1}
+          step={0.1}
+          pick={(v) => {
+            state.share.value = v;
+          }}
+        />
+        <span class="squares wide">
+          <Button click={() => add(c, { what: "uniform", ...row })}>{t("Uniform row")}</Button>
+          <Button click={() => add(c, { what: "uniform", ...here })}>{t("Uniform, all rows")}</Button>
+          <Button click={() => add(c, { what: "knock_out", ...row, keys: [key ?? 0] })} off={key === undefined}>
+            {t("Knock out the edge")}
+          </Button>
+          <Button click={() => add(c, { what: "mask_heads", ...here })}>{t("Switch the head off")}</Button>
+          {c.live?.hello.can.alternative && (
+            <Button click={() => void alternative(c)}>{t("Load an alternative")}</Button>
+          )}
+        </span>
+        <span class="squares wide">
+          <Button click={() => undo(c)} off={!state.edits.value.length}>
+            {t("Undo")}
+          </Button>
+          <Button click={() => redo(c)} off={!state.undone.value.length}>
+            {t("Redo")}
+          </Button>
+          <Button click={() => share(c)} off={!state.outcome.value}>
+            {t("Share as a Spec")}
+          </Button>
+        </span>
+      </>
+    );
+  },
+  below(c) {
+    const { state, t } = c;
+    const found = state.outcome.value;
+    return (
+      <div>
+        {state.busy.value && <p role="status">{state.busy.value}</p>}
+        {state.problem.value && (
+          <p class="error" role="alert">
+            {state.problem.value}
+          </p>
+        )}
+        {found && (
+          <section class="bars" data-outcome="" aria-label={t("The answer before and after")}>
+            {found.before.distribution.map(([label, p], i) => {
+              const now = found.after.distribution[i]?.[1] ?? 0;
+              return (
+                <>
+                  <b>{label}</b>
+                  <span>
+                    <span class="bar1" style={{ display: "block", width: `${100 * p}%` }} />
+                    <span class="bar2" style={{ display: "block", width: `${100 * now}%` }} />
+                  </span>
+                  <span>{p.toFixed(3)}</span>
+                  <span>{`→ ${now.toFixed(3)}`}</span>
+                </>
+              );
+            })}
+          </section>
+        )}
+        {found && (
+          <p data-change="">
+            {t("answer: {a} → {b}; moved by {c} (total variation)", {
+              a: `${found.before.label} (${found.before.probability.toFixed(3)})`,
+              b: `${found.after.label} (${found.after.probability.toFixed(3)})`,
+              c: number(found.change),
+            })}
+          </p>
+        )}
+        {state.edits.value.length > 0 && (
+          <ol>
+            {state.edits.value.map((e, i) => (
+              <li key={i}>{words(e)}</li>
+            ))}
+          </ol>
+        )}
+        {state.spec.value && (
+          <label class="control">
+            <span>{t("Spec (open it in any regard)")}</span>
+            <textarea readOnly rows={3} cols={60} value={state.spec.value} />
+          </label>
+        )}
+      </div>
+    );
+  },
+  click(target, c) {
+    c.state.locked.value = c.state.locked.value?.key === target.key ? null : { key: target.key! };
+  },
+  drag(from, to, c) {
+    if (from.key === undefined || to.key === undefined || from.key === to.key) return;
+    move(c, from.key, to.key);
+  },
+  key(key, c) {
+    const n = site(c)!.columns;
+    const at = c.state.hover.value?.key ?? -1;
+    const step = key === "ArrowRight" ? 1 : key === "ArrowLeft" ? -1 : 0;
+    if (step) c.state.hover.value = { key: Math.min(n - 1, Math.max(0, at + step)) };
+    else if (key === "Enter" || key === " ") c.state.locked.value = at < 0 ? null : { key: at };
+    else if (key === "m" && c.state.locked.value?.key !== undefined && at >= 0) move(c, c.state.locked.value.key, at);
+    else if (key === "u") undo(c);
+    else return false;
+    return true;
+  },
+};
+export default view;
+
+/** The row that is edited: what the user picked, what the answer reads, else the first. */
+function query(s: Scene): number {
+  const at = site(s)!;
+  if (s.values.from >= 0 && s.values.from < at.rows) return s.values.from;
+  return at.reading[0] ?? (at.kind === "causal" ? at.rows - 1 : 0);
+}
+
+function row(s: Scene, data: Data, e: number): Float32Array | null {
+  const at = site(s)!;
+  const one = s.values.pool === "one";
+  const grid: Grid | null = data.pooled(
+    e,
+    s.values.site,
+    one ? [Math.min(s.values.head, at.heads - 1)] : allHeads(at),
+    one ? "one" : "mean",
+  );
+  return grid === null ? null : grid.values.subarray(query(s) * grid.columns, (query(s) + 1) * grid.columns);
+}
+
+function move(c: Context, from: number, to: number): void {
+  const at = site(c)!;
+  const heads = c.state.pool.value === "one" ? { heads: [Math.min(c.state.head.value, at.heads - 1)] } : {};
+  add(c, { what: "move", site: at.key, ...heads, queries: [query(c)], from, to, share: c.state.share.value });
+}
+
+function add(c: Context, edit: EditEntry): void {
+  c.state.undone.value = [];
+  void apply(c, [...c.state.edits.value, edit]);
+}
+
+function undo(c: Context): void {
+  const last = c.state.edits.value.at(-1);
+  if (!last) return;
+  c.state.undone.value = [...c.state.undone.value, last];
+  void apply(c, c.state.edits.value.slice(0, -1));
+}
+
+function redo(c: Context): void {
+  const last = c.state.undone.value.at(-1);
+  if (!last) return;
+  c.state.undone.value = c.state.undone.value.slice(0, -1);
+  void apply(c, [...c.state.edits.value, last]);
+}
+
+async function apply(c: Context, edits: EditEntry[]): Promise<void> {
+  const { live, state, t } = c;
+  if (!live) return;
+  const before = state.edits.value;
+  state.edits.value = edits;
+  state.problem.value = "";
+  state.busy.value = t("asking the model…");
+  try {
+    const found = await finished<Edited>(
+      live,
+      "edit",
+      { pack: live.pack, example: c.e, edits },
+      (job) => {
+        state.busy.value = job.stage || t("asking the model…");
+      },
+      { wanted: false },
+    );
+    const source = await packSource(live, found.pack);
+    state.after.value = edits.length
+      ? new Data(source.manifest, async (id) => gunzip(await source.chunk(id)), c.refresh)
+      : null;
+    state.outcome.value = found;
+    state.spec.value = "";
+  } catch (error) {
+    state.edits.value = before; // what the model refused is not on the list
+    state.problem.value = error instanceof Error ? error.message : String(error);
+  } finally {
+    state.busy.value = "";
+  }
+}
+
+async function alternative(c: Context): Promise<void> {
+  const { live, state, t } = c;
+  if (!live) return;
+  state.problem.value = "";
+  state.busy.value = t("looking for another attention with the same answer…");
+  try {
+    const found = await finished<{ edits: EditEntry[]; divergence: number; change: number; source: string }>(
+      live,
+      "alternative",
+      { pack: live.pack, example: c.e },
+      (job) => {
+        state.busy.value = job.stage;
+      },
+      { wanted: false },
+    );
+    if (found.edits.length) await apply(c, found.edits);
+    else state.problem.value = t("No other attention with nearly the same answer was found: that is the finding.");
+  } catch (error) {
+    state.problem.value = error instanceof Error ? error.message : String(error);
+  } finally {
+    state.busy.value = "";
+  }
+}
+
+function share(c: Context): void {
+  const text = JSON.stringify(c.state.outcome.value?.spec ?? {});
+  c.state.spec.value = text;
+  void navigator.clipboard?.writeText(text).catch(() => undefined);
+}
+
+function words(e: EditEntry): string {
+  const where = `${e.site}${e.heads ? `, heads ${e.heads.join(", ")}` : ""}${e.queries ? `, rows ${e.queries.join(", ")}` : ""}`;
+  if (e.what === "move") return `move ${Math.round(100 * (e.share ?? 1))} % of key ${e.from} to key ${e.to} (${where})`;
+  return `${e.what.replace("_", " ")}${e.keys ? ` keys ${e.keys.join(", ")}` : ""} (${where})`;
+}
