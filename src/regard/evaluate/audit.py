@@ -17,8 +17,10 @@ from regard.evaluate.engines.serial import Serial
 from regard.evaluate.fold import fold
 from regard.evaluate.preconditions import of_run
 from regard.evaluate.running import Job, Progress, run_shards
-from regard.evaluate.studies import run_studies
+from regard.evaluate.studies import cost_in_words, run_studies
 from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel
+from regard.models.flops import flops_per_position, machine_flops
 from regard.protocols import Dataset, Executor, Model
 from regard.records import Json, Spec
 from regard.store.export import export
@@ -50,6 +52,8 @@ def audit(
     metrics: Sequence[str | Spec] | None = None,
     experiments: Sequence[str | Spec] | None = None,
     siblings: Sequence[str] = (),
+    layers: str | int | None = None,
+    heads: str | int | None = None,
     resume: bool = True,
     text: bool = True,
     batch: int = BATCH,
@@ -77,7 +81,7 @@ def audit(
     about_model |= opening.siblings(live)
     settings = plan.settings(
         live, chosen, siblings=siblings or opening.beside(about_model), explainers=explainers, metrics=metrics,
-        experiments=experiments,
+        experiments=experiments, layers=layers, heads=heads,
         companions=plan.companions(examples, seed), rationales=any(e.rationale for e in examples), seed=seed,
         batch=batch,
     )  # fmt: skip
@@ -93,13 +97,15 @@ def audit(
     with RunWriter(path, who, text=text) as writer:
         seen = _probed(job)
         cost = estimate(live, examples, settings, seen) if seen else None
-        for sentence in _sentences(about_data, cost, workers):
-            say(sentence)
+        for sentence in (*_sentences(about_data, cost, workers), cost_in_words(settings)):
+            if sentence:
+                say(sentence)
         manifest: dict[str, Json] = {
             "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
             "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.about(),
             "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
-            "estimate": cost.to_json() if cost else None, "labelled": any(e.label is not None for e in examples),
+            "estimate": cost.to_json() if cost else None, "limit": _limit(job),
+            "labelled": any(e.label is not None for e in examples),
             "label_table": label_table, "checked": seen.checked if seen else "never",
             "rejected": [[*pair] for pair in seen.rejected] if seen else [],
             **({} if text else {"veil": "no text"}),
@@ -152,6 +158,14 @@ def _probed(job: Job) -> Probe | None:
         except Exception:  # a bad example is reported when its turn comes
             continue
     return None
+
+
+def _limit(job: Job) -> dict[str, Json] | None:
+    """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
+    if not isinstance(job.model, TorchModel) or not job.lengths:
+        return None
+    middle = float(np.mean([*job.lengths.values()]))
+    return {"forward_flops": middle * flops_per_position(job.model.module), "machine_flops": machine_flops()}
 
 
 def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:

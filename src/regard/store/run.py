@@ -149,17 +149,22 @@ class Run:
         return [{"id": p.id, "stage": p.stage, "message": p.message} for p in self._problems]
 
     def costs(self) -> list[dict[str, Any]]:
-        """What each method spent; `share` is its part of all seconds."""
+        """What each method spent; `share` is its part of all seconds. `limit`: the seconds that its arithmetic takes at
+        the best speed of the machine (a gradient counts as a second pass) over those that it took; None if unknown.
+        """
         total: dict[tuple[str, str], Cost] = {}
         for page in self._pages:
             for cost in page.costs:
                 key = (cost.kind, cost.method)
                 total[key] = total[key].plus(cost) if key in total else cost
         seconds = sum(c.seconds for c in total.values()) or 1.0
+        limit = self.manifest.get("limit") or {}
+        best = limit.get("forward_flops", 0.0) / limit.get("machine_flops", 1.0)
         return [
             {
                 "kind": c.kind, "method": c.method, "seconds": c.seconds, "forwards": c.forwards,
                 "backwards": c.backwards, "requests": c.requests, "share": c.seconds / seconds,
+                "limit": best * (c.forwards + c.backwards) / c.seconds if best and c.seconds and c.forwards else None,
             }
             for c in total.values()
         ]  # fmt: skip
@@ -273,7 +278,9 @@ class RunWriter:
 
     def _veiled(self, page: Page) -> Page:
         rows = tuple(self._veil.example(row, self._originals.get(str(row["id"]))) for row in page.rows)
-        return replace(page, rows=rows, problems=tuple(map(self._without_words, page.problems)))
+        # examples that an experiment kept to be shown are texts
+        findings = tuple(f for f in page.findings if f.metric != "witness")
+        return replace(page, rows=rows, findings=findings, problems=tuple(map(self._without_words, page.problems)))
 
     def _without_words(self, problem: Problem) -> Problem:
         return problem if self.text else replace(problem, message=self._veil.words(problem.message))
