@@ -44,7 +44,8 @@ class Redacted:
         return self._run.scores()
 
     def findings(self) -> list[Score]:
-        return self._run.findings()
+        # what experiments keep to be shown are texts
+        return [found for found in self._run.findings() if found.metric != "witness"]
 
     def summaries(self) -> list[Summary]:
         return self._run.summaries()

@@ -20,7 +20,7 @@ from regard.present.sections.first_screen import first_screen
 
 SECTIONS = (
     "verdicts", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix", "by_class",
-    "by_slice", "worked_examples", "attention_view", "meaning", "troubles", "settings", "facts", "limits",
+    "by_slice", "robustness", "worked_examples", "attention_view", "meaning", "troubles", "settings", "facts", "limits",
 )  # fmt: skip
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
 CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}

@@ -1,0 +1,113 @@
+"""Explanations under noise: how far each method's relevance moves where the prediction stays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.measures.paired import paired_difference
+from regard.present.charts import Dot, interval_chart
+from regard.present.markup import Html, join, table, tag
+from regard.present.palette import series_index
+from regard.present.robustness_parts.columns import (
+    by_example,
+    cell,
+    in_words,
+    mean_of,
+    noises,
+    of_mean,
+    picked,
+    seed,
+    severities,
+)
+from regard.present.run_reader import Material
+from regard.present.saying import say
+from regard.records import Score, Spec
+from regard.registry import entry, names
+
+COLUMNS = (
+    "explanation_rank", "explanation_top_k", "explanation_jsd", "explanation_centre", "explanation_per_change",
+    "explanation_excess",
+)  # fmt: skip
+
+
+def explanations(material: Material) -> Html | None:
+    """Which explanation is the most stable, in a sentence; then every method with every measure."""
+    rank = [s for s in picked(material, "explanation_rank", attack=None) if "noise" in s.where]
+    if not rank:
+        return None
+    methods = list(dict.fromkeys(s.method for s in rank))
+    dots = []
+    for method in methods:
+        found = mean_of(material, *by_example([s for s in rank if s.method == method]))
+        colour = series_index(method, methods)
+        dots.append(Dot(method, colour, found.estimate, found.low, found.high, hollow=is_baseline(method)))
+    kept, n = of_mean(material, picked(material, "prediction_kept"))
+    chart = interval_chart(dots, name=say("robustness.explanation_rank"), reference=0.0)
+    return join(
+        tag("h3", None, say("robustness.explanations")),
+        tag("p", None, _sentence(material, rank, methods)),
+        tag("p", {"class": "soft"}, say("robustness.kept", kept=in_words(kept), n=n)),
+        tag("figure", None, chart),
+        _table(material, methods, rank),
+        tag("p", {"class": "note"}, say("robustness.stable_is_not_faithful")),
+    )
+
+
+def is_baseline(method: str) -> bool:
+    name = Spec.parse("explainer", method).name
+    return name in names("explainer") and entry("explainer", name).facts.get("role") == "baseline"
+
+
+def _sentence(material: Material, rank: list[Score], methods: list[str]) -> str:
+    real = [m for m in methods if not is_baseline(m)]
+    columns = {m: by_example([s for s in rank if s.method == m]) for m in real}
+    means = {m: float(np.nanmean(v)) if np.isfinite(v).any() else -np.inf for m, (_, v) in columns.items()}
+    order = sorted(real, key=lambda m: -means[m])
+    if not order or not np.isfinite(means[order[0]]):
+        return say("robustness.no_stable")
+    first = order[0]
+    best = in_words(mean_of(material, *columns[first]), percent=False)
+    if len(order) < 2:
+        return say("robustness.one_method", first=first, value=best)
+    second = order[1]
+    mine, theirs = (dict(zip(*columns[m], strict=True)) for m in (first, second))
+    ids = [name for name in mine if name in theirs]
+    found, _ = paired_difference(
+        [mine[i] for i in ids], [theirs[i] for i in ids], [material.cluster(i) for i in ids], seed=seed(material)
+    )
+    key = "robustness.most_stable" if found.low > 0 else "robustness.stable_tie"
+    difference = in_words(found, percent=False)
+    return say(key, first=first, value=best, second=second, difference=difference, n=len(ids))
+
+
+def _table(material: Material, methods: list[str], rank: list[Score]) -> Html:
+    rows = []
+    for method in methods:
+        cells = [cell(mean_of(material, *by_example(picked(material, m, method=method, attack=None)))) for m in COLUMNS]
+        seeded = of_mean(material, picked(material, "explanation_seed_rank", method=method))[0]
+        before, after = _faithful(material, method)
+        rows.append([method, *cells, cell(seeded), before, after])
+    head = [say("results.method"), *(say(f"robustness.{m}") for m in COLUMNS), say("robustness.explanation_seed_rank"),
+            say("robustness.faithful_clean"), say("robustness.faithful_noisy")]  # fmt: skip
+    shaded = {i for i, m in enumerate(methods) if is_baseline(m)}
+    said = ", ".join(noises(rank))
+    caption = say(
+        "robustness.explanation_caption", noises=said, severities=", ".join(map(str, severities(rank))),
+        seed=seed(material),
+    )  # fmt: skip
+    return table(head, rows, caption=caption, numeric=True, shaded=shaded)
+
+
+def _faithful(material: Material, method: str) -> tuple[Html, Html]:
+    """Comprehensiveness of the same examples, clean and under noise, by the same operator."""
+    noisy = [s for s in picked(material, "comprehensiveness", method=method) if "noise" in s.where]
+    if not noisy:
+        return tag("td", None, say("unknown")), tag("td", None, say("unknown"))
+    ids = {name for s in noisy for name in s.ids}
+    operator = noisy[0].where.get("operator")
+    for score in material.scores:
+        if (score.metric, score.method, score.where.get("operator")) == ("comprehensiveness", method, operator):
+            inside = np.array([name in ids for name in score.ids])
+            same = [name for name in score.ids if name in ids]
+            return cell(mean_of(material, same, score.values[inside])), cell(mean_of(material, *by_example(noisy)))
+    return tag("td", None, say("unknown")), cell(mean_of(material, *by_example(noisy)))

@@ -1,0 +1,22 @@
+"""Do the predictions hold, and do the explanations? Under noise, under attack, and with certainty."""
+
+from __future__ import annotations
+
+from regard.present.markup import Html, join, tag
+from regard.present.robustness_parts.attacks import attacks
+from regard.present.robustness_parts.certificates import certificates
+from regard.present.robustness_parts.explanations import explanations
+from regard.present.robustness_parts.under_noise import under_noise
+from regard.present.robustness_parts.witnesses import witnesses
+from regard.present.run_reader import Material
+from regard.present.saying import say
+
+PARTS = (under_noise, explanations, attacks, certificates, witnesses)
+
+
+def robustness(material: Material) -> Html | None:
+    """Every part that the run has evidence for; None without any."""
+    found = [part(material) for part in PARTS]
+    if not any(found):
+        return None
+    return join(tag("p", {"class": "soft"}, say("robustness.note")), *found)
