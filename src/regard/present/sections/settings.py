@@ -62,9 +62,10 @@ def _costs(material: Material) -> Html | None:
         return None
     rows = []
     for cost in costs:
-        shown = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}"]
+        limit = say("settings.no_limit") if cost.get("limit") is None else f"{cost['limit']:.0%}"
+        shown = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}", limit]
         rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in shown)])
-    head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share")]
+    head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share", "limit")]
     return join(
         tag("h3", None, say("settings.costs")),
         table(head, rows, caption=say("settings.cost_caption"), numeric=True),
