@@ -179,11 +179,13 @@ def experiment(
     formula: str = "",
     cost: str = "",
     misleads: str = "",
+    trainings: int = 0,
 ) -> Callable[[F], F]:
     """question: what it is evidence about, in plain words. needs: "attention", "gradient", "removal", "training".
 
     scope: "case" is `def NAME(case, *, own parameters) -> Findings`, asked shard by shard; "study" is
     `def NAME(study, *, own parameters) -> Findings`, asked once about all examples (what trains, or needs them all).
+    trainings: networks that it trains for each of its `seeds` (and each of its `weights`).
     """
     return method(
         "experiment",
@@ -194,6 +196,7 @@ def experiment(
         formula=formula,
         cost=cost,
         misleads=misleads,
+        **({"trainings": trainings} if trainings else {}),
     )
 
 

@@ -106,6 +106,8 @@ def settings(
     metrics: Sequence[str | Spec] | None = None,
     experiments: Sequence[str | Spec] | None = None,
     siblings: Sequence[str] = (),
+    layers: str | int | None = None,
+    heads: str | int | None = None,
     companions: Sequence[Example] = (),
     rationales: bool = False,
     seed: int = 0,
@@ -117,6 +119,7 @@ def settings(
     What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it. The
     experiments of the profile are part of an audit unless explainers or metrics were named: who narrows an audit gets
     what was asked for. siblings: other models made for the same, which are asked too where experiments are made.
+    layers, heads: of the attention that is audited, where a method has such a parameter and does not say it itself.
     rationales: whether the data say which places are decisive.
     """
     whole = explainers is None and metrics is None
@@ -126,6 +129,9 @@ def settings(
     attributing = [_spec("explainer", e) for e in (EXPLAINERS if explainers is None else explainers)]
     usual = (*chosen.metrics, *(shelf.PLAUSIBILITY if rationales else ()))
     judging = [_with(_spec("metric", m), {"share": chosen.share}) for m in (usual if metrics is None else metrics)]
+    which: dict[str, Json] = {"layers": layers, "heads": heads}
+    tried = [_with(spec, which) for spec in tried]
+    attributing = [_with(spec, which) if spec.name == "attention" else spec for spec in attributing]
     # the operator is written down, so that the report can say where a method is judged by its own operator
     attributing = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in attributing]
     operators = model.operators[: chosen.operators]

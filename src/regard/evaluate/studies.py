@@ -37,6 +37,29 @@ def studies_of(settings: Settings) -> list[Spec]:
     return [spec for spec in settings.experiments if entry(spec.kind, spec.name).facts.get("scope") == "study"]
 
 
+def trainings(spec: Spec) -> int:
+    """How many networks an experiment trains at most (what another one trained alike is found again)."""
+    known = entry(spec.kind, spec.name)
+    per_seed = known.facts.get("trainings")
+    params = {**{p.name: p.default for p in known.parameters}, **spec.params}
+    seeds, weights = params.get("seeds"), params.get("weights")
+    if not isinstance(per_seed, int) or not isinstance(seeds, int):
+        return 0
+    return per_seed * seeds * (len(weights) if isinstance(weights, list | tuple) else 1)
+
+
+def cost_in_words(settings: Settings) -> str:
+    """What the studies of an audit train, before it starts; "" where they train nothing."""
+    count = {spec.name: trainings(spec) for spec in studies_of(settings)}
+    said = ", ".join(f"{name} {n}" for name, n in count.items() if n)
+    if not said:
+        return ""
+    return (
+        f"and, where the network can be trained again, at most {sum(count.values())} trainings of networks like it "
+        f"({said}); each takes as long as its own training did"
+    )
+
+
 def run_studies(
     writer: RunWriter,
     model: Model,

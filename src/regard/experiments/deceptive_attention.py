@@ -32,6 +32,7 @@ LEAST = 10
     formula="cross entropy - weight x log(1 - attention on the words to hide); then that attention, the accuracy, and "
     "how far the answer moves without these words",
     cost="3 trainings per seed",
+    trainings=3,
     misleads="it is about what training can do to this architecture, not about the audited network",
 )
 def deceptive_attention(

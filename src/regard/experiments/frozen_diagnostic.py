@@ -25,6 +25,7 @@ from regard.registry import experiment
     formula="accuracy of a network without context, trained and tested under imposed weights: those of the audited "
     "network, of its adversary, equal ones; and with attention of its own",
     cost="5 trainings per seed, one of them of the audited kind",
+    trainings=5,
     misleads="the imposed weights of a test text come from a network that read it: they may smuggle in the answer",
 )
 def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, data: str = "") -> Findings:

@@ -21,6 +21,7 @@ from regard.registry import experiment
     cite="Wiegreffe & Pinter 2019, 3.3",
     formula="median over seeds of JSD(attention of the sibling, attention), per example",
     cost="1 training per seed",
+    trainings=1,
     misleads="siblings may agree on a map that nobody's answer depends on",
 )
 def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:

@@ -30,6 +30,7 @@ WAYS = ("uniform", "random", "permuted")
     cite="Vashishth et al. 2019",
     formula="accuracy with equal, random, permuted weights: at the test only, and at training and test",
     cost="4 trainings per seed",
+    trainings=4,
     misleads="a network that learns to live with random weights shows that the task needs no attention, no more",
 )
 def train_time_replacement(study: Study, *, seeds: int = 2, data: str = "") -> Findings:

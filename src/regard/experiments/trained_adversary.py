@@ -18,6 +18,7 @@ from regard.registry import experiment
     formula="minimise TVD(p, p of the audited network) - weight x KL(attention, its attention); then mean TVD and JSD "
     "on the test split",
     cost="1 training per weight and seed",
+    trainings=1,
     misleads="it shows that attention is not exclusive for this task, not that the attention of this network is wrong",
 )
 def trained_adversary(

@@ -14,6 +14,7 @@ from regard.registry import experiment
     cite="Wiegreffe & Pinter 2019, 3.2",
     formula="accuracy of the network trained anew, minus that of the same network trained under equal weights",
     cost="2 trainings per seed",
+    trainings=2,
     misleads="a task that needs no attention says nothing about how this network uses the one that it has",
 )
 def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings:

@@ -34,6 +34,7 @@ RULES: dict[Reading, str] = {
     "debugging only": "it matters in part, or points at the evidence in part",
 }
 BESIDE = "Not asked: {why}. The numbers are shown all the same."
+ALONE = "Not asked: {why}."
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -84,9 +85,8 @@ def _nothing(why: str) -> str:
 
 
 def _silenced(verdict: Verdict, reason: str) -> Verdict:
-    return replace(
-        verdict, answer="uninformative", sentence=BESIDE.format(why=reason), rule=f"{verdict.rule}, not asked"
-    )
+    said = (BESIDE if verdict.contrasts else ALONE).format(why=reason)
+    return replace(verdict, answer="uninformative", sentence=said, rule=f"{verdict.rule}, not asked", decides_at=None)
 
 
 def _judgement(

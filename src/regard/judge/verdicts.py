@@ -11,6 +11,7 @@ from regard.errors import UnknownName
 from regard.judge.evidence import evidence_of
 from regard.judge.judging import judge
 from regard.judge.margins import PRINTED
+from regard.judge.nouns import about
 from regard.judge.there import WHY
 from regard.records import Judgement, Spec, Verdict
 from regard.registry import entry
@@ -30,13 +31,17 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
     labels = manifest["model"].get("labels") or []
     defects = tested.get("defects", [])
     own, plain = _methods(manifest)
+    examples = opened.examples()
     found = evidence_of(
-        opened.examples(), opened.findings(), defects=defects, labels=labels, scores=opened.scores(), own=own,
+        examples, opened.findings(), defects=defects, labels=labels, scores=opened.scores(), own=own,
         plain=plain,
     )  # fmt: skip
+    rows = [row["units"] for row in examples if row["units"] is not None]
     made = [judge(evidence) for evidence in found]
     if not made and _nothing(tested):
         made = [_from_defects(tested)]
+    if rows:
+        made = [about(judgement, str(rows[0]["kind"]), str(rows[0]["place_kind"])) for judgement in made]
     if keep:
         keep_judgements(opened.path, made)
     return made

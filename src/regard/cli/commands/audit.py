@@ -73,6 +73,8 @@ SHIFT = "shift"
 @click.option(
     "--siblings", multiple=True, metavar="DIR", help="Other models made for the same, or their family; repeat."
 )
+@click.option("--layers", help="Which attention is meant: last (default), all, or the number of a layer.")
+@click.option("--heads", help="Its heads: mean (default), max, or the number of one.")
 @click.option("--shift", metavar="DATA2", help="Repeat the verdicts on these data, and say which survive.")
 @click.option("--shift-labels", help="Labels of DATA2 as classes of the model (default: as --labels).")
 @click.option("--no-text", is_flag=True, help="Keep every word of the data out of the run directory.")
@@ -84,7 +86,8 @@ def command(
     limit: int | None, workers: int, labels: str | None, text_column: str | None, pair_column: str | None,
     label_column: str | None, group_column: str | None, rationale_column: str | None, slices: tuple[str, ...],
     id_column: str | None, skip_bad: bool, split: str | None, explainers: str | None, metrics: str | None,
-    experiments: str | None, siblings: tuple[str, ...], shift: str | None, shift_labels: str | None,
+    experiments: str | None, siblings: tuple[str, ...], layers: str | None, heads: str | None,
+    shift: str | None, shift_labels: str | None,
     no_text: bool, resume: bool, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     if model and model_option and model != model_option:
@@ -148,6 +151,10 @@ def command(
         raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
     page = _show(_with_verdicts(run), folder, as_json=as_json)
     _judge(run, page, asked=asked is not None)
+
+
+def _number(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _each(given: tuple[str, ...]) -> list[str]:

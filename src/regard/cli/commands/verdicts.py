@@ -41,8 +41,8 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     if as_json:
         print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
         return
-    from regard.present.shift_view import shift_table
     from regard.present.retelling import retold
+    from regard.present.shift_view import shift_table
     from regard.present.terminal import bullets
     from regard.present.verdict_words import contrast, verdict_table
 
