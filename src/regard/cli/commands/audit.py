@@ -135,7 +135,7 @@ def command(
                 live, read_data, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, labels=labels,
                 workers=workers, device=device, progress=shown.examples, announce=announce,
                 explainers=asked, metrics=judged, experiments=tried, siblings=_each(siblings), resume=resume,
-                text=not no_text, command_line=called,
+                text=not no_text, layers=_number(layers), heads=_number(heads), command_line=called,
             )  # fmt: skip
             if elsewhere is not None:
                 _labels(live, elsewhere, shift_labels or labels, said)
@@ -144,7 +144,7 @@ def command(
                     labels=shift_labels or labels, workers=workers, device=device, progress=shown.examples,
                     announce=announce, explainers=asked, metrics=judged, siblings=_each(siblings), resume=resume,
                     experiments=_of_every_example(tried, chosen.experiments, narrowed=bool(asked or judged)),
-                    text=not no_text, command_line=called,
+                    text=not no_text, layers=_number(layers), heads=_number(heads), command_line=called,
                 )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
