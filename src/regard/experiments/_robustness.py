@@ -9,7 +9,7 @@ import numpy as np
 from regard.errors import InputError, Unsupported
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case
-from regard.records import Answers, Floats, Ints, Json, Score, Spec, Units
+from regard.records import Answers, Example, Floats, Ints, Json, Score, Spec, Units
 from regard.registry import entry, names
 from regard.store.pages import units_to_json
 
@@ -17,12 +17,15 @@ Chosen = tuple[str, ...] | int
 """Names, or how many of the usual ones."""
 
 USUAL = {
-    "text": ("keyboard", "drop_words", "filler", "ocr", "swap", "homoglyphs", "case", "drop", "diacritics"),
+    "text": (
+        "keyboard", "drop_words", "filler", "ocr", "swap_letters", "homoglyphs", "letter_case", "whitespace",
+        "punctuation", "word_order", "drop_letters", "insert_letters", "repeat_letters", "neutral_suffix", "diacritics",
+    ),
     "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg_compression"),
     "audio": ("snr_noise", "clipping", "dropout", "gain"),
     "series": ("jitter", "dropout", "spikes", "scaling", "drift"),
     "table": ("missing", "rounding", "spread"),
-}
+}  # fmt: skip
 """Noises by modality, those first that are unlike each other; what is not here follows by name."""
 ATTACKS = {
     "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
@@ -49,11 +52,21 @@ def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     if not isinstance(wanted, int):
         return [Spec.parse("perturbation", noise) for noise in wanted]
     kind = modality(case, name)
-    there = {spec.name: spec for spec in noises(kind)}
+    there = {spec.name: spec for spec in noises(kind) if kind != "text" or _readable(spec, case)}
     order = [n for n in USUAL.get(kind, ()) if n in there] + sorted(n for n in there if n not in USUAL.get(kind, ()))
     if not order:
         raise Unsupported(f"experiment {name}", expected=f"noises for {kind}", got="none")
     return [there[n] for n in order[:wanted]]
+
+
+def _readable(spec: Spec, case: Case) -> bool:
+    """Noises for one script are for texts in it: they leave others as they are, and would look harmless."""
+    chinese = any("\u4e00" <= c <= "\u9fff" for e in case.companions.examples or case.examples for c in _text(e))
+    return chinese or entry("perturbation", spec.name).facts.get("family") != "chinese"
+
+
+def _text(example: Example) -> str:
+    return str(example.inputs.get("text", ""))
 
 
 def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 
@@ -125,8 +126,10 @@ class Against:
         chosen = partial(measure, k=drift.k) if drift.measure == "top_k" else measure
         return Drifted(method, tuple(ids), agreement.ragged(chosen, xs, ys), other)
 
-    def interval(self, ids: tuple[str, ...], values: Floats, level: float) -> tuple[Interval, int, int]:
+    def interval(self, ids: tuple[str, ...], values: Floats, level: float, *, share: bool) -> tuple[Interval, int, int]:
+        """share: the values are yes or no; agreements are amounts, also where all of them are 1."""
         clusters = [self.new.cluster(name) for name in ids]
         there = [c for c, v in zip(clusters, values, strict=True) if not math.isnan(v)]
-        found = mean_interval(values, clusters, level=level, seed=self.new.seed)
+        kind: Literal["auto", "amount"] = "auto" if share else "amount"
+        found = mean_interval(values, clusters, kind=kind, level=level, seed=self.new.seed)
         return found, len(there), len(set(there))

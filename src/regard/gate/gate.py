@@ -225,7 +225,7 @@ def _drifted(
         ]  # fmt: skip
     found = []
     for name, ids, values, note in columns:
-        interval, n, clusters = against.interval(ids, values, level)
+        interval, n, clusters = against.interval(ids, values, level, share=asked.measure == "predictions")
         result, reason = compared(
             interval, asked.min, np.inf, clusters=clusters, fewest=policy.fewest, complete=against.new.complete
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +12,19 @@ from regard.measures.intervals import ClusterSums, Interval, bootstrap, wilson
 
 
 def mean_interval(
-    values: ArrayLike, clusters: Sequence[str], *, level: float = 0.95, seed: int = 0, draws: int = 2000
+    values: ArrayLike,
+    clusters: Sequence[str],
+    *,
+    kind: Literal["auto", "amount"] = "auto",
+    level: float = 0.95,
+    seed: int = 0,
+    draws: int = 2000,
 ) -> Interval:
     """The mean of the defined values with its interval; NaN is no value.
 
     Yes-or-no values get Wilson's interval, so that "all of them" is not certainty. Where several examples share a
     cluster (copies of one text, rows of one patient), each cluster counts as one draw: a little too wide, never too
-    narrow. Other values are resampled by cluster.
+    narrow. Other values are resampled by cluster, and with "amount" also those that happen to be all 0 or 1.
 
     >>> found = mean_interval([1, 1, 1, 1], ["a", "b", "c", "d"])
     >>> found.estimate, round(found.low, 2), found.high
@@ -27,7 +34,7 @@ def mean_interval(
     if not sums.n:
         return Interval(float("nan"), float("nan"), float("nan"), level)
     v = np.asarray(values, np.float64)
-    if np.isin(v[~np.isnan(v)], (0.0, 1.0)).all():
+    if kind == "auto" and np.isin(v[~np.isnan(v)], (0.0, 1.0)).all():
         draws_made = len(sums.names)
         low, high = wilson(sums.mean * draws_made, draws_made, level=level)
         return Interval(sums.mean, float(low), float(high), level)

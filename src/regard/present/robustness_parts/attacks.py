@@ -23,14 +23,13 @@ def attacks(material: Material) -> Html | None:
     lines = [tag("p", {"class": "note"}, sentence) for sentence in suspicions(scores)]
     every = in_words(of_mean(material, worst)[0]) if worst else say("unknown")
     said = say("robustness.attack_worst", value=every, n=len(worst[0].ids) if worst else 0, attacks=len(tried))
-    constraints = {str(s.where.get("constraints")) for s in scores}
+    told = "; ".join(sorted({str(s.where.get("constraints")) for s in scores}))
+    allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=told))
     return join(
         tag("h3", None, say("robustness.attacks")),
         tag("p", None, said if worst else ""),
         _table(material, scores),
-        tag("p", {"class": "soft"}, say("robustness.constraints", constraints="; ".join(sorted(constraints)))),
-        lines,
-        _curve(scores),
+        tag("div", {"class": "cards"}, _curve(scores), tag("div", None, allowed, lines)),
     )
 
 
@@ -103,4 +102,5 @@ def _curve(scores: list[Score]) -> Html | None:
     if not lines:
         return None
     chart = line_chart(grid, lines, x_name=say("robustness.queries_at_most"), y_name=say("robustness.success"))
-    return tag("figure", None, chart, legend(lines), tag("figcaption", None, say("robustness.budget_caption")))
+    caption = tag("figcaption", None, say("robustness.budget_caption"))
+    return tag("figure", None, chart, legend(lines), caption)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -46,11 +47,12 @@ def of_mean(material: Material, scores: Sequence[Score]) -> tuple[Interval, int]
     ids = [name for s in scores for name in s.ids]
     clusters = [material.cluster(name) for name in ids]
     there = {name for name, v in zip(ids, values, strict=True) if not np.isnan(v)}
-    return mean_interval(values, clusters, seed=seed(material), draws=DRAWS), len(there)
+    kind = _kind({s.metric for s in scores})
+    return mean_interval(values, clusters, kind=kind, seed=seed(material), draws=DRAWS), len(there)
 
 
-def by_example(scores: Sequence[Score], combined: Callable[..., Floats] = np.nanmean) -> tuple[tuple[str, ...], Floats]:
-    """(ids, values): several columns about the same examples as one, NaN where an example has none."""
+def by_example(scores: Sequence[Score]) -> tuple[tuple[str, ...], Floats]:
+    """(ids, values): the mean of several columns about the same examples, NaN where an example has none."""
     ids = tuple(dict.fromkeys(name for s in scores for name in s.ids))
     place = {name: i for i, name in enumerate(ids)}
     rows = np.full((len(scores), len(ids)), np.nan)
@@ -59,12 +61,20 @@ def by_example(scores: Sequence[Score], combined: Callable[..., Floats] = np.nan
     there = ~np.isnan(rows).all(0) if len(scores) else np.zeros(0, np.bool_)
     out = np.full(len(ids), np.nan)
     if there.any():
-        out[there] = combined(rows[:, there], axis=0)
+        out[there] = np.nanmean(rows[:, there], axis=0)
     return ids, out
 
 
-def mean_of(material: Material, ids: Sequence[str], values: Floats) -> Interval:
-    return mean_interval(values, [material.cluster(n) for n in ids], seed=seed(material), draws=DRAWS)
+def mean_of(material: Material, scores: Sequence[Score]) -> Interval:
+    """The mean over examples of what each has on average in these columns."""
+    ids, values = by_example(scores)
+    kind = _kind({s.metric for s in scores})
+    return mean_interval(values, [material.cluster(n) for n in ids], kind=kind, seed=seed(material), draws=DRAWS)
+
+
+def _kind(metrics: set[str]) -> Literal["auto", "amount"]:
+    """Agreements and divergences are amounts, also where all are 1."""
+    return "amount" if any(m.startswith("explanation_") for m in metrics) else "auto"
 
 
 def seed(material: Material) -> int:

@@ -24,10 +24,8 @@ from regard.present.saying import say
 from regard.records import Score, Spec
 from regard.registry import entry, names
 
-COLUMNS = (
-    "explanation_rank", "explanation_top_k", "explanation_jsd", "explanation_centre", "explanation_per_change",
-    "explanation_excess",
-)  # fmt: skip
+MOVED = ("explanation_rank", "explanation_top_k", "explanation_jsd", "explanation_centre", "explanation_unaligned")
+AGAINST = ("explanation_per_change", "explanation_excess")
 
 
 def explanations(material: Material) -> Html | None:
@@ -38,17 +36,22 @@ def explanations(material: Material) -> Html | None:
     methods = list(dict.fromkeys(s.method for s in rank))
     dots = []
     for method in methods:
-        found = mean_of(material, *by_example([s for s in rank if s.method == method]))
+        found = mean_of(material, [s for s in rank if s.method == method])
         colour = series_index(method, methods)
         dots.append(Dot(method, colour, found.estimate, found.low, found.high, hollow=is_baseline(method)))
     kept, n = of_mean(material, picked(material, "prediction_kept"))
     chart = interval_chart(dots, name=say("robustness.explanation_rank"), reference=0.0)
-    return join(
-        tag("h3", None, say("robustness.explanations")),
+    words = tag(
+        "div",
+        None,
         tag("p", None, _sentence(material, rank, methods)),
         tag("p", {"class": "soft"}, say("robustness.kept", kept=in_words(kept), n=n)),
-        tag("figure", None, chart),
-        _table(material, methods, rank),
+    )
+    return join(
+        tag("h3", None, say("robustness.explanations")),
+        tag("div", {"class": "cards"}, tag("figure", None, chart), words),
+        _moved(material, methods, rank),
+        _set_against(material, methods),
         tag("p", {"class": "note"}, say("robustness.stable_is_not_faithful")),
     )
 
@@ -66,7 +69,7 @@ def _sentence(material: Material, rank: list[Score], methods: list[str]) -> str:
     if not order or not np.isfinite(means[order[0]]):
         return say("robustness.no_stable")
     first = order[0]
-    best = in_words(mean_of(material, *columns[first]), percent=False)
+    best = in_words(mean_of(material, [s for s in rank if s.method == first]), percent=False)
     if len(order) < 2:
         return say("robustness.one_method", first=first, value=best)
     second = order[1]
@@ -80,22 +83,33 @@ def _sentence(material: Material, rank: list[Score], methods: list[str]) -> str:
     return say(key, first=first, value=best, second=second, difference=difference, n=len(ids))
 
 
-def _table(material: Material, methods: list[str], rank: list[Score]) -> Html:
+def _moved(material: Material, methods: list[str], rank: list[Score]) -> Html:
+    rows = [[method, *_means(material, method, MOVED)] for method in methods]
+    head = [say("results.method"), *(say(f"robustness.{m}") for m in MOVED)]
+    caption = say(
+        "robustness.explanation_caption", noises=", ".join(noises(rank)),
+        severities=", ".join(map(str, severities(rank))), seed=seed(material),
+    )  # fmt: skip
+    return table(head, rows, caption=caption, numeric=True, shaded=_shaded(methods))
+
+
+def _set_against(material: Material, methods: list[str]) -> Html:
+    """Drift set against what should move it and what should not: the answer, the seed; and what it is worth."""
     rows = []
     for method in methods:
-        cells = [cell(mean_of(material, *by_example(picked(material, m, method=method, attack=None)))) for m in COLUMNS]
         seeded = of_mean(material, picked(material, "explanation_seed_rank", method=method))[0]
-        before, after = _faithful(material, method)
-        rows.append([method, *cells, cell(seeded), before, after])
-    head = [say("results.method"), *(say(f"robustness.{m}") for m in COLUMNS), say("robustness.explanation_seed_rank"),
-            say("robustness.faithful_clean"), say("robustness.faithful_noisy")]  # fmt: skip
-    shaded = {i for i, m in enumerate(methods) if is_baseline(m)}
-    said = ", ".join(noises(rank))
-    caption = say(
-        "robustness.explanation_caption", noises=said, severities=", ".join(map(str, severities(rank))),
-        seed=seed(material),
-    )  # fmt: skip
-    return table(head, rows, caption=caption, numeric=True, shaded=shaded)
+        rows.append([method, *_means(material, method, AGAINST), cell(seeded), *_faithful(material, method)])
+    keys = (*AGAINST, "explanation_seed_rank", "faithful_clean", "faithful_noisy")
+    head = [say("results.method"), *(say(f"robustness.{k}") for k in keys)]
+    return table(head, rows, caption=say("robustness.against_caption"), numeric=True, shaded=_shaded(methods))
+
+
+def _means(material: Material, method: str, metrics: tuple[str, ...]) -> list[Html]:
+    return [cell(mean_of(material, picked(material, m, method=method, attack=None))) for m in metrics]
+
+
+def _shaded(methods: list[str]) -> set[int]:
+    return {i for i, m in enumerate(methods) if is_baseline(m)}
 
 
 def _faithful(material: Material, method: str) -> tuple[Html, Html]:
@@ -107,7 +121,7 @@ def _faithful(material: Material, method: str) -> tuple[Html, Html]:
     operator = noisy[0].where.get("operator")
     for score in material.scores:
         if (score.metric, score.method, score.where.get("operator")) == ("comprehensiveness", method, operator):
-            inside = np.array([name in ids for name in score.ids])
-            same = [name for name in score.ids if name in ids]
-            return cell(mean_of(material, same, score.values[inside])), cell(mean_of(material, *by_example(noisy)))
-    return tag("td", None, say("unknown")), cell(mean_of(material, *by_example(noisy)))
+            same = [i for i, name in enumerate(score.ids) if name in ids]
+            clean = Score(score.metric, method, tuple(score.ids[i] for i in same), score.values[same], "higher")
+            return cell(mean_of(material, [clean])), cell(mean_of(material, noisy))
+    return tag("td", None, say("unknown")), cell(mean_of(material, noisy))

@@ -10,7 +10,6 @@ from regard.present.charts import Line, legend, line_chart
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import SERIES_COLOURS
 from regard.present.robustness_parts.columns import (
-    by_example,
     cell,
     in_words,
     mean_of,
@@ -46,7 +45,7 @@ def under_noise(material: Material) -> Html | None:
     grid, names = severities(scores), noises(scores)
     return join(
         tag("p", None, _sentence(material, start, scores, metric)),
-        _chart(material, start, scores, grid, names, metric),
+        tag("div", {"class": "cards"}, _charts(material, start, scores, clean is not None)),
         _table(material, start, scores, grid, names, metric),
         _calibration(material, clean, grid, names),
     )
@@ -62,7 +61,7 @@ def _sentence(material: Material, start: Score, scores: list[Score], metric: str
     sign = 1.0 if metric == "accuracy" else -1.0
     worst = min(levels, key=lambda n: sign * levels[n].estimate)
     every = _worst(material, metric, "all")
-    mean = mean_of(material, *by_example([s for s in scores if s.where["severity"] == hardest]))
+    mean = mean_of(material, [s for s in scores if s.where["severity"] == hardest])
     base, n = of_mean(material, [start])
     key = "robustness.noise_sentence" if metric == "accuracy" else "robustness.flips_sentence"
     return say(
@@ -76,10 +75,19 @@ def _worst(material: Material, metric: str, severity: str | int) -> Interval | N
     return of_mean(material, found)[0] if found else None
 
 
-def _chart(
-    material: Material, start: Score, scores: list[Score], grid: list[int], names: list[str], metric: str
-) -> Html:
-    base = of_mean(material, [start])[0]
+def _charts(material: Material, start: Score, scores: list[Score], labelled: bool) -> list[Html]:
+    """Right answers, where there are labels, and changed answers, by severity."""
+    figures = [_chart(material, start, scores, "accuracy")] if labelled else []
+    flips = [s for s in picked(material, "flips") if "noise" in s.where]
+    if flips:
+        none = Score("flips", "model", flips[0].ids, np.zeros(len(flips[0].ids)), "lower")
+        figures.append(_chart(material, none, flips, "flips"))
+    return figures
+
+
+def _chart(material: Material, start: Score, scores: list[Score], metric: str) -> Html:
+    grid, names = severities(scores), noises(scores)
+    base = of_mean(material, [start])[0] if metric == "accuracy" else Interval(0.0, 0.0, 0.0, 0.95)
     lines = []
     for i, noise in enumerate(names[:SERIES_COLOURS]):
         rows = [base, *(of_mean(material, _level(scores, noise, s))[0] for s in grid)]
@@ -99,7 +107,7 @@ def _table(
     rows: list[list[Html | str]] = [
         [noise, cell(base), *(cell(of_mean(material, _level(scores, noise, s))[0]) for s in grid)] for noise in names
     ]
-    means = [cell(mean_of(material, *by_example([s for s in scores if s.where["severity"] == g]))) for g in grid]
+    means = [cell(mean_of(material, [s for s in scores if s.where["severity"] == g])) for g in grid]
     rows.append([say("robustness.mean_noise"), cell(base), *means])
     sign = 1.0 if metric == "accuracy" else -1.0
     columns = [[of_mean(material, _level(scores, n, g))[0] for n in names] for g in grid]
