@@ -18,6 +18,7 @@ from regard.errors import EXIT_CODES, RegardError
 
 SUMMARIES = {
     "audit": "Test how far attention and other explanations can be trusted on a model and data.",
+    "attack": "Look for small changes that make a model answer otherwise, and check that the search deserves belief.",
     "train": "Train an attention network, or a family of them with several seeds, on data.",
     "explain": "Colour one text by what a method says mattered to the model.",
     "capture": "Show every attention of a forward pass, and how it was proved.",

@@ -1,0 +1,215 @@
+"""`regard attack`: what small changes make a model answer otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, checked_model, checked_names, listed
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regard.evaluate.attack import AttackRun
+    from regard.evaluate.attack_table import AttackRow
+    from regard.records import Attacked, Example
+
+SHOWN = 3
+"""Worst examples that are printed for each attack."""
+
+
+@verb(
+    "attack",
+    "regard attack bilstm --attack greedy_word,hotflip --budget 500 --n 100",
+    "regard attack ./my-model --data reviews.csv --attack greedy_char --max-share 0.1 --out attacks/mine",
+    "regard attack digits --attack pgd:eps=0.05,square:eps=0.05",
+    "regard attack bilstm --attack hotflip --transfer minilm      what fools one, given to the other",
+    "regard list attacks                                          every attack and its parameters",
+)
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option("--data", metavar="DATA", help="Data set, file or name (default: the model's own).")
+@click.option(
+    "--attack",
+    "attacks",
+    default=None,
+    metavar="NAMES",
+    help="Attacks, separated by commas, with parameters as name:key=value (default: by the kind of input).",
+)
+@click.option("--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
+@click.option("--budget", type=click.IntRange(1), default=500, show_default=True, help="Queries per example.")
+@click.option("--target", metavar="CLASS", help="A targeted attack: the class that is wanted (default: any other).")
+@click.option("--max-share", type=float, default=0.25, show_default=True, help="Share of the words that may change.")
+@click.option("--max-edits", type=click.IntRange(1), help="Characters of a word that may change (default: any).")
+@click.option(
+    "--min-similarity",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Least overlap of character n-grams with the original; about letters, not meaning.",
+)
+@click.option("--stop-words", is_flag=True, help="Stop words may change too.")
+@click.option("--keep", metavar="WORDS", help="Words that may not change, separated by commas.")
+@click.option("--transfer", is_flag=True, help="The models after the first: give each what fooled the others.")
+@click.option(
+    "--watch",
+    default="attention",
+    show_default=True,
+    metavar="EXPLAINER",
+    help='Explanation whose move is measured on every success; "none" for none.',
+)
+@click.option("--sanity/--no-sanity", default=True, show_default=True, help="Check that the attacks deserve belief.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory for attacks.jsonl; a stopped attack goes on.")
+@click.option("--labels", help="Which class a label of the data stands for: neg=0,pos=1.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+def command(
+    models: tuple[str, ...], data: str | None, attacks: str | None, n: int, budget: int, target: str | None,
+    max_share: float, max_edits: int | None, min_similarity: float, stop_words: bool, keep: str | None,
+    transfer: bool, watch: str, sanity: bool, out: Path | None, labels: str | None, seed: int, device: str,
+    as_json: bool,
+) -> None:  # fmt: skip
+    from regard.records import Threat
+
+    if transfer != (len(models) > 1):
+        raise InputError(
+            "attack", expected="one model, or several with --transfer",
+            got=f"{len(models)} model{'s' * (len(models) > 1)} {'and' if transfer else 'without'} --transfer",
+        )  # fmt: skip
+    threat = Threat(
+        "untargeted" if target is None else "targeted", target, budget, max_share, max_edits, min_similarity,
+        stop_words, tuple(w.strip() for w in (keep or "").split(",") if w.strip()),
+    )  # fmt: skip
+    checked_names("attack", listed(attacks))
+    if watch != "none":
+        checked_names("explainer", [watch])
+    for model in models:
+        checked_model(model)
+    from regard.evaluate.attack import attack
+
+    choice = ModelChoice(models[0], device, None, "windows")
+    with bar(remarks(), making=choice.making) as shown:
+        run = attack(
+            models[0], data, listed(attacks), threat=threat, n=n, seed=seed, out=out,
+            to=models[1:], watch=None if watch == "none" else watch, check=sanity, device=device, labels=labels,
+            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
+        )  # fmt: skip
+    if as_json:
+        print_json(run.to_json())
+    else:
+        show(results(), run)
+
+
+def show(console: Console, run: AttackRun) -> None:
+    from regard.present.terminal import plain_table
+
+    right = "" if run.accuracy is None else f", {run.accuracy:.1%} answered rightly before any attack"
+    console.print(f"{run.model} on {len(run.examples)} examples of {run.data}{right}", markup=False, style="bold")
+    text = "text" in run.examples[0].inputs
+    console.print(f"threat: {run.threat.words(text=text)}; seed {run.seed}", markup=False)
+    size = "words changed" if text else "size"
+    head = ("attack", "access", "success", "95 % interval", "still right", "median queries", size, "similarity")
+    console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
+    names = {r.similarity_is for r in run.rows if r.similarity_is}
+    console.print(
+        "success: of the examples answered rightly that could be attacked (Wilson interval). queries, "
+        f"{size} and similarity: of the successes. similarity: {'; '.join(sorted(names)) or '-'}.",
+        markup=False, style="dim",
+    )  # fmt: skip
+    for r in (r for r in run.rows if r.attack in run.found):
+        for line in _details(r):
+            console.print(line, markup=False, style="dim")
+    for name, found in run.found.items():
+        _worst(console, run, name, found)
+    if run.transfers:
+        _transfers(console, run)
+    for check in run.checks:
+        mark, style = ("ok  ", "") if check.passed else ("WARN", "yellow")
+        console.print(f"{mark} {check.name}: {check.sentence}", markup=False, style=style or None)
+    for note in run.notes:
+        console.print(f"note: {note}", markup=False, style="dim")
+    if run.path is not None:
+        console.print(f"written: {run.path}", markup=False, soft_wrap=True)
+
+
+def _row(r: AttackRow) -> tuple[str, ...]:
+    def share(value: float) -> str:
+        return "-" if value != value else f"{value:.0%}"
+
+    return (
+        r.attack, r.access, f"{r.successes}/{r.attacked} {share(r.rate)}", f"{share(r.low)} to {share(r.high)}",
+        share(r.holds), "-" if r.queries != r.queries else f"{r.queries:.0f}", _short(r.perturbed),
+        "-" if r.similarity != r.similarity else f"{r.similarity:.2f}",
+    )  # fmt: skip
+
+
+def _short(value: float) -> str:
+    return "-" if value != value else f"{value:.1%}"
+
+
+def _details(r: AttackRow) -> list[str]:
+    lines = []
+    left = ", ".join(f"{count} {why}" for why, count in r.skipped.items())
+    if left:
+        lines.append(f"{r.attack}: not attacked: {left}")
+    if r.budget:
+        curve = ", ".join(f"{q}: {share:.0%}" for q, share in r.budget)
+        lines.append(f"{r.attack}: success by query {curve}")
+    if r.extras:
+        lines.append(f"{r.attack}: on successes, mean {', '.join(f'{k} {v:.2f}' for k, v in r.extras.items())}")
+    return lines + [f"{r.attack}: {note} ({count} times)" for note, count in r.notes.items()]
+
+
+def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, ...]) -> None:
+    """The successes that changed least, before and after."""
+    pairs = [(one, e) for one, e in zip(found, run.examples, strict=True) if one.status == "success"]
+    if not pairs or "text" not in run.examples[0].inputs or all(one.example is None for one, _ in pairs):
+        return
+    console.print(f"\n{name}: least changed", markup=False, style="bold")
+    for one, example in sorted(pairs, key=lambda p: (p[0].perturbed, -p[0].similarity))[:SHOWN]:
+        if one.example is None:
+            continue
+        before, after = _said(run, one.before, one.said_before), _said(run, one.after, one.said_after)
+        console.print(f"  {example.inputs['text']}", markup=False)
+        console.print(f"  {_marked(one, example)}", markup=False)
+        console.print(f"  {before} -> {after}, {one.queries} queries\n", markup=False, style="dim")
+
+
+def _said(run: AttackRun, at: int | None, said: tuple[float, ...]) -> str:
+    if at is None:
+        return "-"
+    named = run.labels[at] if at < len(run.labels) else str(at)
+    return f"{named} {said[at]:.2f}" if at < len(said) else named
+
+
+def _marked(one: Attacked, example: Example) -> str:
+    """The changed text, changed words in brackets."""
+    old = {word.casefold() for word in str(example.inputs["text"]).split()}
+    assert one.example is not None
+    return " ".join(w if w.casefold() in old else f"[{w}]" for w in str(one.example.inputs["text"]).split())
+
+
+def _transfers(console: Console, run: AttackRun) -> None:
+    from regard.evaluate.transfer import CAVEAT
+    from regard.present.terminal import plain_table
+
+    title = "\ntransfer: of what fooled the row's model, and the column's answers rightly unchanged"
+    console.print(title, markup=False, style="bold")
+    targets = list(dict.fromkeys(t.target for t in run.transfers))
+    rows = []
+    for attack, source in dict.fromkeys((t.attack, t.source) for t in run.transfers):
+        mine = {t.target: t for t in run.transfers if (t.attack, t.source) == (attack, source)}
+        cells = [f"{t.fooled}/{t.n} ({t.low:.0%}-{t.high:.0%})" if t.n else "0/0"
+                 for t in (mine[name] for name in targets)]  # fmt: skip
+        rows.append((attack, source, *cells))
+    console.print(plain_table(("attack", "found against", *targets), rows, right=tuple(range(2, 2 + len(targets)))))
+    console.print(CAVEAT, markup=False, style="dim")
+
+
+command.help = SUMMARIES["attack"]

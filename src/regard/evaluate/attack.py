@@ -1,0 +1,203 @@
+"""An attack on a model and data: every example, every attack, sanity checks, transfer; stoppable and resumable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regard.errors import InputError, Unsupported
+from regard.evaluate import opening
+from regard.evaluate.attack_records import Lines
+from regard.evaluate.attack_sanity import Check, sanity
+from regard.evaluate.attack_table import AttackRow, row, worst
+from regard.evaluate.attack_watch import watched
+from regard.evaluate.case import DeskCase
+from regard.evaluate.desk import Desk
+from regard.evaluate.transfer import Transfer, transfer
+from regard.protocols import Dataset, Model
+from regard.records import Attacked, Example, Json, Spec, Threat
+from regard.registry import arguments, entry
+
+SHARD = 16
+"""Examples after which a stopped attack can go on."""
+WIDE = 64
+"""The same for inputs of numbers, which go through the model in larger batches."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRun:
+    """What came of attacks. found: attack -> one record per example, in the order of `examples`."""
+
+    model: str
+    data: str
+    seed: int
+    threat: Threat
+    labels: tuple[str, ...]
+    examples: tuple[Example, ...]
+    found: Mapping[str, tuple[Attacked, ...]]
+    rows: tuple[AttackRow, ...]
+    checks: tuple[Check, ...]
+    transfers: tuple[Transfer, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    path: Path | None = None
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the labelled examples that are answered rightly before anything is changed."""
+        first = next(iter(self.found.values()))
+        known = [one for one, e in zip(first, self.examples, strict=True) if e.label is not None]
+        return sum(one.why != "misclassified" for one in known) / len(known) if known else None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "model": self.model, "data": self.data, "seed": self.seed, "n": len(self.examples),
+            "accuracy": self.accuracy, "threat": self.threat.to_json(),
+            "attacks": [r.to_json() for r in self.rows], "sanity": [c.to_json() for c in self.checks],
+            "transfer": [t.to_json() for t in self.transfers], "notes": list(self.notes),
+            "seconds": round(self.seconds, 2), "examples": None if self.path is None else str(self.path),
+        }  # fmt: skip
+
+
+def attack(
+    model: str | Model,
+    data: str | Dataset | Sequence[Example] | None = None,
+    attacks: Sequence[str | Spec] | None = None,
+    *,
+    threat: Threat | None = None,
+    n: int = 100,
+    seed: int = 0,
+    out: str | Path | None = None,
+    to: Sequence[str | Model] = (),
+    watch: str | None = "attention",
+    check: bool = True,
+    device: str = "auto",
+    labels: str | Mapping[str, int] | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> AttackRun:
+    """Attack a model on the first n examples.
+
+    attacks: by default a black-box and a white-box one for the kind of input. to: other models, for the transfer
+    matrix; each is attacked too. watch: an explainer whose move is measured on every success; None for none. check: the
+    sanity checks, which cost about as much again on a few examples. out: a directory; `attacks.jsonl` there holds every
+    record with both inputs, and a stopped attack goes on from it.
+
+    >>> from regard.testing.toy import TEXTS
+    >>> examples = [Example(str(i), {"text": text}) for i, text in enumerate(TEXTS[:4])]
+    >>> run = attack("bilstm", examples, ["greedy_char"], threat=Threat(budget=40), check=False, watch=None)
+    >>> run.rows[0].attacked, run.rows[0].attack
+    (4, 'greedy_char')
+    """
+    start = time.perf_counter()
+    wanted = threat or Threat()
+    if attacks is not None and not attacks:
+        raise InputError("attack", expected="at least one attack", got="none", remedy="regard list attacks")
+    for given in attacks or ():  # before a model is opened
+        arguments(given if isinstance(given, Spec) else Spec.parse("attack", given))
+    live = opening.open_model(model, device)
+    specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
+    examples, name, notes = _examples(model, live, data, n, seed, labels)
+    companions = () if "text" in examples[0].inputs else examples
+    desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
+    case = DeskCase(desk, examples, companions=companions)
+    _fits(live, case, specs)
+    who: dict[str, Json] = {
+        "model": live.name, "fingerprint": live.fingerprint, "data": name, "examples": opening.digest(examples),
+        "seed": seed, "threat": wanted.to_json(), "watch": watch,
+    }  # fmt: skip
+    lines = Lines(None if out is None else Path(out), who)
+    try:
+        found = {str(spec): _one(case, spec, wanted, watch, lines, progress) for spec in specs}
+    finally:
+        lines.close()
+    say = progress or (lambda what, done, total: None)
+    checks: list[Check] = []
+    if check:
+        say("sanity checks", 0, 1)
+        checks = sanity(case, specs, found, wanted)
+    rows = [row(name_, str(entry("attack", s.name).facts["access"]), found[name_], wanted.budget, keeps=entry("attack", s.name).facts["goal"] != "prediction")
+            for name_, s in zip(found, specs, strict=True)]  # fmt: skip
+    about = {str(s): found[str(s)] for s in specs if _counts(s)}
+    together = worst(about, wanted.budget)
+    transfers = transfer([live, *(opening.open_model(m, device) for m in to)], examples, specs, wanted, found, seed, say
+                         ) if to else []  # fmt: skip
+    return AttackRun(
+        live.name, name, seed, wanted, live.labels, tuple(examples), found, (*rows, *([together] if together else [])),
+        tuple(checks), tuple(transfers), tuple(notes), time.perf_counter() - start, lines.path,
+    )  # fmt: skip
+
+
+USUAL = {"text": ("greedy_word", "hotflip"), "image": ("pgd", "square"), "series": ("pgd", "square"),
+         "tabular": ("pgd", "square")}  # fmt: skip
+
+
+def usual(live: Model) -> list[str]:
+    """A black-box and a white-box attack for the kind of input that a model reads."""
+    from regard.models.adapter import TorchModel
+
+    return list(USUAL.get(live.modality if isinstance(live, TorchModel) else "text", USUAL["text"]))
+
+
+def _counts(spec: Spec) -> bool:
+    """Whether an attack belongs into the worst case: it is after the prediction, and it is no baseline."""
+    facts = entry("attack", spec.name).facts
+    return facts["goal"] == "prediction" and facts["role"] == "method" and spec.name != "universal_trigger"
+
+
+def _examples(
+    model: str | Model, live: Model, data: str | Dataset | Sequence[Example] | None, n: int, seed: int,
+    labels: str | Mapping[str, int] | None,
+) -> tuple[list[Example], str, list[str]]:  # fmt: skip
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        found = list(data)[:n]
+        if not found:
+            raise InputError("data", expected="at least one example", got="none")
+        return found, "examples given", []
+    read = opening.open_data(opening.default_data(model) if data is None else data, n, seed)
+    whole, notes = opening.prepared(live, read, n)
+    examples, _ = opening.matched(live, read, whole, labels)
+    return examples, read.name, [*notes, *read.notes]
+
+
+def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
+    """Refuse an attack that is not about this kind of input, before anything is asked."""
+    inputs = case.examples[0].inputs
+    mine = "text" if "text" in inputs else {"row": "tabular"}.get(next(iter(inputs)), next(iter(inputs)))
+    for spec in specs:
+        there = entry("attack", spec.name).facts["modality"]
+        known = [str(m) for m in there] if isinstance(there, list) else []
+        if mine not in known and not (mine == "text" and "embeddings" in known):
+            raise Unsupported(
+                f"attack {spec.name} on {live.name}", expected=f"an attack on {mine}",
+                got=f"one on {', '.join(known)}", remedy="regard list attacks",
+            )  # fmt: skip
+
+
+def _one(
+    case: DeskCase, spec: Spec, threat: Threat, watch: str | None, lines: Lines, progress: Progress | None
+) -> tuple[Attacked, ...]:
+    """One attack on every example, shard by shard; what the file already holds is not asked again."""
+    name, total = str(spec), len(case.ids)
+    if not all((name, i) in lines.known for i in case.ids):
+        size = total if spec.name == "universal_trigger" else SHARD if "text" in case.examples[0].inputs else WIDE
+        for first in range(0, total, size):
+            part = list(range(first, min(total, first + size)))
+            if progress is not None:
+                progress(name, first, total)
+            if all((name, case.ids[i]) in lines.known for i in part):
+                continue
+            some = case.subset(part)
+            made = [replace(one, attack=name) for one in some.attacked(spec, threat)]
+            if watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
+                try:
+                    made = watched(some, made, watch)
+                except Unsupported:  # a model without attention is attacked all the same
+                    watch = None
+            lines.add((name, one, case.examples[i]) for i, one in zip(part, made, strict=True))
+    if progress is not None:
+        progress(name, total, total)
+    return tuple(lines.known[name, i] for i in case.ids)

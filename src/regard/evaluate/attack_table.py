@@ -1,0 +1,90 @@
+"""What attacks came to: success with its denominator and interval, queries, size of the change; worst case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from regard.measures.intervals import wilson
+from regard.records import Attacked, Json
+
+GRID = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+WORST = "worst case"
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRow:
+    """One attack. attacked: the denominator, examples answered rightly that can be attacked. low, high: Wilson, 95 %.
+
+    holds: share of all examples that are answered rightly and stay so (NaN where the attack keeps the prediction). queries, perturbed, similarity: of successes,
+    but queries_all of all that were attacked. budget: (queries, share of successes by then). extras: means.
+    """
+
+    attack: str
+    access: str
+    n: int
+    attacked: int
+    skipped: Mapping[str, int]
+    successes: int
+    rate: float
+    low: float
+    high: float
+    holds: float
+    queries: float
+    queries_all: float
+    queries_95: float
+    perturbed: float
+    similarity: float
+    similarity_is: str
+    budget: tuple[tuple[int, float], ...] = ()
+    extras: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        return {**asdict(self), "budget": [list(p) for p in self.budget]}
+
+
+def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, keeps: bool = False) -> AttackRow:
+    """The row of one attack; `keeps`: one that leaves the prediction as it is."""
+    met = [one for one in found if one.status != "skipped"]
+    hits = [one for one in met if one.status == "success"]
+    low, high = (float(x) for x in wilson(len(hits), len(met))) if met else (float("nan"), float("nan"))
+    reached = np.array([one.curve[-1][0] if one.curve else one.queries for one in hits], np.float64)
+    steps = [q for q in GRID if q < budget] + [budget]
+    names = sorted({name for one in hits for name in one.extras})
+    wrong = sum(one.why == "misclassified" for one in found)
+    return AttackRow(
+        attack, access, len(found), len(met), Counter(one.why for one in found if one.status == "skipped"), len(hits),
+        len(hits) / len(met) if met else float("nan"), low, high,
+        (len(found) - wrong - len(hits)) / len(found) if found and not keeps else float("nan"),
+        _middle([one.queries for one in hits]), _middle([one.queries for one in met]),
+        float(np.quantile([one.queries for one in met], 0.95)) if met else float("nan"),
+        _mean([one.perturbed for one in hits]), _mean([one.similarity for one in hits]),
+        next((one.similarity_is for one in met), ""),
+        tuple((q, float((reached <= q).sum()) / len(met)) for q in steps) if met else (),
+        {name: _mean([one.extras[name] for one in hits if name in one.extras]) for name in names},
+        Counter(note for one in met for note in one.notes if not note.startswith(("trigger", "by "))),
+    )  # fmt: skip
+
+
+def worst(found: Mapping[str, Sequence[Attacked]], budget: int) -> AttackRow | None:
+    """An example holds if it holds against every attack on the prediction; None where there is but one."""
+    if len(found) < 2:
+        return None
+    best: list[Attacked] = []
+    for same in zip(*found.values(), strict=True):
+        met = [one for one in same if one.status != "skipped"]
+        hits = [one for one in met if one.status == "success"]
+        best.append(min(hits, key=lambda one: one.perturbed) if hits else met[0] if met else same[0])
+    return row(WORST, "all of these", best, budget * len(found))
+
+
+def _middle(values: Sequence[float]) -> float:
+    return float(np.median(values)) if len(values) else float("nan")
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else float("nan")
