@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.present.as_json import run_json
-from regard.present.attention_maps import attention_maps, axis_names
+from regard.present.axis_names import axis_names
 from regard.present.charts import ticks
 from regard.present.differences import differences
 from regard.present.evidence import evidence, main_settings, shown
@@ -186,21 +186,3 @@ def test_data_in_a_script_cannot_end_it(value: str) -> None:
 def test_axis_names_follow_the_keys_and_fall_back_to_positions() -> None:
     units = {"names": ["a", "b", "c"], "keys": [1, 2, -1]}
     assert axis_names(4, units) == ("0", "a", "b", "3")
-
-
-def test_attention_that_does_not_fit_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.present.attention_maps.BUDGET", 700)
-    found, notes = attention_maps(Material(fake_run(n=3)))
-    assert len(found) == 1
-    assert "e1" in notes[0]
-    assert "e2" in notes[0]
-
-
-def test_quantised_weights_come_back_within_the_stated_error() -> None:
-    import base64
-
-    found, _ = attention_maps(Material(fake_run(n=1)))
-    for site in found[0].sites:
-        packed = np.frombuffer(base64.b64decode(str(site.to_json()["data"])), np.uint8)
-        back = (packed / 255.0) ** 2
-        assert np.abs(back - site.weights.ravel()).max() < 0.004

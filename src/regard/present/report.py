@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import importlib
 import os
 import re
@@ -17,10 +15,12 @@ from regard.present.run_reader import Material, RunReader
 from regard.present.saying import language, say, speaking
 from regard.present.sections.facts import fact_line, unfinished
 from regard.present.sections.first_screen import first_screen
+from regard.present.viewer_block import digest, viewer_script
 
 SECTIONS = (
-    "verdicts", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix", "by_class",
-    "by_slice", "robustness", "worked_examples", "attention_view", "meaning", "troubles", "settings", "facts", "limits",
+    "verdicts", "shift", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix",
+    "by_class", "by_slice", "worked_examples", "attention_view", "heads", "robustness", "meaning", "settings", "facts",
+    "troubles", "limits",
 )  # fmt: skip
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
 CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
@@ -63,7 +63,7 @@ def report(run: RunReader) -> str:
             sections.append(tag("section", {"id": anchor}, body))
         else:
             sections.append(tag("section", {"id": anchor}, tag("h2", None, title), inner))
-    style, script = _style(), _static("report.js")
+    style, script = _style(), viewer_script() if any("data-regard-viewer" in s for s in sections) else ""
     model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
     version = (material.manifest.get("versions") or {}).get("regard", "")
     head = tag(
@@ -84,7 +84,7 @@ def report(run: RunReader) -> str:
         tag("main", {"id": "main"}, first_screen(material), tag("p", {"class": "note"}, say("caveat")),
             tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections),
         tag("footer", None, tag("p", None, say("page.footer", version=version))),
-        tag("script", None, Html(script)),
+        tag("script", {"type": "module"}, Html(script)) if script else None,
     )  # fmt: skip
     return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
 
@@ -114,8 +114,6 @@ def _static(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    def digest(text: str) -> str:
-        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
-
-    only = f"style-src {digest(style)}; script-src {digest(script)}"
+    run = f"script-src {digest(script)}" if script else "script-src 'none'"
+    only = f"style-src {digest(style)}; {run}; img-src data:"
     return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"

@@ -279,7 +279,7 @@ class RunWriter:
     def _veiled(self, page: Page) -> Page:
         rows = tuple(self._veil.example(row, self._originals.get(str(row["id"]))) for row in page.rows)
         # examples that an experiment kept to be shown are texts
-        findings = tuple(f for f in page.findings if f.metric != "witness")
+        findings = tuple(map(self._veil.finding, page.findings))
         return replace(page, rows=rows, findings=findings, problems=tuple(map(self._without_words, page.problems)))
 
     def _without_words(self, problem: Problem) -> Problem:

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
+
+from regard.records import Score
 
 WORD = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af]|[^\W_]+(?:['’][^\W_]+)*")
 """A run of letters and digits; where a script has no spaces, each character."""
@@ -63,6 +66,10 @@ class Veil:
         if row.get("units"):
             made["units"] = self.units(row["units"], inputs)
         return made
+
+    def finding(self, score: Score) -> Score:
+        """A finding that brings an example of its own (a changed text) without its words."""
+        return replace(score, where=self.example(score.where)) if "inputs" in score.where else score
 
     def units(self, units: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Units of a text by placeholders: `w7` a whole word, `w7.2` the second piece of one; no places."""

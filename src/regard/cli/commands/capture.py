@@ -122,7 +122,7 @@ def _show(
     found: Capture, site: SiteAttention, weights: NDArray[np.float32], head: int | None, model: str, mode: str,
     windows: int,
 ) -> None:  # fmt: skip
-    from regard.present.attention_maps import axis_names
+    from regard.present.axis_names import axis_names
     from regard.present.terminal import heat_map, links, plain_table
     from regard.present.wording import CAVEAT, count
 

@@ -177,11 +177,13 @@ def _suspects(
 ) -> tuple[Suspect, ...]:
     """Units it relies on (interval above 0) that say the label nearly alone, or whose form is rarely a reason."""
     told = [r for r in table if r["label"] is not None]
+    # a placeholder has the form of an identifier and is none
+    veiled = re.compile(r"(w[\d.?]+)+" if material.manifest.get("veil") else r"(?!)")
     found: dict[str, Suspect] = {}
     for (name, unit), share in sorted(shares.items(), key=lambda pair: -pair[1].estimate):
         if not share.low > 0 or unit in found:
             continue
-        suspect = _leak(told, unit, share) or _odd(table, name, unit, share)
+        suspect = _leak(told, unit, share) or (None if veiled.fullmatch(unit) else _odd(table, name, unit, share))
         if suspect is not None:
             found[unit] = suspect
     return tuple(sorted(found.values(), key=lambda s: -s.share.estimate)[:MOST_SUSPECTS])

@@ -6,8 +6,6 @@ from regard.present.markup import Html, join, table, tag
 from regard.present.run_reader import Material
 from regard.present.shift_view import HEAD, accuracy_line, in_a_line, rows
 
-TITLE = "Do the verdicts survive on other data?"
-
 
 def shift(material: Material) -> Html | None:
     """Only where the audit was made with --shift."""
