@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import toy_examples as toy
@@ -14,6 +15,10 @@ from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertMode
 
 from regard.errors import InputError
 from regard.models.load import load
+from regard.records import Spec
+from regard.registry import build
+from regard.training.fine_tuning import Prepared
+from regard.training.loss import forward, total, weighted_terms
 from regard.training.train import train
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "film", "the", "it"]
@@ -102,3 +107,45 @@ def test_weights_that_are_not_there(tmp_path: Path) -> None:
     save_file(tensors, source / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(InputError, match=r"all weights of a BertForSequenceClassification; got no .*query.weight"):
         train(f"pretrained:directory={source}", DATA, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(("kind", "layers"), [("bert", 1), ("bert", 0), ("distilbert", 0)])
+def test_attention_of_a_hugging_face_model_can_be_spoken_of_and_disturbed(
+    kind: str, layers: int, tmp_path: Path
+) -> None:
+    source = _saved(kind, tmp_path / kind)
+    spec = Spec("learner", "pretrained", {"directory": str(source), "layers": layers, "looks": True})
+    learner = build(spec)(DATA.train)
+    plain = build(Spec("learner", "pretrained", {"directory": str(source), "layers": layers}))(DATA.train)
+    torch.manual_seed(3)
+    looking = learner.network().eval()
+    torch.manual_seed(3)
+    blind = plain.network().eval()
+    batch = learner.rows(DATA.train, True).batch(np.arange(6), None)
+    said = forward(looking, batch)
+    torch.testing.assert_close(said.logits, forward(blind, batch).logits, atol=1e-5, rtol=1e-4)
+    assert said.weights is not None
+    assert said.real is not None
+    torch.testing.assert_close(said.weights.sum(-1), torch.ones(6))
+    assert not said.weights[~said.real].any()
+    text = DATA.train[0].inputs["text"]
+    assert [text[a:b] for a, b in learner.spans(DATA.train[0])] == ["", *text.split(), ""]
+    terms = {
+        "cross_entropy": 1.0, "adversarial_attention:epsilon=2": 1.0, "adversarial_inputs": 1.0,
+        "attention_entropy": 0.1, "conicity": 0.1, "gradient_distance": 0.1, "consistency:attention=1.0": 0.5,
+    }  # fmt: skip
+    loss, parts = total(weighted_terms(terms), said, batch)
+    assert parts["adversarial_attention:epsilon=2"] > parts["cross_entropy"]
+    assert parts["adversarial_inputs"] > parts["cross_entropy"]
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in looking.parameters())
+
+
+def test_attention_of_a_model_that_decides_elsewhere_is_refused(tmp_path: Path) -> None:
+    from transformers import GPT2Config, GPT2ForSequenceClassification
+
+    config = GPT2Config(vocab_size=10, n_embd=8, n_layer=1, n_head=2, n_positions=16, pad_token_id=0)
+    GPT2ForSequenceClassification(config).save_pretrained(tmp_path)
+    _tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="decides by its first token"):
+        Prepared(tmp_path, ("no", "yes"), 0, 16, looks=True)

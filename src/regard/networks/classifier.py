@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -15,11 +16,15 @@ from regard.records import Json
 
 
 class Reading(NamedTuple):
-    """What the classifier computed: logits (batch, classes), attention weights (batch, n), states (batch, n, width)."""
+    """What the classifier computed: logits (batch, classes), attention weights (batch, n), states (batch, n, width).
+
+    real: (batch, n), which of them are no padding, where that is not to be told from the tokens.
+    """
 
     logits: Tensor
     weights: Tensor
     states: Tensor
+    real: Tensor | None = None
 
 
 class AttentionPooling(nn.Module):
@@ -121,6 +126,19 @@ class AttentionClassifier(nn.Module):
         states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)
         context, weights = self.attention(states, mask, beside)
         return Reading(self.output(self.dropout(context)), weights, states)
+
+    def vectors(self, tokens: Tensor, *beside: Tensor) -> Tensor:
+        """(batch, n, size) what the words are to the encoder."""
+        vectors: Tensor = self.embedding(tokens)
+        return vectors
+
+    def real(self, tokens: Tensor, *beside: Tensor) -> Tensor:
+        """(batch, n) which tokens are words, not padding."""
+        return tokens != PAD
+
+    def places(self) -> Mapping[str, nn.Module]:
+        """The modules whose outputs are the word vectors and the attention scores: where something can be added."""
+        return {"inputs": self.embedding, "scores": self.attention.score}
 
     @property
     def asks(self) -> bool:

@@ -6,7 +6,7 @@ Hugging Face model either way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
+from regard.networks.classifier import Reading
 from regard.protocols import Dataset
-from regard.records import Ints
+from regard.records import Example, Ints
 from regard.training.batches import Rows, SequenceRows, bucketed
 from regard.training.hugging_face import quiet
 from regard.training.inputs import text_of
 from regard.training.progress import Report, tell
+
+FIRST_DECIDES = ("albert", "bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta")
+"""Model types whose decision is read from the first token, so that its row of attention is "the attention"."""
 
 
 class Given(nn.Module):
@@ -57,6 +61,21 @@ class Upper(nn.Module):
         logits: Tensor = self.model(inputs_embeds=states, attention_mask=mask.long()).logits
         return logits
 
+    def looked(self, states: Tensor, mask: Tensor, keys: Tensor) -> Any:
+        """With every attention and state; `keys` is the mask as it is added to the attention scores."""
+        return self.model(inputs_embeds=states, attention_mask=keys, output_attentions=True, output_hidden_states=True)
+
+    def vectors(self, states: Tensor, mask: Tensor) -> Tensor:
+        """(batch, n, size) what the first trained layer reads."""
+        return states
+
+    def real(self, states: Tensor, mask: Tensor) -> Tensor:
+        return mask
+
+    def places(self) -> Mapping[str, nn.Module]:
+        """See `training.again`."""
+        return {"inputs": self.model.bert.embeddings}
+
 
 class Whole(nn.Module):
     """A Hugging Face classifier as a network: token numbers (batch, n, 1), mask -> logits."""
@@ -67,25 +86,87 @@ class Whole(nn.Module):
         self.whole = [model]
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        ids = tokens[..., 0].masked_fill(~mask, self.model.config.pad_token_id or 0)
-        logits: Tensor = self.model(input_ids=ids, attention_mask=mask.long()).logits
+        logits: Tensor = self.model(input_ids=self._ids(tokens, mask), attention_mask=mask.long()).logits
         return logits
+
+    def looked(self, tokens: Tensor, mask: Tensor, keys: Tensor) -> Any:
+        """With every attention and state; `keys` is the mask as it is added to the attention scores."""
+        return self.model(
+            input_ids=self._ids(tokens, mask), attention_mask=keys, output_attentions=True, output_hidden_states=True
+        )
+
+    def vectors(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(batch, n, size) the word vectors."""
+        vectors: Tensor = self.model.get_input_embeddings()(self._ids(tokens, mask))
+        return vectors
+
+    def real(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        return mask
+
+    def places(self) -> Mapping[str, nn.Module]:
+        """See `training.again`."""
+        return {"inputs": self.model.get_input_embeddings()}
+
+    def _ids(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        return tokens[..., 0].masked_fill(~mask, self.model.config.pad_token_id or 0)
+
+
+class KeyScores(nn.Module):
+    """A mask (batch, n) as it is added to attention scores, (batch, 1, 1, n): a place where more can be added."""
+
+    def forward(self, mask: Tensor) -> Tensor:
+        scores = torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
+        return scores.masked_fill(~mask, torch.finfo(torch.float32).min)[:, None, None, :]
+
+
+class Looking(nn.Module):
+    """A Hugging Face classifier together with where it looks, for losses that speak of attention.
+
+    Its attention is the row of the first token in the last layer, mean over heads: what the decision is read from.
+    """
+
+    def __init__(self, given: Upper | Whole) -> None:
+        super().__init__()
+        self.given, self.keys = given, KeyScores()
+        self.whole = given.whole
+
+    def forward(self, first: Tensor, mask: Tensor) -> Tensor:
+        return self.read(first, mask).logits
+
+    def read(self, first: Tensor, mask: Tensor) -> Reading:
+        said = self.given.looked(first, mask, self.keys(mask))
+        return Reading(said.logits, said.attentions[-1].mean(1)[:, 0], said.hidden_states[-1], mask)
+
+    def vectors(self, first: Tensor, mask: Tensor) -> Tensor:
+        return self.given.vectors(first, mask)
+
+    def real(self, first: Tensor, mask: Tensor) -> Tensor:
+        return mask
+
+    def places(self) -> Mapping[str, nn.Module]:
+        return {**self.given.places(), "scores": self.keys}
 
 
 class Prepared:
     """A directory, made ready: its tokenizer, and what its frozen layers say about each text, computed once.
 
-    layers: how many of the upper ones are trained; 0 means the whole model.
+    layers: how many of the upper ones are trained; 0 means the whole model. looks: with its attention, for the loss.
     """
 
-    def __init__(self, folder: Path, names: tuple[str, ...], layers: int, longest: int) -> None:
+    def __init__(self, folder: Path, names: tuple[str, ...], layers: int, longest: int, *, looks: bool = False) -> None:
         import transformers
 
-        self.folder, self.names, self.longest = folder, names, longest
+        self.folder, self.names, self.longest, self.looks = folder, names, longest, looks
         with quiet():
             kind: Any = transformers.AutoTokenizer
             self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True)
             lower = self._model()
+        if looks and lower.config.model_type not in FIRST_DECIDES:
+            raise InputError(
+                f"attention of {folder}",
+                expected=f"a model that decides by its first token ({', '.join(FIRST_DECIDES)})",
+                got=lower.config.model_type, remedy="a loss that does not speak of attention",
+            )  # fmt: skip
         self.layers = layers
         if layers:
             if not isinstance(lower, transformers.BertForSequenceClassification):
@@ -106,7 +187,15 @@ class Prepared:
     def network(self) -> nn.Module:
         """A new one: pretrained weights, a random head."""
         model = self._model()
-        return Upper(model, self.first) if self.layers else Whole(model)
+        made = Upper(model, self.first) if self.layers else Whole(model)
+        return Looking(made) if self.looks else made
+
+    def spans(self, example: Example) -> list[tuple[int, int]]:
+        """The characters of each token; (0, 0) where a token was not written by the user."""
+        found = self.tokenizer(
+            text_of(example), truncation=True, max_length=self.longest, return_offsets_mapping=True
+        )["offset_mapping"]  # fmt: skip
+        return [(int(a), int(b)) for a, b in found]
 
     def rows(self, data: Dataset, labels: Ints) -> Rows:
         if data.fingerprint not in self._states:
@@ -121,7 +210,7 @@ class Prepared:
             )
         return SequenceRows(self._states[data.fingerprint], labels)
 
-    def save(self, out: Path, trained: Upper | Whole) -> None:
+    def save(self, out: Path, trained: Upper | Whole | Looking) -> None:
         out.mkdir(parents=True, exist_ok=True)
         with quiet():
             trained.whole[0].save_pretrained(out)
@@ -136,6 +225,7 @@ class Prepared:
                 self.folder, local_files_only=True, output_loading_info=True, dtype=torch.float32,
                 ignore_mismatched_sizes=True, num_labels=len(self.names), id2label=dict(enumerate(self.names)),
                 label2id={name: i for i, name in enumerate(self.names)},
+                **({"attn_implementation": "eager"} if self.looks else {}),
             )  # fmt: skip
         # a renamed module would otherwise run on random weights without complaint; a new head is what we want
         missing = [name for name in loaded["missing_keys"] if not name.startswith(("classifier", "score", "pre_class"))]

@@ -14,6 +14,7 @@ from regard.networks.classifier import Reading
 from regard.networks.vocabulary import PAD
 from regard.records import Spec
 from regard.registry import build, entry
+from regard.training.again import Replay, real_of
 from regard.training.batches import Batch
 
 
@@ -21,27 +22,45 @@ class Outcome(NamedTuple):
     """What one forward pass gave: logits (batch, ..., classes), or the numbers that a forecast says.
 
     From networks with one attention over the input: its weights (batch, n), the states that it reads
-    (batch, n, width), and which of them are words, not padding (batch, n).
+    (batch, n, width), and which of them are words, not padding (batch, n). again: the same batch once more, disturbed.
     """
 
     logits: Tensor
     weights: Tensor | None = None
     states: Tensor | None = None
     real: Tensor | None = None
+    again: Again | None = None
+
+
+class Again(Protocol):
+    """The same batch through the same network once more, with something added on the way; see `training.again`."""
+
+    @property
+    def vectors(self) -> Tensor:
+        """(batch, ...) what the network reads as numbers: word vectors, or the inputs themselves; out of the graph."""
+        ...
+
+    def __call__(self, *, inputs: Tensor | None = None, scores: Tensor | None = None) -> Outcome:
+        """inputs: added to `vectors`. scores: (batch, n) added to the attention scores, whatever the query."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One part of the loss: weight x function(outcome, batch), a scalar in the graph."""
+    """One part of the loss: weight x function(outcome, batch), a scalar in the graph.
+
+    learning: it is only a way to learn; it disturbs the network, and says nothing about a split that is judged.
+    """
 
     name: str
     function: Callable[[Outcome, Batch], Tensor]
     weight: float = 1.0
+    learning: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
         """What it speaks of beside logits and labels: parts of an Outcome, or columns of `Batch.beside`."""
-        needs: Any = entry("term", self.name.partition(":")[0]).facts.get("needs", ())
+        needs: Any = _facts(self.name).get("needs", ())
         return tuple(map(str, needs))
 
 
@@ -54,10 +73,12 @@ class Reads(Protocol):
 
 def forward(network: nn.Module, batch: Batch) -> Outcome:
     """Run the network once, keeping what any term may speak about."""
+    again = Replay(network, batch, forward)
     if isinstance(network, Reads):
         reading = network.read(*batch.inputs)
-        return Outcome(reading.logits, reading.weights, reading.states, batch.inputs[0] != PAD)
-    return Outcome(network(*batch.inputs))
+        real = batch.inputs[0] != PAD if reading.real is None else reading.real
+        return Outcome(reading.logits, reading.weights, reading.states, real, again)
+    return Outcome(network(*batch.inputs), real=real_of(network, batch), again=again)
 
 
 def total(terms: Sequence[Term], outcome: Outcome, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -76,7 +97,14 @@ def weighted_terms(weights: Mapping[str, float]) -> list[Term]:
     """
     if not weights:
         raise InputError("loss", expected="at least one term", got="none", remedy="cross_entropy=1")
-    return [Term(name, build(Spec.parse("term", name)), float(weight)) for name, weight in weights.items()]
+    return [
+        Term(name, build(Spec.parse("term", name)), float(weight), bool(_facts(name).get("learning")))
+        for name, weight in weights.items()
+    ]
+
+
+def _facts(name: str) -> Mapping[str, Any]:
+    return entry("term", name.partition(":")[0]).facts
 
 
 def parse_terms(texts: Sequence[str]) -> dict[str, float]:

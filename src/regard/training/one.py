@@ -17,6 +17,7 @@ from regard.measures.intervals import wilson
 from regard.networks.imposed import save_imposed
 from regard.protocols import Dataset
 from regard.records import Json
+from regard.training.augmenting import Augment, Copied, with_copies
 from regard.training.batches import Accompanied, Rows
 from regard.training.labels import balanced
 from regard.training.learner import Learner
@@ -40,13 +41,14 @@ class Loss:
     """What is minimised, beside the learner's own: weighted terms, weights of the classes, and what terms speak of.
 
     class_weights: "balanced" (every class counts the same in sum), "none", or one number per class.
-    hide: words that attention must not be seen on, for the term `hidden_mass`.
+    hide: words that attention must not be seen on, for the term `hidden_mass`. augment: noisy copies to learn from.
     """
 
     terms: Mapping[str, float] | None = None
     class_weights: str | Sequence[float] = "balanced"
     reference: Reference | None = None
     hide: Sequence[str] = ()
+    augment: Augment | None = None
 
 
 PLAIN = Loss()
@@ -115,7 +117,7 @@ class _Ready:
     def rows(self, data: Dataset, learning: bool) -> Rows:
         if not len(data):
             raise InputError(f"data {data.name}", expected="at least one example in every split", got="none")
-        rows, columns = self.learner.rows(data, learning), dict[str, Sequence[Tensor]]()
+        rows, columns = self._plain(data, learning), dict[str, Sequence[Tensor]]()
         if self.learner.names and self.loss.class_weights != "none":
             if self.class_weights is None:  # of the training data, which come first
                 self.class_weights = torch.tensor(_class_weights(self.learner, rows, self.loss.class_weights))
@@ -130,6 +132,18 @@ class _Ready:
         if "hidden" in self.needs:
             columns["hidden"] = hidden_marks(data, self.learner, self.loss.hide, self.needs["hidden"])
         return Accompanied(rows, columns, "attention" if self.learner.imposes else None) if columns else rows
+
+    def _plain(self, data: Dataset, learning: bool) -> Rows:
+        augment = self.loss.augment
+        if augment is None or not learning:
+            return self.learner.rows(data, learning)
+        for need in ("attention", "rationale", "hidden"):
+            if need in self.needs:
+                raise InputError(
+                    self.needs[need], expected="texts as they are: it speaks of single words", got="noisy copies",
+                    remedy="this term, or noise",
+                )  # fmt: skip
+        return Copied(self.learner.rows(with_copies(data, augment), learning), len(data), augment)
 
     def _reference(self, need: str) -> Reference:
         if self.loss.reference is None:

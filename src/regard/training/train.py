@@ -16,6 +16,7 @@ from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
 from regard.registry import arguments, build
+from regard.training.augmenting import Augment
 from regard.training.directory import claimed, finish, write_json
 from regard.training.learner import Learner
 from regard.training.loop import Settings
@@ -72,6 +73,7 @@ def train(
     class_weights: str | Sequence[float] = "balanced",
     reference: str | Path | None = None,
     hide: Sequence[str] = (),
+    augment: Augment | None = None,
     announce: Say | None = None,
 ) -> Trained:
     """Train a network, or with `seeds` > 1 a family of them that differ in their seed only, into the directory `out`.
@@ -80,6 +82,7 @@ def train(
     data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, ...}
     over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
     reference: a trained directory or an audit run, whose predictions and attention terms and attention=frozen take.
+    augment: noisy copies of the examples to learn from beside the clean ones.
     The epoch is chosen on dev; test is looked at once, at the end. The same call goes on after any kind of death, to
     the same weights; when it was finished before, it only reads what came of it.
     """
@@ -98,7 +101,9 @@ def train(
     numbers = [seed + k for k in range(seeds)]
     path, say = Path(out), announce or _silent
     recipe = _recipe(spec, splits, chosen, weights, class_weights, other, reference, hide, numbers)
-    loss = Loss(weights, class_weights, other, tuple(hide))
+    if augment is not None:
+        recipe["augment"] = augment.to_json()
+    loss = Loss(weights, class_weights, other, tuple(hide), augment)
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
             return Trained(path, made.measure.name, tuple(before["facts"]["members"]), again=True)

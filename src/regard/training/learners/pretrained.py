@@ -20,11 +20,14 @@ from regard.training.loop import Settings
 
 
 @method("learner", modality="text", task="classification", network="a Hugging Face directory")
-def pretrained(train: Dataset, *, directory: str = "", layers: int = 2, longest: int = 128) -> Learner:
+def pretrained(
+    train: Dataset, *, directory: str = "", layers: int = 2, longest: int = 128, looks: bool = False
+) -> Learner:
     """A Hugging Face encoder from a local directory: its upper `layers` and a head are fitted to the classes.
 
     layers: 0 means all, word vectors too. longest: tokens of a text that are read. The lower layers of a BERT stay as
-    they are, so each text goes through them once, not once per epoch. Comes out: a Hugging Face directory.
+    they are, so each text goes through them once, not once per epoch. looks: terms of the loss may speak of attention,
+    that of the first token in the last layer, mean over heads. Comes out: a Hugging Face directory.
     """
     folder = Path(directory).expanduser()
     if not (folder / "config.json").is_file():
@@ -34,7 +37,7 @@ def pretrained(train: Dataset, *, directory: str = "", layers: int = 2, longest:
         )  # fmt: skip
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
-    prepared = Prepared(folder, names, layers, longest)
+    prepared = Prepared(folder, names, layers, longest, looks=looks)
 
     def rows(data: Dataset, learning: bool) -> Rows:
         return prepared.rows(data, numbered(data, names))
@@ -46,4 +49,7 @@ def pretrained(train: Dataset, *, directory: str = "", layers: int = 2, longest:
         prepared.save(out, trained)
 
     settings = Settings(epochs=3, batch_size=32, rate=2e-4, weight_decay=0.01, warmup=0.1, threads=0)
-    return Learner(f"{folder.resolve().name}, {prepared.part}", network, rows, save, settings, names)
+    return Learner(
+        f"{folder.resolve().name}, {prepared.part}", network, rows, save, settings, names,
+        spans=prepared.spans if looks else None,
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""The same batch once more, with something added to what the network reads or to its attention scores.
+
+A hook on the module in question does it, for one pass: the network itself knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.training.batches import Batch
+
+if TYPE_CHECKING:
+    from regard.training.loss import Outcome
+
+
+@runtime_checkable
+class Disturbable(Protocol):
+    """A network over words that says what its word vectors are, which are padding, and where things can be added."""
+
+    def vectors(self, *inputs: Tensor) -> Tensor:
+        """(batch, n, size)."""
+        ...
+
+    def real(self, *inputs: Tensor) -> Tensor:
+        """(batch, n)."""
+        ...
+
+    def places(self) -> Mapping[str, nn.Module]:
+        """`inputs`: the module whose output the word vectors are; `scores`: that of the attention scores (..., n)."""
+        ...
+
+
+class Replay:
+    """Implements `loss.Again`. forward: how the network is run (`loss.forward`)."""
+
+    def __init__(self, network: nn.Module, batch: Batch, forward: Callable[[nn.Module, Batch], Outcome]) -> None:
+        self._network, self._batch, self._forward = network, batch, forward
+
+    @property
+    def vectors(self) -> Tensor:
+        if isinstance(self._network, Disturbable):
+            return self._network.vectors(*self._batch.inputs).detach()
+        first = self._batch.inputs[0]
+        if not first.is_floating_point():
+            raise _refused(self._network, "its inputs")
+        return first
+
+    def __call__(self, *, inputs: Tensor | None = None, scores: Tensor | None = None) -> Outcome:
+        batch = self._batch
+        if inputs is not None and not isinstance(self._network, Disturbable):
+            batch = batch._replace(inputs=(self.vectors + inputs, *batch.inputs[1:]))
+            inputs = None
+        with _added(self._network, "inputs", inputs), _added(self._network, "scores", scores):
+            return self._forward(self._network, batch)
+
+
+def real_of(network: nn.Module, batch: Batch) -> Tensor | None:
+    """(batch, n) what is no padding, where the network can say it."""
+    return network.real(*batch.inputs) if isinstance(network, Disturbable) else None
+
+
+@contextmanager
+def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]:
+    if more is None:
+        yield
+        return
+    module = network.places().get(what) if isinstance(network, Disturbable) else None
+    if module is None:
+        raise _refused(network, "its attention scores" if what == "scores" else "its inputs")
+
+    def add(module: nn.Module, given: Any, out: Tensor) -> Tensor:
+        # a score of every word, the same for every head and query
+        shaped = more if more.dim() == out.dim() else more.view(len(more), *[1] * (out.dim() - 2), more.shape[-1])
+        return out + shaped
+
+    handle = module.register_forward_hook(add)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def _refused(network: nn.Module, what: str) -> InputError:
+    return InputError(
+        f"disturbing {type(network).__name__}", expected=f"a network that lets something be added to {what}",
+        got="one that does not", remedy="regard train classifier, or another term",
+    )  # fmt: skip

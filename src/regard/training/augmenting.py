@@ -1,0 +1,86 @@
+"""Noisy copies to learn from: an input transform of the one loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.datasets.examples import Examples
+from regard.errors import InputError
+from regard.perturbations.apply import SEVERITIES, perturber
+from regard.protocols import Dataset
+from regard.records import Ints, Json, Spec
+from regard.training.batches import Batch, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Augment:
+    """Which noises, how strong, how often.
+
+    share: of the examples of a batch that are noisy, drawn anew every time. copies: of each example to draw from, each
+    under the next noise and severity in turn; they are made once, so that noise costs no time in training.
+    """
+
+    noises: tuple[str, ...]
+    severities: tuple[int, ...] = (2, 4)
+    share: float = 0.5
+    copies: int = 4
+
+    def __post_init__(self) -> None:
+        if not self.noises or not 0 < self.share <= 1 or self.copies < 1 or not set(self.severities) <= set(SEVERITIES):
+            raise InputError(
+                "noise to learn from", expected="noises, severities 1 to 5, a share above 0 and at most 1, a copy",
+                got=str(self),
+            )  # fmt: skip
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "noises": [*self.noises], "severities": [*self.severities], "share": self.share, "copies": self.copies
+        }  # fmt: skip
+
+    def kinds(self) -> list[tuple[Spec, int]]:
+        """(noise, severity) of each copy."""
+        specs = [Spec.parse("perturbation", noise) for noise in self.noises]
+        return [
+            (specs[k % len(specs)], self.severities[(k // len(specs)) % len(self.severities)])
+            for k in range(self.copies)
+        ]
+
+
+def with_copies(data: Dataset, augment: Augment) -> Examples:
+    """All examples as they are, then all of them under the first noise, then under the second, ..."""
+    items = list(data)
+    for k, (spec, severity) in enumerate(augment.kinds()):
+        noisy = perturber(spec, seed=k)  # the same noise twice is two draws
+        items += [replace(noisy(e, severity).example, id=f"{e.id}~{k}") for e in data]
+    given = {"columns": data.columns, "modality": data.modality} if isinstance(data, Examples) else {}
+    return Examples(data.name, tuple(items), data.labels, data.notes, **given)
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Rows of which each has copies: row i of `given` is itself, rows i + n, i + 2n, ... are its copies."""
+
+    given: Rows
+    n: int
+    augment: Augment
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        labels: NDArray[Any] = self.given.labels[: self.n]
+        return labels
+
+    @property
+    def lengths(self) -> Ints:
+        return self.given.lengths[: self.n]
+
+    def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
+        if rng is None:
+            return self.given.batch(rows, None)
+        which = rng.integers(1, self.augment.copies + 1, len(rows)) * (rng.random(len(rows)) < self.augment.share)
+        found = self.given.batch(rows + which * self.n, rng)
+        return found._replace(rows=torch.from_numpy(rows))

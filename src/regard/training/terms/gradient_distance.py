@@ -1,0 +1,38 @@
+"""`gradient_distance`: look where the answer is steep."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.measures.divergence import jsd
+from regard.registry import method
+from regard.training.batches import Batch
+from regard.training.loss import Outcome
+from regard.training.terms.cross_entropy import cross_entropy
+from regard.training.worst_case import SMALLEST, replay
+
+
+@method(
+    "term",
+    needs=["weights"],
+    learning=True,
+    cite="after Ross et al. 2017 and Jain & Wallace 2019",
+    formula="mean of JSD(attention, |gradient of the loss by word| as shares)",
+)
+def gradient_distance(outcome: Outcome, batch: Batch) -> Tensor:
+    """Jensen-Shannon divergence between attention and the size of the gradient of each word, as shares, in 0..log 2.
+
+    The gradient is held fixed: attention moves towards it, it does not move towards attention, and no second derivative
+    is needed. A text without any gradient does not count.
+    """
+    again, weights = replay(outcome, "gradient_distance"), outcome.weights
+    assert weights is not None
+    leaf = torch.zeros_like(again.vectors).requires_grad_()
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(cross_entropy(again(inputs=leaf), batch), leaf)
+    steep = gradient.norm(dim=-1)
+    size = steep.sum(-1, keepdim=True)
+    apart: Tensor = jsd(weights, steep / size.clamp_min(SMALLEST))
+    there = (size.squeeze(-1) > SMALLEST).to(apart)
+    return (apart * there).sum() / there.sum().clamp_min(1.0)
