@@ -21,7 +21,7 @@ from regard.experiments._robustness import (
     witness,
 )
 from regard.protocols import Case, Findings
-from regard.records import Attacked, Floats, Json, Perturbed, Score, Threat
+from regard.records import Attacked, Floats, Json, Perturbed, Score, Spec, Threat
 from regard.registry import entry, experiment
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
@@ -63,9 +63,8 @@ def attack_success(
             reasons.append(str(refusal))
             continue
         facts = entry("attack", spec.name).facts
-        text = "text" in str(facts.get("modality"))
         where: dict[str, Json] = {
-            "attack": str(spec), "access": facts.get("access"), "budget": budget, "constraints": threat.words(text=text)
+            "attack": str(spec), "access": facts.get("access"), "budget": budget, "constraints": _allowed(spec, threat)
         }  # fmt: skip
         if facts.get("role") == "baseline":
             where["role"] = "baseline"
@@ -84,6 +83,14 @@ def attack_success(
         worst = {"attacks_tried": len(turned), "budget": budget}
         found.append(Score("worst_case_attack_accuracy", MODEL, part.ids, per_example(turned), "higher", worst))
     return found
+
+
+def _allowed(spec: Spec, threat: Threat) -> str:
+    """The constraints as they are printed: those of the threat, and the size of the ball where there is one."""
+    known = entry("attack", spec.name)
+    text = "text" in str(known.facts.get("modality"))
+    own = {p.name: spec.params.get(p.name, p.default) for p in known.parameters if p.name in ("eps", "norm")}
+    return ", ".join([threat.words(text=text), *(f"{k} {v}" for k, v in own.items())])
 
 
 def _success(results: Sequence[Attacked]) -> Floats:

@@ -40,8 +40,8 @@ def explanation_drift(
     often it did not): `explanation_rank`, `explanation_top_k`, `explanation_jsd`, `explanation_centre`,
     `explanation_unaligned` (see `_drift.moved`); `explanation_per_change`, the divergence over the total variation of
     the answer (at least 0.02); `explanation_excess`, the divergence minus the one between two seeds of the explainer on
-    the same input; `explanation_seed_rank` and `explanation_seed_jsd` are these; and `comprehensiveness` on the noisy
-    input, with the explanation made there. explainers: those of the audit by default. share: of the examples, by lot.
+    the same input; `explanation_seed_rank` and `explanation_seed_jsd` are these; and `comprehensiveness` of the
+    explanation of the noisy input there. explainers: those of the audit by default. share: of the examples, by lot.
     """
     name = "explanation_drift"
     positions = sampled(case, share)
@@ -110,5 +110,6 @@ def _under(
     found.append(Score("explanation_excess", method, case.ids, apart - seed["explanation_jsd"], "lower", where))
     operator = case.operators[0]
     judged: Score = build(Spec("metric", FAITHFUL, {"operator": operator}))(variant, after)
-    found.append(Score(FAITHFUL, method, case.ids, judged.values, "higher", {**where, "operator": operator}))
+    faithful = np.where(kept, judged.values, np.nan)  # where the answer is another one, there is nothing left to lose
+    found.append(Score(FAITHFUL, method, case.ids, faithful, "higher", {**where, "operator": operator}))
     return found

@@ -70,6 +70,11 @@ class Against:
 
     def difference(self, column: Series, level: float) -> tuple[Interval, float, int, int]:
         """New minus old, p of "no difference", n, independent draws."""
+        if column.confidence is not None:
+            raise InputError(
+                f"{column.metric} against a baseline", expected="a metric with a value per example",
+                got="a calibration error", remedy="brier or nll with drop, or max without a baseline",
+            )  # fmt: skip
         twin = self._twin(column)
         known = set(self.shared)
         before = dict(zip(twin.ids, twin.values, strict=True))

@@ -12,6 +12,7 @@ import numpy as np
 
 from regard.errors import InputError, UnknownName
 from regard.gate.policy import Gate
+from regard.measures.calibration import ece_interval
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
 from regard.records import Floats, Json, Score, Spec
@@ -22,8 +23,10 @@ MODEL = "model"
 """What numbers about the predictions are called after."""
 UNASKED = ("noise", "attack")
 """Settings that change the input: a gate that does not name them is about the input as it is."""
-SILENT = frozenset({"experiment", "role", "layers", "heads", "attention", "sites"})
-PARTS = ("class", "label")
+SILENT = frozenset(
+    {"experiment", "role", "layers", "heads", "attention", "sites", "constraints", "noises", "severities", "attacks",
+     "explainers", "share", "budget", "access", "samples", "noises_tried", "attacks_tried"}
+)  # fmt: skip
 ANY = "any"
 
 
@@ -37,12 +40,15 @@ class Series:
     values: Floats
     better: str
     where: Mapping[str, Json]
+    confidence: Floats | None = None
+    """Where the number is no mean but a calibration error: of how sure the model was, while `values` say how right."""
 
     def only(self, names: Iterable[str], **where: Json) -> Series:
         wanted = set(names)
         inside = np.array([name in wanted for name in self.ids], np.bool_)
         ids = tuple(name for name, yes in zip(self.ids, inside, strict=True) if yes)
-        return replace(self, ids=ids, values=self.values[inside], where={**self.where, **where})
+        sure = None if self.confidence is None else self.confidence[inside]
+        return replace(self, ids=ids, values=self.values[inside], where={**self.where, **where}, confidence=sure)
 
 
 class Stored:
@@ -75,7 +81,9 @@ class Stored:
         for score in (*self._accuracy(), *self.run.scores(), *self.run.findings()):
             column = Series(score.metric, score.method, score.ids, score.values, score.better, dict(score.where))
             found.setdefault(score.metric, []).append(column)
-        return found
+        found.pop("witness", None)  # examples to be looked at
+        errors = [_calibrated(right, found.get("confidence", ())) for right in found.get("accuracy", ())]
+        return {**found, **({"ece": known} if (known := [e for e in errors if e is not None]) else {})}
 
     def _accuracy(self) -> list[Score]:
         labels = [str(name) for name in self.run.manifest.get("model", {}).get("labels") or []]
@@ -97,9 +105,10 @@ class Stored:
         for key, value in gate.where.items():
             if key not in parts:
                 columns = self._kept(columns, gate.metric, key, value)
-        for key in UNASKED:
-            clean = [c for c in columns if c.where.get(key, "none") == "none"]
-            columns = clean if key not in gate.where and clean else columns
+        if not any(key in gate.where for key in UNASKED):
+            columns = [c for c in columns if _plain(c, *UNASKED)] or columns
+        if "attack" not in gate.where:
+            columns = [c for c in columns if _plain(c, "attack")] or columns
         columns = self._methods(columns, gate)
         return [part for column in columns for part in self._parted(column, parts)]
 
@@ -128,12 +137,12 @@ class Stored:
             if not kept:
                 shown = ", ".join(gate.method) if isinstance(gate.method, tuple) else gate.method
                 raise self._no_method(gate.metric, shown, columns)
-            return kept
+            columns = kept
         if "role" in gate.where:
             return columns
-        # baselines and ceilings are there to be compared with; nobody means them by "every method"
-        kept = [c for c in columns if c.where.get("role", "method") == "method" and not is_baseline(c.method)]
-        return kept or columns
+        # baselines and ceilings are there to be compared with; nobody means them who does not name them
+        kept = [c for c in columns if c.where.get("role", "method") == "method"] or columns
+        return [c for c in kept if gate.method is not None or not is_baseline(c.method)] or kept
 
     def _no_method(self, metric: str, shown: str, columns: Sequence[Series]) -> InputError:
         skipped = self.run.skipped
@@ -172,8 +181,28 @@ class Stored:
         """The mean with its interval, n and the number of independent draws."""
         clusters = [self.cluster(name) for name in column.ids]
         there = [c for c, v in zip(clusters, column.values, strict=True) if not np.isnan(v)]
-        found = mean_interval(column.values, clusters, level=level, seed=self.seed)
+        if column.confidence is not None:
+            found = ece_interval(column.confidence, column.values, clusters, level=level, seed=self.seed)
+        else:
+            found = mean_interval(column.values, clusters, level=level, seed=self.seed)
         return found, len(there), len(set(there))
+
+
+def _calibrated(right: Series, confidences: Sequence[Series]) -> Series | None:
+    """The calibration error of the same answers, where it is known how sure the model was."""
+    about = {key: right.where.get(key) for key in ("noise", "severity", "attack")}
+    for sure in confidences:
+        if {key: sure.where.get(key) for key in about} == about:
+            known = dict(zip(sure.ids, sure.values, strict=True))
+            values = np.array([known.get(name, np.nan) for name in right.ids])
+            where = {k: v for k, v in right.where.items() if k in about}
+            return Series("ece", right.method, right.ids, right.values, "lower", where, values)
+    return None
+
+
+def _plain(column: Series, *keys: str) -> bool:
+    """Whether the input was left as it is in these respects."""
+    return all(column.where.get(key, "none") == "none" for key in keys)
 
 
 def matches(value: Json, wanted: Json) -> bool:

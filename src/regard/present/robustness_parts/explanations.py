@@ -11,6 +11,7 @@ from regard.present.palette import series_index
 from regard.present.robustness_parts.columns import (
     by_example,
     cell,
+    different,
     in_words,
     mean_of,
     noises,
@@ -52,6 +53,7 @@ def explanations(material: Material) -> Html | None:
         tag("div", {"class": "cards"}, tag("figure", None, chart), words),
         _moved(material, methods, rank),
         _set_against(material, methods),
+        _under_attack(material, methods),
         tag("p", {"class": "note"}, say("robustness.stable_is_not_faithful")),
     )
 
@@ -104,6 +106,25 @@ def _set_against(material: Material, methods: list[str]) -> Html:
     return table(head, rows, caption=say("robustness.against_caption"), numeric=True, shaded=_shaded(methods))
 
 
+def _under_attack(material: Material, methods: list[str]) -> Html | None:
+    """Rank correlation where an attack changed the input but not the answer."""
+    scores = [s for s in picked(material, "explanation_rank") if "attack" in s.where]
+    attacks = [str(a) for a in different(scores, "attack")]
+    if not attacks:
+        return None
+    rows = []
+    for method in methods:
+        mine = [[s for s in scores if s.method == method and s.where["attack"] == a] for a in attacks]
+        rows.append([method, *(cell(mean_of(material, some)) for some in mine)])
+    sizes = [max(int(np.isfinite(s.values).sum()) for s in scores if s.where["attack"] == a) for a in attacks]
+    head = [
+        say("results.method"),
+        *(join(a, tag("small", None, say("results.n_is", n=n))) for a, n in zip(attacks, sizes, strict=True)),
+    ]
+    caption = say("robustness.under_attack_caption")
+    return table(head, rows, caption=caption, numeric=True, shaded=_shaded(methods))
+
+
 def _means(material: Material, method: str, metrics: tuple[str, ...]) -> list[Html]:
     return [cell(mean_of(material, picked(material, m, method=method, attack=None))) for m in metrics]
 
@@ -117,7 +138,7 @@ def _faithful(material: Material, method: str) -> tuple[Html, Html]:
     noisy = [s for s in picked(material, "comprehensiveness", method=method) if "noise" in s.where]
     if not noisy:
         return tag("td", None, say("unknown")), tag("td", None, say("unknown"))
-    ids = {name for s in noisy for name in s.ids}
+    ids = {name for s in noisy for name, v in zip(s.ids, s.values, strict=True) if not np.isnan(v)}
     operator = noisy[0].where.get("operator")
     for score in material.scores:
         if (score.metric, score.method, score.where.get("operator")) == ("comprehensiveness", method, operator):
