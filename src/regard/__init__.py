@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.evaluate.preconditions import preconditions as preconditions
     from regard.evaluate.prune import prune as prune
     from regard.judge.verdicts import verdicts as verdicts
+    from regard.live.show import show as show
     from regard.models.arrays import from_arrays as from_arrays
     from regard.models.capturing import capture as capture
     from regard.models.generating import capture_generation as capture_generation
@@ -52,6 +53,7 @@ _HOMES = {
     "prune": "regard.evaluate.prune",
     "read": "regard.datasets.read",
     "register_site": "regard.models.registered",
+    "show": "regard.live.show",
     "train": "regard.training.train",
     "verdicts": "regard.judge.verdicts",
     "walkthrough": "regard.models.walkthrough",
@@ -82,6 +84,7 @@ __all__ = [
     "prune",
     "read",
     "register_site",
+    "show",
     "train",
     "verdicts",
     "walkthrough",

@@ -13,7 +13,6 @@ from regard.evaluate.desk import Desk
 from regard.live.edits import compiled
 from regard.live.jobs import Job, breathing
 from regard.measures.divergence import tvd
-from regard.models.edited_capture import edited_capture
 from regard.present.pack_build import Shown, pack
 from regard.present.pack_records import Pack, PairEntry, VerdictEntry
 from regard.protocols import Capture, Encoded, Model, SiteAttention
@@ -101,6 +100,8 @@ class Asked:
 
     def edited(self, i: int, edits: Sequence[Edit]) -> Capture:
         """The pass of example i with these edits: the weights that were used, the answer to the same question."""
+        from regard.models.edited_capture import edited_capture  # torch, which a stored run does not need
+
         return edited_capture(self.model, self.encoded(i), self.case.targets[i], edits)
 
     def compile(self, i: int, given: object) -> list[Edit]:

@@ -18,7 +18,6 @@ from regard.live.alternatives import alternative
 from regard.live.asked import Asked, method_names, text_example
 from regard.live.edits import received, shared
 from regard.live.jobs import Job, Jobs, positive
-from regard.models.generating import capture_generation
 from regard.present.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack_records import Pack
 from regard.present.saying import speaking
@@ -103,6 +102,8 @@ class Session:
 
     def show_generation(self, text: str, tokens: int) -> str:
         """Let the model go on with a text, and show the attention of the writing."""
+        from regard.models.generating import capture_generation
+
         written = capture_generation(self.model, text, new_tokens=tokens)
         example = Example("text", {"text": text})
         made = pack_of_capture(written, model=self.model.name, examples=[example], made=written.made)

@@ -17,7 +17,7 @@ from typing import Any
 
 from regard.errors import InputError
 from regard.live.session import METHODS, Session
-from regard.models.load import load
+from regard.models.arrays import GivenCapture
 from regard.present.markup import tag
 from regard.present.pack import pack_of_capture
 from regard.present.pack_build import BUDGET
@@ -150,6 +150,8 @@ def show(
             raise InputError(
                 "show", expected="a text for the model to read", got="none", remedy="show(model, 'a text')"
             )
+        from regard.models.load import load
+
         session = Session(load(shown), methods=methods, lang=lang)  # type: ignore[arg-type]
         session.show(text if isinstance(text, Example) else Example("text", {"text": text}))
     else:
@@ -159,6 +161,8 @@ def show(
 
 def captured_pack(capture: Capture) -> Pack:
     """The pack of a capture, with what it knows about itself."""
+    if isinstance(capture, GivenCapture):
+        return pack_of_capture(capture)
     from regard.models.adapter import Captured
     from regard.models.generating import Generated
 
