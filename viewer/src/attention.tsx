@@ -1,7 +1,7 @@
 /** Which attention is on the picture: site, heads, pooling, what is hidden. The same words and controls for every view. */
 
 import type { ComponentChildren } from "preact";
-import type { Grid } from "./data.ts";
+import { type Grid, pooledTo } from "./data.ts";
 import { Choice, Range, Toggle } from "./parts.tsx";
 import type { SiteEntry } from "./records.generated.ts";
 import { type Context, headName, keys, number, queries, type Scene, site, siteName } from "./view.ts";
@@ -14,6 +14,9 @@ export interface Picked {
   columns: number[];
   heads: number[];
 }
+
+/** Cells of a side in a picture made of paths. */
+const STILL = 160;
 
 export const allHeads = (at: SiteEntry): number[] => Array.from({ length: at.heads }, (_, h) => h);
 
@@ -31,10 +34,11 @@ export function picked(s: Scene): Picked {
   const { pool, layers, head } = s.values;
   const heads = pool === "one" ? [Math.min(head, at.heads - 1)] : allHeads(at);
   const same = alike(s, at);
-  const grid =
+  const whole =
     layers !== "one" && same.length > 1
       ? s.data.overLayers(s.e, same, heads, layers, pool)
       : s.data.pooled(s.e, s.values.site, heads, pool);
+  const grid = whole && s.still ? pooledTo(whole, Math.min(whole.rows, STILL), Math.min(whole.columns, STILL)) : whole;
   return { at, grid, heads, ...places(s, at) };
 }
 

@@ -199,12 +199,13 @@ export class Data {
     if (there) return there;
     let out: Float32Array | null = null;
     let shape: Grid | null = null;
-    for (const part of parts) {
-      const grid = part();
-      if (!grid) {
-        for (const other of parts) other(); // all of them are asked for at once
-        return null;
-      }
+    const all = parts.map((part) => part()); // all of them are asked for at once
+    if (all.some((grid) => !grid)) return null;
+    // heads of which only a pooled version is kept bring the others down to their size
+    const rows = Math.min(...all.map((grid) => grid!.rows));
+    const columns = Math.min(...all.map((grid) => grid!.columns));
+    for (const whole of all) {
+      const grid = pooledTo(whole!, rows, columns);
       if (!out || !shape) {
         out = Float32Array.from(grid.values);
         shape = grid;
@@ -269,4 +270,27 @@ export class Data {
     }
     return this.memo.get(key) as T;
   }
+}
+
+/** The largest value of each block; the blocks are those that the pack uses. */
+export function pooledTo(grid: Grid, rows: number, columns: number): Grid {
+  if (grid.rows <= rows && grid.columns <= columns) return grid;
+  const values = new Float32Array(rows * columns).fill(Number.NEGATIVE_INFINITY);
+  const across = new Int32Array(grid.columns);
+  for (let c = 0; c < grid.columns; c++) across[c] = Math.floor(((c + 1) * columns - 1) / grid.columns);
+  for (let r = 0; r < grid.rows; r++) {
+    const down = Math.floor(((r + 1) * rows - 1) / grid.rows) * columns;
+    for (let c = 0; c < grid.columns; c++) {
+      const i = down + across[c]!;
+      values[i] = Math.max(values[i]!, grid.values[r * grid.columns + c]!);
+    }
+  }
+  return {
+    ...grid,
+    rows,
+    columns,
+    values,
+    down: (grid.down * grid.rows) / rows,
+    across: (grid.across * grid.columns) / columns,
+  };
 }

@@ -21,23 +21,24 @@ export function namedMap(
   w: number,
   h: number,
   axes: [AxisEntry, AxisEntry] = [queries(s, at), keys(s, at)],
+  rowNames = true,
 ): void {
   m.raster(x, y, w, h, raster);
   m.rect(x + 0.5, y + 0.5, w, h, { stroke: s.theme.line });
   const [q, k] = axes;
   const [down, across] = [h / q.names.length, w / k.names.length];
-  if (down >= 8)
+  if (down >= 10 && rowNames)
     q.names.forEach((name, i) => {
-      const size = Math.min(12, down + 1);
+      const size = Math.min(12, down);
       m.text(x - 4, y + (i + 0.5) * down + size * 0.35, fitted(m, shown(name), 86, size), {
         align: "end",
         size,
         fill: s.theme.ink,
       });
     });
-  if (across >= 8)
+  if (across >= 9)
     k.names.forEach((name, i) => {
-      const size = Math.min(12, across + 1);
+      const size = Math.min(12, across);
       m.text(x + (i + 0.7) * across, y - 4, fitted(m, shown(name), 60, size), { rotate: -60, size, fill: s.theme.ink });
     });
 }

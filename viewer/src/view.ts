@@ -22,6 +22,8 @@ export interface Scene {
   scroll: number;
   /** Height of that window. */
   room: number;
+  /** A picture of paths, not of pixels: maps are pooled to what can be read. */
+  still?: boolean;
   t(text: string, numbers?: Record<string, string | number>): string;
 }
 

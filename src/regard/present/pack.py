@@ -32,7 +32,7 @@ from regard.present.pack_records import (
 from regard.present.run_reader import Material, RunReader
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
-from regard.records import Attention, Example, Json, Relevance, Units
+from regard.records import Attention, Bools, Example, Json, Relevance, Units
 from regard.store.run import Run
 
 
@@ -98,8 +98,17 @@ def _captured(
 def _alone(attention: Attention, i: int) -> Attention:
     """One example of a batch."""
     sink = None if attention.sink is None else attention.sink[i : i + 1]
-    # a batch of one row is the whole of it: no copy
-    return Attention(attention.site, attention.weights[i : i + 1], sink, attention.checked)
+    weights = attention.weights[i : i + 1]
+    if len(attention.weights) > 1:  # the padding of a shorter example is nothing to look at
+        rows, columns = (_used(weights[0].any((0, axis))) for axis in (2, 1))
+        weights = weights[:, :, :rows, :columns]
+        sink = None if sink is None else sink[:, :, :rows]
+    return Attention(attention.site, weights, sink, attention.checked)
+
+
+def _used(there: Bools) -> int:
+    """Length without the empty end."""
+    return int(np.flatnonzero(there)[-1]) + 1 if there.any() else len(there)
 
 
 def rationale_units(units: Units, rationale: Sequence[Sequence[float]] | None) -> list[int] | None:

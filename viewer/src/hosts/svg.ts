@@ -78,6 +78,7 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
     width: options.width ?? 900,
     scroll: 0,
     room: 0,
+    still: true,
     t: translator(options.lang ?? "en"),
   };
   scene.values = { ...scene.values, ...view.start?.(scene), ...options };

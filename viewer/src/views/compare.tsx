@@ -11,6 +11,7 @@ import { largest } from "../units.ts";
 import { headName, keys, number, queries, type Scene, shown, type Table, type View } from "../view.ts";
 
 const ROW = 20;
+const GAP = 34;
 
 const view: View = {
   name: "compare",
@@ -347,7 +348,7 @@ function matched(s: Scene): string {
 function frame(s: Scene): { side: number; above: number; left: number; stacked: boolean } {
   const [margin, above] = mapMargins(s, siteA(s));
   const stacked = s.width < 620;
-  const side = stacked ? Math.min(300, s.width - margin - 10) : (s.width - 3 * margin - 20) / 3;
+  const side = stacked ? Math.min(300, s.width - margin - 10) : (s.width - margin - 2 * GAP - 8) / 3;
   return { side: Math.min(side, 320), above, left: margin, stacked };
 }
 
@@ -370,10 +371,10 @@ function maps(m: Marks, s: Scene) {
     signRaster(found.difference, theme),
   ];
   const spots = titles.map((title, i) => {
-    const x = f.stacked ? f.left : f.left + i * (f.side + f.left + 8);
+    const x = f.stacked ? f.left : f.left + i * (f.side + GAP);
     const y = (f.stacked ? i * (f.side + f.above + 24) : 0) + f.above + 18 - s.scroll;
-    m.text(x, y - f.above - 4 + (f.above < 20 ? 0 : 0), title, { bold: true, fill: theme.ink });
-    namedMap(m, s, at, rasters[i]!, x, y, f.side, tall, axes);
+    m.text(x, y - f.above - 4, title, { bold: true, fill: theme.ink });
+    namedMap(m, s, at, rasters[i]!, x, y, f.side, tall, axes, f.stacked || i === 0);
     return { x, y };
   });
   const p = s.values.hover;
@@ -386,8 +387,8 @@ function maps(m: Marks, s: Scene) {
       });
     }
   const y = spots[2]!.y + tall + 10;
-  amountLegend(m, theme, spots[0]!.x, y, top, s.t("one scale for A and B"));
-  signLegend(m, theme, f.stacked ? f.left + 270 : spots[2]!.x, y, found.difference.top, [
+  amountLegend(m, theme, spots[0]!.x, f.stacked ? spots[1]!.y + tall + 6 : y, top, s.t("one scale for A and B"));
+  signLegend(m, theme, f.stacked ? f.left : Math.min(spots[2]!.x, s.width - 230), y, found.difference.top, [
     s.t("less in B"),
     s.t("more"),
   ]);

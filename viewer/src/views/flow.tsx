@@ -54,11 +54,11 @@ const view: View = {
     const { layers, last } = chain(s);
     const columns = layers.length + 1 + (last >= 0 ? 1 : 0);
     const side = Math.min(130, s.width * 0.22);
-    const x = (l: number): number => side + ((s.width - side - (last >= 0 ? side : 24)) * l) / Math.max(1, columns - 1);
+    const x = (l: number): number => side + ((s.width - side - (last >= 0 ? side : 46)) * l) / Math.max(1, columns - 1);
     const y = (i: number): number => TOP + (i + 0.5) * step - s.scroll;
     m.text(side, 14, s.t("inputs"), { align: "middle", fill: theme.soft, size: 11 });
     for (let l = 1; l <= layers.length; l++)
-      m.text(x(l), 14, s.t("after layer {n}", { n: s.example.sites[layers[l - 1]!]!.layer }), {
+      m.text(x(l), 14, layerName(s, layers[l - 1]!, x(1) - x(0)), {
         align: "middle",
         fill: theme.soft,
         size: 11,
@@ -68,7 +68,7 @@ const view: View = {
       return {};
     }
     const top = Math.max(...found.levels.map((r) => r.reduce((a, b) => Math.max(a, b), 0)), 1e-9);
-    const thick = (v: number): number => Math.max(0.4, (Math.max(step * 1.6, 26) * v) / top);
+    const thick = (v: number): number => Math.max(0.7, (Math.max(step * 1.6, 26) * v) / top);
     const pointed = s.values.hover?.unit;
     for (const e of found.edges) {
       const lit = pointed === undefined || e.from === pointed || e.to === pointed;
@@ -77,7 +77,7 @@ const view: View = {
       const colour = own ? (theme.dark ? "#7a7f89" : "#9aa0aa") : rgb(theme.amount);
       const [x1, x2] = [x(e.layer) + 4, x(e.layer + 1) - 4];
       const [y1, y2] = [y(e.from), y(e.to)];
-      m.band(x1, y1 - w / 2, y1 + w / 2, x2, y2 - w / 2, y2 + w / 2, { fill: colour, alpha: lit ? 0.55 : 0.1 });
+      m.band(x1, y1 - w / 2, y1 + w / 2, x2, y2 - w / 2, y2 + w / 2, { fill: colour, alpha: lit ? 0.65 : 0.1 });
     }
     found.levels.forEach((r, l) => {
       for (let i = 0; i < n; i++) {
@@ -295,3 +295,6 @@ function normalise(v: Float32Array): void {
 }
 
 const ranked = (v: Float32Array): number[] => Array.from(v.keys()).sort((a, b) => v[b]! - v[a]! || a - b);
+
+const layerName = (s: Scene, i: number, room: number): string =>
+  s.t(room > 96 ? "after layer {n}" : "L{n}", { n: s.example.sites[i]!.layer });

@@ -1,5 +1,5 @@
 import { fitted, type Marks, type Rgb } from "../marks/marks.ts";
-import { rgb, series } from "../palette.ts";
+import { mixed, rgb, series } from "../palette.ts";
 import { Choice } from "../parts.tsx";
 import type { AtlasEntry, CurveEntry } from "../records.generated.ts";
 import { number, type Scene, type Table, type View } from "../view.ts";
@@ -40,11 +40,13 @@ const view: View = {
       const at = named.indexOf(h.role);
       const colour: Rgb =
         at >= 0 ? series(at, Math.max(named.length, 3), theme.dark) : theme.dark ? [60, 64, 72] : [228, 229, 233];
+      const share = at >= 0 ? 0.35 + 0.65 * (h.confidence ?? 1) : 1;
+      const paper: Rgb = theme.dark ? [20, 22, 26] : [255, 255, 255];
+      const dark = luminance(mixed(paper, colour, share)) < 0.5;
       m.rect(x + 1, y + 1, g.cell - 2, CELL - 2, {
         fill: rgb(colour),
-        alpha: at >= 0 ? 0.35 + 0.65 * (h.confidence ?? 1) : 1,
+        alpha: share,
       });
-      const dark = luminance(colour) < 0.5;
       if (at >= 0)
         m.text(x + g.cell / 2, y + 15, letter(at), { align: "middle", bold: true, fill: dark ? "#fff" : "#000" });
       if (h.drop) {

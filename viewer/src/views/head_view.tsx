@@ -246,7 +246,7 @@ function chosen(s: Scene, at: SiteEntry): { links: Link[]; total: number; least:
     }
     return 1;
   };
-  const bars = [floor(counts[0]!, pointed ? BUDGET : OUTSIDE), floor(counts[1]!, BUDGET)];
+  const bars = [floor(counts[0]!, OUTSIDE), floor(counts[1]!, BUDGET)];
   const links: Link[] = [];
   each((head, query, key, weight, bin) => {
     if (bin >= bars[inside[key]!]!) links.push({ query, key, head, weight });

@@ -21,7 +21,7 @@ interface Frame {
 function frame(s: Scene, rows: number, columns: number): Frame {
   const labels = Math.max(rows, columns) <= 80 || s.values.zoom.scale > 1;
   const left = labels ? Math.min(120, s.width * 0.25) : 34;
-  const above = labels ? 84 : 26;
+  const above = labels ? 84 : 36;
   const room = Math.max(60, s.width - left - 8);
   const square = Math.min(room / columns, (TALLEST - above - LEGEND) / Math.max(rows, 1), 26);
   // one row (a pooling) is drawn as a band that can be seen
@@ -53,7 +53,7 @@ const view: View = {
     const f = frame(s, rows.length, columns.length);
     const { theme } = s;
     m.text(f.left, 12, `${s.t("keys: what is looked at")} →`, { fill: theme.soft, size: 11 });
-    m.text(12, f.above, `${s.t("queries")} ↓`, { fill: theme.soft, size: 11 });
+    m.text(4, f.above - 12, `${s.t("queries")} ↓`, { fill: theme.soft, size: 11 });
     m.clip(f.left, f.above, f.side[0], f.side[1], () => {
       if (tiled(s, at)) drawTiles(m, s, f);
       else if (grid) m.raster(...box(f, rows.length, columns.length), cells(s, rows, columns));
@@ -157,7 +157,7 @@ const clamp = (value: number, low: number, high: number): number => Math.min(hig
 
 function tiled(s: Scene, at: NonNullable<ReturnType<typeof site>>): boolean {
   const { pool, layers, head, hideSpecial, pair } = s.values;
-  const one = pool === "one" && layers === "one" && !hideSpecial && pair === "all";
+  const one = pool === "one" && layers === "one" && !hideSpecial && pair === "all" && !s.still;
   return one && at.storage === "tiles" && at.full.includes(head);
 }
 
@@ -172,7 +172,6 @@ function cells(s: Scene, rows: readonly number[], columns: readonly number[]): R
   return s.data.once(key, () => {
     const grid = picked(s).grid!;
     const coarse = grid.down > 1 || grid.across > 1;
-    // in a picture made of paths, thousands of cells cannot be read and make it huge
     const h = coarse ? grid.rows : rows.length;
     const w = coarse ? grid.columns : columns.length;
     const out = new Uint8Array(h * w);

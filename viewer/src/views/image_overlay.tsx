@@ -36,6 +36,10 @@ const view: View = {
     const image = pixels(s);
     if (image) m.raster(f.x, f.y - s.scroll, f.w, f.h, image);
     m.rect(f.x - 0.5, f.y - 0.5 - s.scroll, f.w + 1, f.h + 1, { stroke: theme.line });
+    if (image && f.twice) {
+      m.raster(f.x + f.w + 16, f.y - s.scroll, f.w, f.h, image);
+      m.text(f.x + f.w + 16, f.y + f.h + 18 - s.scroll, s.t("the picture alone"), { fill: theme.soft, size: 11 });
+    }
     const found = worths(s);
     if (!found) {
       m.text(f.x + f.w + 12, f.y + 20, s.t("loading…"), { fill: theme.soft });
@@ -48,7 +52,7 @@ const view: View = {
       const [x, y] = [f.x + l * f.scale, f.y + t * f.scale - s.scroll];
       m.rect(x, y, (r - l) * f.scale, (b - t) * f.scale, {
         fill: rgb(colour),
-        alpha: 0.85 * Math.min(1, Math.abs(p.worth) / (top || 1)),
+        alpha: 0.8 * Math.min(1, Math.abs(p.worth) / (top || 1)),
       });
     }
     for (const p of found.patches) {
@@ -66,7 +70,10 @@ const view: View = {
     else amountLegend(m, theme, f.x, under, top, s.t("weight (opacity, linear)"));
     const spots = laidWords(s);
     if (spots.length)
-      m.text(f.x, under + LEGEND + 6, s.t("words: pick one to see its patches"), { fill: theme.soft, size: 11 });
+      m.text(f.x, under + LEGEND + 6, s.t("places that are no patches: pick one to see what it looks at"), {
+        fill: theme.soft,
+        size: 11,
+      });
     const most = largest(found.words.map((w) => w.worth));
     for (const spot of spots) {
       const [x, y] = [f.x + spot.x, under + LEGEND + 14 + spot.line * LINE];
@@ -258,10 +265,18 @@ function laidWords(s: Scene): { at: number; text: string; x: number; line: numbe
 
 const wordLines = (s: Scene): number => (laidWords(s).at(-1)?.line ?? -1) + 1;
 
-function place(s: Scene): { x: number; y: number; w: number; h: number; scale: number } {
+function place(s: Scene): { x: number; y: number; w: number; h: number; scale: number; twice: boolean } {
   const p = s.example.picture!;
-  const w = Math.min(s.width - 16, 440, (400 * p.width) / p.height);
-  return { x: 8, y: 8, w, h: (w * p.height) / p.width, scale: (w / p.width) * p.scale };
+  const twice = s.width > 560;
+  const w = Math.min(twice ? (s.width - 32) / 2 : s.width - 16, 400, (380 * p.width) / p.height);
+  return {
+    twice,
+    x: 8,
+    y: 8,
+    w,
+    h: (w * p.height) / p.width,
+    scale: (w / p.width) * p.scale,
+  };
 }
 
 function pixels(s: Scene): Raster | null {

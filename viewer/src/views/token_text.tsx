@@ -27,7 +27,7 @@ const view: View = {
     for (const block of blocks) {
       const name = s.example.methods[block.method]!.name;
       m.text(4, block.y - s.scroll, name, { bold: true, fill: theme.ink });
-      const top = block.top ? `${s.t("darkest")}: ${number(block.top)}` : "";
+      const top = block.top ? `${s.t("strongest")}: ${number(block.top)}` : "";
       m.text(4 + m.measure(name, SIZE, true) + 10, block.y - s.scroll, top, { fill: theme.soft, size: 11 });
     }
     for (const spot of spots) {
@@ -51,7 +51,7 @@ const view: View = {
       m.text(spot.x, y, spot.text, { size: FONT, fill: spot.piece.special ? theme.soft : theme.ink });
     }
     const bottom = height + 8 - s.scroll;
-    signLegend(m, theme, 4, bottom, 1, [s.t("against the answer"), s.t("for the answer (share of the darkest)")]);
+    signLegend(m, theme, 4, bottom, 1, [s.t("against the answer"), s.t("for the answer (share of the strongest)")]);
     return {
       hit(x, y) {
         const found = spots.find(
@@ -69,7 +69,7 @@ const view: View = {
       : s.t(s.example.units.kind);
     const marks = s.example.rationale ? `; ${s.t("dashed line: marked as decisive by a person or the generator")}` : "";
     const no = s.example.methods.every((x) => x.signed) ? "" : `; ${s.t("violet: a method without a direction")}`;
-    return `${level}; ${s.t("colours are scaled within each method, so methods cannot be compared by darkness")}${no}${marks}`;
+    return `${level}; ${s.t("colours are scaled within each method, so methods cannot be compared by colour")}${no}${marks}`;
   },
   say(target, s) {
     const values = s.data.relevance(s.e);
