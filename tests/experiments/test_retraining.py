@@ -16,10 +16,13 @@ from regard.evaluate.plan import EXPERIMENTS, PROFILES, STUDIES
 from regard.experiments._retraining import Origin, looks, origin
 from regard.experiments.deceptive_attention import deceptive_attention, telling
 from regard.experiments.frozen_diagnostic import frozen_diagnostic
+from regard.experiments.refitted import refitted
 from regard.experiments.seed_variance import seed_variance
+from regard.experiments.siblings import siblings
 from regard.experiments.train_time_replacement import train_time_replacement, under
 from regard.experiments.trained_adversary import trained_adversary
 from regard.experiments.uniform_control import uniform_control
+from regard.judge.verdicts import verdicts
 from regard.measures.keyed_random import keyed_rng
 from regard.models.load import load
 from regard.protocols import Findings, Model
@@ -73,6 +76,13 @@ def contextual(words_csv: Path, tmp_path_factory: pytest.TempPathFactory) -> Tri
     settings: dict[str, Json] = {"epochs": 8, "batch_size": 16, "rate": 2e-2, "patience": 8}
     train(LEARNER.replace("average", "bilstm"), words_csv, out=out, settings=settings)
     return Tried(load(str(out), device="cpu"), (), 0, tmp_path_factory.mktemp("contextual-studies"))
+
+
+@pytest.fixture(scope="session")
+def family(words_csv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("siblings") / "family"
+    train(LEARNER, words_csv, out=out, seeds=3, settings={"epochs": 6, "batch_size": 16, "rate": 2e-2})
+    return out
 
 
 @pytest.fixture(scope="session")
@@ -156,6 +166,53 @@ def test_deception_hides_the_words_and_uses_them(contextual: Tried, words_csv: P
     without = the(found, "deceptive_accuracy", network="without")
     assert without.values[0] < 0.75  # there is nothing else to answer from
     assert the(found, "deceptive_accuracy", network="deceptive").values[0] > without.values[0] + 0.15
+
+
+def test_a_last_layer_that_is_refitted_moves_the_answers_a_little_and_the_attention_not_at_all(tried: Tried) -> None:
+    found = refitted(tried)
+    change, apart = the(found, "seed_change"), the(found, "seed_jsd")
+    assert change.curves["seeds"].shape == (60, 5)
+    assert change.where["bound"] == "lower" == apart.where["bound"]
+    assert 0 < change.values.max() < 0.3
+    assert not apart.values.any()
+    still = refitted(tried, pull=1e6)  # what must not move does not
+    assert the(still, "seed_change").values.max() < 0.01
+    few = Tried(tried.model, tried.examples[:20], 0, tried.folder)
+    with pytest.raises(Unsupported, match="40 labelled examples"):
+        refitted(few)
+
+
+def test_siblings_of_a_family_are_compared_one_by_one(tried: Tried, family: Path, tmp_path: Path) -> None:
+    out = family
+    first = Tried(load(str(out / "seed-0"), device="cpu"), tried.examples, 0, tmp_path)
+    found = siblings(first, folders=(str(out),))
+    apart = the(found, "seed_jsd")
+    assert apart.curves["seeds"].shape == (60, 2), "the audited one is not its own sibling"
+    assert apart.values.mean() < the(found, "seed_jsd_chance").values.mean()
+    gains = {s.method: s.values.mean() for s in found if s.metric == "transfer_gain"}
+    # every network found the one telling word: it is as good for its siblings as their own
+    assert gains["attention"] > 0.7 * gains["best"] > 0.1
+    assert gains["own attention"] > 0.7 * gains["best"]
+    itself = siblings(first, folders=(str(out / "seed-1"),))
+    np.testing.assert_allclose(the(itself, "seed_jsd").curves["seeds"][:, 0], apart.curves["seeds"][:, 0], atol=1e-6)
+    with pytest.raises(Unsupported, match="only itself"):
+        siblings(first, folders=(str(out / "seed-0"),))
+    with pytest.raises(Unsupported, match="--siblings"):
+        siblings(first)
+
+
+def test_an_audit_of_a_member_asks_its_siblings_and_the_judge_reads_it(
+    family: Path, words_csv: Path, tmp_path: Path
+) -> None:
+    run = audit(
+        str(family / "seed-0"), str(words_csv), out=tmp_path / "run", profile="quick", device="cpu", keep=0,
+        explainers=["attention", "random"], metrics=["comprehensiveness"],
+        experiments=["map_shape", "permutation:times=5", "route", "exclusive"],
+    )  # fmt: skip
+    (found,) = verdicts(run)
+    said = {v.question: v.answer for v in found.verdicts}
+    assert said["does it transfer to another model?"] == "holds"
+    assert said["is other attention with the same answer more than seed noise?"] in ("holds", "fails")
 
 
 def test_telling_words(made: Origin) -> None:

@@ -35,6 +35,8 @@ STUDIES: tuple[str, ...] = (
     "deceptive_attention",
 )  # fmt: skip
 """What trains the network again, for the full profile only."""
+SUBSTITUTES: tuple[str, ...] = ("refitted",)
+"""What stands in for training again where that cannot be done, marked as a lower bound."""
 DEBATE: tuple[str, ...] = ("rank_agreement", "replacement", "erasure", "adversary:share=0.25")
 """The published protocols of the debate, as they were published but for the numbers of draws."""
 SHORT_DEBATE: tuple[str, ...] = (
@@ -77,7 +79,7 @@ PROFILES: Mapping[str, Profile] = {
         examples=200,
         steps=16,
         operators=2,
-        experiments=(*EXPERIMENTS, *SHORT_DEBATE, *ROBUSTNESS),
+        experiments=(*EXPERIMENTS, *SHORT_DEBATE, *SUBSTITUTES, *ROBUSTNESS),
         metrics=shelf.WHOLE,
         share=0.1,
     ),

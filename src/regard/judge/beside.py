@@ -56,8 +56,9 @@ class Beside:
     plain: frozenset[str] = frozenset()
 
     def table(self, quantity: str, **where: Json) -> Table | None:
-        """The first one in this setting."""
-        for table in self.tables.get(quantity, ()):
+        """The first one in this setting; a lower bound only where there is nothing else."""
+        known = self.tables.get(quantity, ())
+        for table in sorted(known, key=lambda t: t.where.get("bound") == "lower"):
             if all(table.where.get(k) == v for k, v in where.items()):
                 return table
         return None

@@ -51,6 +51,8 @@ def seed_noise(evidence: Evidence, beside: Beside) -> Draft:
         "other attention (nats)": _rounded(far), "siblings (nats)": _rounded(apart.values), "siblings": seeds,
         "siblings are a lower bound": lower, "other attention is exact": exact,
     }  # fmt: skip
+    moved = beside.table("seed_change")
+    row["siblings move the answer by"] = None if moved is None else _rounded(moved.values)
     row |= _adversary(beside)
     few = " (one sibling only)" if seeds == 1 else ""
     if more.passes and not lower:
@@ -141,8 +143,8 @@ def _noises(evidence: Evidence, beside: Beside) -> dict[str, Table]:
     if moved is not None and np.isfinite(moved).any():
         found["under a little noise in the embeddings"] = Table(evidence.ids, evidence.clusters, moved[:, None])
     for table in beside.tables.get("explanation_rank", ()):
-        if table.where.get("of") == "attention" and np.isfinite(table.values).any():
-            said = f"under {table.where.get('noise', 'noise')}"
+        if table.where.get("of") == "attention" and "noise" in table.where and np.isfinite(table.values).any():
+            said = f"under {table.where['noise']}"
             said += f" at severity {table.where['severity']}" if "severity" in table.where else ""
             found[said] = replace(table, values=1 - table.values)
     return found

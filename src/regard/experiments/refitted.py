@@ -1,0 +1,144 @@
+"""How far do the answers move when only the last layer is fitted again? A substitute for other training seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import Unsupported
+from regard.experiments._map import setting
+from regard.measures.divergence import tvd
+from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel, own
+from regard.protocols import Findings, Model, Study
+from regard.records import Example, Floats, Ints, Json, Score
+from regard.registry import experiment
+
+AT_ONCE = 16
+FEWEST = 40
+"""Labelled examples below which nothing is fitted."""
+STEPS, RATE = 100, 0.1
+EXACT = 1e-3
+
+
+@experiment(
+    question="How far do the answers move when the last layer alone is fitted again, on parts of the examples?",
+    needs=("attention",),
+    scope="study",
+    formula="the last linear layer fitted on all folds but one, with a pull to what it was; total variation between "
+    "its answers and the model's. The attention below stays what it is, so its divergence is 0",
+    cost="1 forward per example, and a small fit per fold",
+    misleads="a lower bound: another seed moves the layers below as well, and the attention",
+)
+def refitted(
+    study: Study, *, folds: int = 5, pull: float = 1.0, layers: str | int = "last", heads: str | int = "mean"
+) -> Findings:
+    """What part of the noise between training seeds can be seen without training?
+
+    For models from elsewhere, without siblings. Comes out, per example with a known label, all with `bound` "lower" in
+    `where` and the column `seeds` (examples, folds): `seed_change`, the mean change of the answer, and `seed_jsd`, 0:
+    what lies below the last layer is not touched. pull: weight of the squared distance from what the layer was.
+    """
+    model = _torch(study.model)
+    known = [(e, c) for e in study.examples if (c := _class(e, model.labels)) >= 0]
+    if len(known) < FEWEST:
+        raise Unsupported("experiment refitted", expected=f"{FEWEST} labelled examples", got=str(len(known)))
+    examples, labels = [e for e, _ in known], np.array([c for _, c in known])
+    layer, inputs, logits = _last(model, examples)
+    fold = keyed_rng(study.seed, "refitted").permutation(len(examples)) % folds
+    base = _answers(logits)
+    table = np.stack(
+        [tvd(_answers(_fitted(layer, inputs, labels, fold != k, pull)), base) for k in range(folds)], axis=-1
+    )
+    where: dict[str, Json] = setting(layers, heads, bound="lower", folds=folds)
+    ids = tuple(e.id for e in examples)
+    return [
+        Score("seed_change", "last layer refitted", ids, table.mean(-1), "none", where, {"seeds": table}),
+        Score("seed_jsd", "last layer refitted", ids, np.zeros(len(ids)), "none", where, {"seeds": 0.0 * table}),
+    ]
+
+
+def _torch(model: Model) -> TorchModel:
+    if not isinstance(model, TorchModel) or "classification" not in model.task or "token" in model.task:
+        raise Unsupported("experiment refitted", expected="a classifier made of torch modules", got=model.task)
+    return model
+
+
+def _class(example: Example, names: Sequence[str]) -> int:
+    if isinstance(example.label, int) and not isinstance(example.label, bool):
+        return example.label if 0 <= example.label < len(names) else -1
+    return list(names).index(str(example.label)) if str(example.label) in names else -1
+
+
+def _last(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linear, Tensor, Tensor]:
+    """The linear layer that the logits come out of, what goes into it (example, feature), and the logits."""
+    seen: list[tuple[nn.Linear, Tensor]] = []
+
+    def watch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
+        if isinstance(module, nn.Linear) and given[0].ndim == 2:
+            seen.append((module, given[0].detach().clone()))
+
+    hooks = [m.register_forward_hook(watch) for m in model.module.modules() if isinstance(m, nn.Linear)]
+    inputs, logits, layer = [], [], None
+    try:
+        for k in range(0, len(examples), AT_ONCE):
+            items = [own(model.encode(e)) for e in examples[k : k + AT_ONCE]]
+            for group in model.pieces(items):
+                seen.clear()
+                with torch.no_grad():
+                    outputs, _ = model.outputs([items[i] for i in group], None)
+                found = outputs["logits"]
+                fitting = [s for s in seen if s[1].shape[0] == len(group) and _is(s, found)]
+                if not fitting or (layer is not None and fitting[-1][0] is not layer):
+                    raise Unsupported("experiment refitted", expected="a last layer that is linear", got="another")
+                layer = fitting[-1][0]
+                order = [k + i for i in group]
+                inputs += list(zip(order, fitting[-1][1], strict=True))
+                logits += list(zip(order, found, strict=True))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert layer is not None
+    rows = [torch.stack([row for _, row in sorted(some, key=lambda pair: pair[0])]) for some in (inputs, logits)]
+    return layer, rows[0].double(), rows[1].double()
+
+
+def _is(seen: tuple[nn.Linear, Tensor], logits: Tensor) -> bool:
+    layer, given = seen
+    return layer.out_features == logits.shape[-1] and torch.allclose(
+        nn.functional.linear(given, layer.weight, layer.bias), logits, atol=EXACT
+    )
+
+
+def _fitted(layer: nn.Linear, inputs: Tensor, labels: Ints, used: np.ndarray, pull: float) -> Tensor:
+    """(example, class) the logits of the layer that was fitted to the used examples, from where it stands."""
+    weight, bias = layer.weight.detach().double(), layer.bias
+    start = (weight, torch.zeros(len(weight), dtype=torch.float64) if bias is None else bias.detach().double())
+    chosen, truth = torch.from_numpy(used), torch.from_numpy(labels)
+    with torch.inference_mode(False), torch.enable_grad():
+        x, y = inputs.clone()[chosen], truth[chosen]
+        made = [s.clone().requires_grad_() for s in start]
+        optimiser = torch.optim.Adam(made, lr=RATE * float(weight.abs().mean() + 1e-6))
+        for _ in range(STEPS):
+            optimiser.zero_grad()
+            said = x @ made[0].T + made[1]
+            loss = _loss(said, y) + pull * sum(((m - s) ** 2).sum() for m, s in zip(made, start, strict=True)) / len(x)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+    return inputs @ made[0].detach().T + made[1].detach()
+
+
+def _loss(said: Tensor, y: Tensor) -> Tensor:
+    if said.shape[-1] == 1:
+        return nn.functional.binary_cross_entropy_with_logits(said[:, 0], y.double())
+    return nn.functional.cross_entropy(said, y)
+
+
+def _answers(logits: Tensor) -> Floats:
+    if logits.shape[-1] == 1:
+        p = torch.sigmoid(logits[:, 0])
+        return np.asarray(torch.stack([1 - p, p], -1).numpy(), np.float64)
+    return np.asarray(torch.softmax(logits, -1).numpy(), np.float64)
