@@ -59,8 +59,14 @@ def _longest(text: str) -> tuple[str, int] | None:
 
 def _filled(key: str, match: re.Match[str]) -> str:
     # what stands in a place may itself be something that is known ("the decision is made elsewhere")
-    values = {name: _told(value) or value for name, value in match.groupdict().items()}
+    values = {name: _listed(value) or _told(value) or value for name, value in match.groupdict().items()}
     return catalogue(language())[key].format(**values)
+
+
+def _listed(text: str) -> str | None:
+    """A list whose every entry is known ("positive has 12, negative has 9")."""
+    parts = [_told(part) for part in text.split(", ")]
+    return catalogue(language())["listed"].join(map(str, parts)) if len(parts) > 1 and all(parts) else None
 
 
 @cache

@@ -31,7 +31,7 @@ def about(judgement: Mapping[str, Any]) -> str:
 
 def said(verdict: Mapping[str, Any]) -> str:
     """The answer in plain words, and what would settle an open one."""
-    more = f" {say('reading.decides_at', n=verdict['decides_at'])}" if verdict["decides_at"] else ""
+    more = say("joint") + say("reading.decides_at", n=verdict["decides_at"]) if verdict["decides_at"] else ""
     return retold(str(verdict["sentence"])) + more
 
 

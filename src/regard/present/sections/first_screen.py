@@ -110,7 +110,12 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
     shuffled = ""
     if found.shuffled is not None:
         shuffled = say("other.shuffled", mean=f"{found.shuffled.estimate:.2f}", interval=ends(found.shuffled))
-    return [said, pair, f"{over} {kind} {say('other.seed', seed=seed)}", f"{shuffled} {say('other.alone')}".strip()]
+    return [
+        said,
+        pair,
+        say("joint").join((over, kind, say("other.seed", seed=seed))),
+        say("joint").join(filter(None, (shuffled, say("other.alone")))),
+    ]
 
 
 # ---------------------------------------------------------------------- what the model relies on
@@ -207,7 +212,7 @@ def instead_lines(found: Instead, material: Material) -> tuple[str, list[str]]:
     for name, pair in (("removed", best.removed), ("kept", best.kept)):
         if pair is not None:
             lines.append(say(f"instead.{name}", ours=f"{pair[0]:.2f}", theirs=f"{pair[1]:.2f}"))
-    return best.method, [lines[0], " ".join(lines[1:]), f"{fair} {say('instead.still')}"]
+    return best.method, [lines[0], say("joint").join(lines[1:]), say("joint").join((fair, say("instead.still")))]
 
 
 def code_lines(manifest: Mapping[str, Any], method: str, *, spans: bool) -> tuple[str, ...]:

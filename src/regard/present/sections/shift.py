@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from regard.present.markup import Html, join, table, tag
+from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.shift_view import HEAD, accuracy_line, in_a_line, rows
+from regard.present.saying import say
+from regard.present.shift_view import accuracy_line, head, in_a_line, rows
 
 
 def shift(material: Material) -> Html | None:
@@ -15,13 +17,13 @@ def shift(material: Material) -> Html | None:
     parts = []
     for attention in found["attentions"]:
         warn = "warn" if attention["fate"] == "falls" else None
-        head = (HEAD[0], *found["data"], HEAD[3])
-        shown = table(head, [(q, h, t, tag("strong", None, f)) for q, h, t, f in rows(attention)])
+        body = [(q, h, t, tag("strong", None, retold(f))) for q, h, t, f in rows(attention)]
+        shown = table(head(found["data"]), body)
         parts.append(join(tag("p", {"class": warn}, in_a_line(attention, found["data"])), shown))
-    fates = [tag("li", None, f"{name}: {words}") for name, words in found["fates"].items()]
+    fates = [tag("li", None, f"{retold(name)}: {retold(words)}") for name, words in found["fates"].items()]
     return join(
         tag("p", None, accuracy_line(found)) if accuracy_line(found) else None,
         parts,
         tag("ul", {"class": "soft"}, fates),
-        tag("p", {"class": "soft"}, f"The whole audit of {found['data'][1]} lies in {found['run']}/ beside this page."),
+        tag("p", {"class": "soft"}, say("shift.lies", data=found["data"][1], run=found["run"])),
     )
