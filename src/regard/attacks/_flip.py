@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from regard.attacks._hunt import Slope
@@ -11,6 +13,7 @@ from regard.models.words import word_spans
 from regard.protocols import Case
 from regard.records import Floats
 
+SHARE = 6
 TRIED = 4
 """Times as many exchanges are written as are wanted, since some are read as other tokens."""
 
@@ -40,8 +43,13 @@ class Flips:
         fits = (self._begins == begins) & (self._ids != token)
         return np.where(fits, gain, -np.inf).astype(np.float64)
 
-    def best(self, text: Text, words: Words, slope: Slope, many: int) -> tuple[list[Words], int]:
-        """(the texts that are worth asking for, how many were dropped because they are read otherwise)."""
+    def best(
+        self, text: Text, words: Words, slope: Slope, many: int, tried: Collection[Words] = ()
+    ) -> tuple[list[Words], int]:
+        """(the texts that are worth asking for, how many were dropped because they are read otherwise).
+
+        No place gets more than a sixth of them: the first-order score favours a few long vectors everywhere alike.
+        """
         written = text.written(words)
         spans, owners = word_spans(written), list(text.origin(words))
         if len(spans) != len(owners):  # an exchange joined words: nothing can be said about places any more
@@ -54,7 +62,8 @@ class Flips:
             if k is None or owners[k] not in text.open or not (room or words[owners[k]] != text.words[owners[k]]):
                 continue
             gain = self.promises(slope, int(at))
-            few = np.sort(np.argpartition(-gain, min(many, len(gain) - 1))[:many])
+            each = min(len(gain) - 1, max(2, many // SHARE) + len(tried))
+            few = np.sort(np.argpartition(-gain, each)[:each])
             found += [(float(gain[v]), int(at), k, int(v)) for v in few if np.isfinite(gain[v])]
         if not found:
             return [], 0
@@ -64,7 +73,7 @@ class Flips:
             (a, b), (start, stop) = spans[k], map(int, slope.units.places[at])
             piece = self._texts[v].capitalize() if written[start : start + 1].isupper() else self._texts[v]
             new = with_word(words, owners[k], written[a:start] + piece + written[stop:b])
-            if new != words and new not in made and text.allows(new):
+            if new != words and new not in made and new not in tried and text.allows(new):
                 made[new] = (at, int(self._ids[v]))
         return self._read_as_meant(text, slope, made, many)
 

@@ -28,7 +28,7 @@ def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Se
     """Tokens are exchanged where the gradient promises most, the best `many` asked for: one record per example.
 
     Works on sub-words as on words. Special tokens stay. A change counts only if the changed *text* is read as just the
-    tokens that were meant; how many were dropped because it is not, is said in `notes`. Deviation: after each flip the
+    tokens that were meant; that some were dropped because it is not, is said in `notes`. Deviation: after each flip the
     gradient is taken anew.
     """
     flips = Flips(case)
@@ -36,22 +36,25 @@ def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Se
 
     def search(i: int, text: Text) -> Search:
         words, score = text.words, -np.inf
+        slope: Slope | None = None
+        tried: set[tuple[str, ...]] = set()
         for _ in range(steps):
-            slope = yield Look(words)
-            assert isinstance(slope, Slope)
-            made, lost = flips.best(text, words, slope, many)
+            if slope is None:
+                found = yield Look(words)
+                assert isinstance(found, Slope)
+                slope = found
+            made, lost = flips.best(text, words, slope, many, tried)
             dropped[i] += lost
             if not made:
                 return
             scores = yield made
             assert isinstance(scores, np.ndarray)
             best = int(order(scores)[0])
-            if not scores[best] > score:
-                return
-            words, score = made[best], float(scores[best])
+            tried |= set(made)
+            if scores[best] > score:  # else the gradient was wrong about these: its next ones are asked for
+                words, score, slope = made[best], float(scores[best]), None
 
     def notes(i: int) -> Sequence[str]:
-        lost = dropped[i]
-        return [f"{lost} exchanges dropped: their text is read as other tokens than were meant"] if lost else []
+        return ["exchanges whose text is read as other tokens than were meant were dropped"] if dropped[i] else []
 
     return hunt(case, threat, search, "hotflip", notes=notes)

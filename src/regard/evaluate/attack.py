@@ -119,8 +119,11 @@ def attack(
     if check:
         say("sanity checks", 0, 1)
         checks = sanity(case, specs, found, wanted)
-    rows = [row(name_, str(entry("attack", s.name).facts["access"]), found[name_], wanted.budget, keeps=entry("attack", s.name).facts["goal"] != "prediction")
-            for name_, s in zip(found, specs, strict=True)]  # fmt: skip
+    rows = []
+    for spec in specs:
+        facts = entry("attack", spec.name).facts
+        keeps = facts["goal"] != "prediction"
+        rows.append(row(str(spec), str(facts["access"]), found[str(spec)], wanted.budget, keeps=keeps))
     about = {str(s): found[str(s)] for s in specs if _counts(s)}
     together = worst(about, wanted.budget)
     transfers = transfer([live, *(opening.open_model(m, device) for m in to)], examples, specs, wanted, found, seed, say

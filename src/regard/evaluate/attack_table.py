@@ -19,8 +19,9 @@ WORST = "worst case"
 class AttackRow:
     """One attack. attacked: the denominator, examples answered rightly that can be attacked. low, high: Wilson, 95 %.
 
-    holds: share of all examples that are answered rightly and stay so (NaN where the attack keeps the prediction). queries, perturbed, similarity: of successes,
-    but queries_all of all that were attacked. budget: (queries, share of successes by then). extras: means.
+    holds: share of all examples that are answered rightly and stay so (NaN where the attack keeps the prediction).
+    queries, perturbed, similarity: of successes, but queries_all of all that were attacked. budget: (queries, share of
+    successes by then). extras: means.
     """
 
     attack: str
