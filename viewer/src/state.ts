@@ -48,6 +48,8 @@ export const START = {
   pruning: "",
   /** Edits of attention, in their order, and those that were taken back. */
   edits: [] as EditEntry[],
+  /** A Spec that somebody shared, as it was pasted. */
+  given: "",
   undone: [] as EditEntry[],
   share: 1,
   outcome: null as Edited | null,

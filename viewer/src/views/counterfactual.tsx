@@ -237,6 +237,23 @@ const view: View = {
             <textarea readOnly rows={3} cols={60} value={state.spec.value} />
           </label>
         )}
+        <details open={state.given.value !== ""}>
+          <summary>{t("Open a Spec")}</summary>
+          <label class="control">
+            <span>{t("Spec that somebody shared")}</span>
+            <textarea
+              rows={3}
+              cols={60}
+              value={state.given.value}
+              onInput={(e) => {
+                state.given.value = e.currentTarget.value;
+              }}
+            />
+          </label>
+          <Button click={() => void opened(c)} off={!state.given.value.trim()}>
+            {t("Apply it here")}
+          </Button>
+        </details>
       </div>
     );
   },
@@ -364,6 +381,26 @@ function share(c: Context): void {
   const text = JSON.stringify(c.state.outcome.value?.spec ?? {});
   c.state.spec.value = text;
   void navigator.clipboard?.writeText(text).catch(() => undefined);
+}
+
+/** Somebody else's text and edits, on this model. */
+async function opened(c: Context): Promise<void> {
+  const { live, state } = c;
+  if (!live) return;
+  state.problem.value = "";
+  try {
+    const spec: unknown = JSON.parse(state.given.value);
+    const told = (job: { stage: string }): void => {
+      state.busy.value = job.stage;
+    };
+    const found = await finished<{ pack: string; edits: EditEntry[] }>(live, "open", { spec }, told, { wanted: false });
+    await c.open(found.pack);
+    await apply({ ...c, live: { ...live, pack: found.pack }, e: 0 }, found.edits);
+  } catch (error) {
+    state.problem.value = error instanceof Error ? error.message : String(error);
+  } finally {
+    state.busy.value = "";
+  }
 }
 
 function words(e: EditEntry): string {
