@@ -38,6 +38,7 @@ ROOMS: Mapping[str, str] = {
     "experiment": "regard.experiments",
     "attack": "regard.attacks",
     "perturbation": "regard.perturbations",
+    "recipe": "regard.improve.recipes",
 }
 """Kind of method -> the package that holds one file for each."""
 
@@ -225,6 +226,7 @@ def attack(
     modality: tuple[str, ...],
     goal: str = "prediction",
     role: str = "method",
+    scope: str = "example",
     cite: str = "",
     formula: str = "",
     cost: str = "",
@@ -233,6 +235,7 @@ def attack(
     """access: "black box" (answers alone), "white box" (gradients, the vocabulary) or "none" (asks once, does not look
     for anything). modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction",
     "explanation" (the prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size).
+    scope: "example", each by itself, or "case", one change for all of them.
     """
     return method(
         "attack",
@@ -240,6 +243,7 @@ def attack(
         modality=list(modality),
         goal=goal,
         role=role,
+        scope=scope,
         cite=cite,
         formula=formula,
         cost=cost,

@@ -55,6 +55,23 @@ def spearman(x: ArrayLike, y: ArrayLike) -> Floats:
     return np.asarray(np.clip(rho, -1, 1)).reshape(shape)
 
 
+def pearson(x: ArrayLike, y: ArrayLike) -> Floats:
+    """(...) Pearson's correlation of the values themselves; NaN where either is constant.
+
+    >>> float(pearson([3.0, 2.0, 1.0], [30.0, 10.0, 20.0]))
+    0.5
+    """
+    (a, b), shape, n = _rows(x, y)
+    if n == 0:
+        return np.full(shape, np.nan)
+    da, db = a - a.mean(-1, keepdims=True), b - b.mean(-1, keepdims=True)
+    spread_a, spread_b = (da * da).sum(-1), (db * db).sum(-1)
+    there = (spread_a > 0) & (spread_b > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = np.where(there, (da * db).sum(-1) / np.sqrt(spread_a * spread_b), np.nan)
+    return np.asarray(np.clip(r, -1, 1)).reshape(shape)
+
+
 def weighted_kendall(x: ArrayLike, y: ArrayLike) -> Floats:
     """(...) Vigna's weighted tau (2015): exchanges near the top weigh more (additive hyperbolic weights).
 

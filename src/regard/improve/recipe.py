@@ -1,0 +1,23 @@
+"""What a recipe adds to a training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from regard.training.augmenting import Augment
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """terms: added to the learner's own loss, which stays. augment: noisy copies to learn from.
+
+    what: in words. control: the same without its point (random instead of worst), a further arm of the comparison.
+    looks: it speaks of attention, so that the network must say where it looks.
+    """
+
+    what: str
+    terms: Mapping[str, float] = field(default_factory=dict)
+    augment: Augment | None = None
+    control: Recipe | None = None
+    looks: bool = False

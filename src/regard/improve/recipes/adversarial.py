@@ -1,0 +1,36 @@
+"""Adversarial training of word vectors or inputs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from regard.improve.recipe import Recipe
+from regard.registry import method
+
+
+@method(
+    "recipe", cite="Miyato et al. 2017 (fgm); Madry et al. 2018 (pgd); Zhu et al. 2020 (freelb)", aims="attack success"
+)
+def adversarial(
+    modality: str,
+    *,
+    how: Literal["fgm", "pgd", "freelb"] = "fgm",
+    epsilon: float = 0.3,
+    steps: int = 3,
+    weight: float = 1.0,
+    control: bool = False,
+) -> Recipe:
+    """Say the label also where the inputs (of a text: its word vectors) are moved against it; the clean loss stays.
+
+    epsilon: how far, as a share of the norm of the example's inputs. control: beside it, an arm with random changes of
+    the same size.
+    """
+    tail = f"epsilon={epsilon},steps={steps}"
+    other = Recipe(
+        f"inputs moved at random by {epsilon:g} of their norm", {f"adversarial_inputs:how=random,{tail}": weight}
+    )
+    return Recipe(
+        f"inputs moved against the label by {epsilon:g} of their norm ({how})",
+        {f"adversarial_inputs:how={how},{tail}": weight},
+        control=other if control else None,
+    )

@@ -1,0 +1,35 @@
+"""Learning from noisy copies."""
+
+from __future__ import annotations
+
+from regard.errors import Unsupported
+from regard.improve.recipe import Recipe
+from regard.perturbations.apply import noises as known_noises
+from regard.registry import method
+from regard.training.augmenting import Augment
+
+USUAL = {"text": ("keyboard", "drop_words"), "image": ("gaussian_noise", "gaussian_blur")}
+"""By modality; elsewhere the first two by name."""
+
+
+@method("recipe", cite="Belinkov & Bisk 2018; Hendrycks & Dietterich 2019", aims="accuracy under noise")
+def noise(
+    modality: str,
+    *,
+    noises: tuple[str, ...] = (),
+    severities: tuple[int, ...] = (2, 4),
+    share: float = 0.5,
+    copies: int = 4,
+) -> Recipe:
+    """Half of what is learned from is noisy: a share of every batch is replaced by copies under named noises.
+
+    noises: names (`regard list perturbation`); by default keyboard errors and dropped words for texts. The comparison
+    also asks about noises that were not learned from.
+    """
+    chosen = tuple(noises) or USUAL.get(modality) or tuple(spec.name for spec in known_noises(modality)[:2])
+    if not chosen:
+        raise Unsupported("recipe noise", expected="a modality with noises", got=modality)
+    return Recipe(
+        f"{share:.0%} of what is learned from is noisy ({', '.join(chosen)})",
+        augment=Augment(chosen, tuple(severities), share, copies),
+    )

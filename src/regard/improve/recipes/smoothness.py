@@ -1,0 +1,29 @@
+"""The same answer, and the same attention, after a small change."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from regard.improve.recipe import Recipe
+from regard.registry import method
+
+
+@method("recipe", cite="Zhang et al. 2019; Miyato et al. 2018", aims="stability of predictions and of attention")
+def smoothness(
+    modality: str,
+    *,
+    direction: Literal["random", "worst"] = "worst",
+    epsilon: float = 0.3,
+    weight: float = 1.0,
+    attention: float = 0.0,
+) -> Recipe:
+    """Answer, and where `attention` is above 0 look, the same after a small change of the inputs; no labels needed.
+
+    epsilon: how far, as a share of the norm of the example's inputs.
+    """
+    looked = f", attention counts {attention:g}" if attention else ""
+    return Recipe(
+        f"the answer stays where inputs move by {epsilon:g} of their norm ({direction}{looked})",
+        {f"consistency:attention={attention},direction={direction},epsilon={epsilon}": weight},
+        looks=attention > 0,
+    )
