@@ -26,6 +26,8 @@ PAGES = [
     ("metrics.md", "Metrics"),
     ("experiments.md", "Experiments that train"),
     ("heads.md", "Heads"),
+    ("explanation-robustness.md", "Robustness"),
+    ("gates.md", "Gates"),
     ("reading.md", "Reading the numbers"),
     ("truth.md", "The judge is judged"),
     ("exit-codes.md", "Command line"),

@@ -9,7 +9,7 @@ import numpy as np
 from regard.errors import InputError, Unsupported
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case
-from regard.records import Answers, Example, Floats, Ints, Json, Score, Spec, Units
+from regard.records import Answers, Floats, Ints, Json, Score, Spec, Units
 from regard.registry import entry, names
 from regard.store.pages import units_to_json
 
@@ -52,21 +52,21 @@ def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     if not isinstance(wanted, int):
         return [Spec.parse("perturbation", noise) for noise in wanted]
     kind = modality(case, name)
-    there = {spec.name: spec for spec in noises(kind) if kind != "text" or _readable(spec, case)}
-    order = [n for n in USUAL.get(kind, ()) if n in there] + sorted(n for n in there if n not in USUAL.get(kind, ()))
+    there = {spec.name: spec for spec in noises(kind)}
+    usual = USUAL.get(kind, ())
+    own = [n for n in there if entry("perturbation", n).facts.get("family") == "chinese"]
+    # noises for one script leave others as they are, and would look harmless
+    first = own if own and _chinese(case) else []
+    order = [*first, *(n for n in usual if n in there), *sorted(n for n in there if n not in (*usual, *own))]
     if not order:
         raise Unsupported(f"experiment {name}", expected=f"noises for {kind}", got="none")
     return [there[n] for n in order[:wanted]]
 
 
-def _readable(spec: Spec, case: Case) -> bool:
-    """Noises for one script are for texts in it: they leave others as they are, and would look harmless."""
-    chinese = any("\u4e00" <= c <= "\u9fff" for e in case.companions.examples or case.examples for c in _text(e))
-    return chinese or entry("perturbation", spec.name).facts.get("family") != "chinese"
-
-
-def _text(example: Example) -> str:
-    return str(example.inputs.get("text", ""))
+def _chinese(case: Case) -> bool:
+    """Whether the data are; asked of the companions, which are the same for every shard."""
+    texts = [str(e.inputs.get("text", "")) for e in case.companions.examples or case.examples]
+    return any("\u4e00" <= c <= "\u9fff" for text in texts for c in text)
 
 
 def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:

@@ -114,10 +114,11 @@ def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
     for i, units in enumerate(case.units):
         n, kept = _sizes(case, i, keep)
         rng = case.rng(i, "certified", draws, kept)
-        away = np.ones((draws, n), np.bool_)
-        for row in away:
+        away = np.ones((draws, n + 1), np.bool_)
+        away[:, n] = False  # where special units (group -1) look
+        for row in away if n else ():
             row[rng.choice(n, kept, replace=False)] = False
-        drops.append(np.where(units.groups >= 0, away[:, np.maximum(units.groups, 0)], False))
+        drops.append(away[:, units.groups])
     operator = "mask" if "mask" in case.operators else case.operators[0]
     said = case.removed(drops, operator)
     rows = distribution(said, "certified")

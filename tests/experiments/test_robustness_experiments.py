@@ -1,0 +1,339 @@
+"""Noise, drift, attacks and certificates: known answers, invariants, and enumerations of all that may happen."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import InputError, Unsupported
+from regard.evaluate.case import DeskCase
+from regard.evaluate.desk import Desk
+from regard.experiments._drift import aligned, drift, moved
+from regard.experiments._robustness import chosen_noises
+from regard.experiments.attack_success import attack_success
+from regard.experiments.certified import FIRST, _noisy_votes, _words, certified
+from regard.experiments.explanation_drift import explanation_drift
+from regard.experiments.noise import noise
+from regard.measures.intervals import clopper_pearson
+from regard.measures.keyed_random import keyed_rng
+from regard.models.wrapped import wrap
+from regard.records import Example, Relevance, Score, Units
+from regard.testing.toy import TEXTS, ToyCase
+
+WORDS = ("wonderful film with a dull end", "a dull plot and awful songs", "gorgeous and moving", *TEXTS)
+CASE = ToyCase(WORDS)
+
+
+def found(scores: list[Score], metric: str, **where: object) -> dict[tuple[str, ...], Score]:
+    return {
+        (s.method, *(str(s.where.get(k)) for k in ("noise", "severity", "attack"))): s
+        for s in scores
+        if s.metric == metric and all(s.where.get(k) == v for k, v in where.items())
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------- noise
+
+
+def test_noise_is_what_the_model_says_about_changed_texts() -> None:
+    scores = list(noise(CASE, noises=("keyboard", "drop_words"), severities=(1, 5)))
+    before = CASE.base().distribution
+    for name, severity in itertools.product(("keyboard", "drop_words"), (1, 5)):
+        after = CASE.changed(name, severity).base().distribution
+        key = ("model", name, str(severity), "None")
+        flips = found(scores, "flips")[key].values
+        assert flips.tolist() == (after.argmax(-1) != before.argmax(-1)).tolist()
+        assert np.allclose(found(scores, "output_change")[key].values, 0.5 * np.abs(after - before).sum(-1))
+        assert np.allclose(found(scores, "confidence")[key].values, after.max(-1))
+    worst = {s.where["severity"]: s.values for s in scores if s.metric == "worst_case_flips"}
+    each = [s.values for s in found(scores, "flips").values()]
+    assert worst["all"].tolist() == np.max(each, 0).tolist()
+    assert (worst[1] <= worst["all"]).all()
+
+
+def test_labels_make_it_accuracy_and_calibration() -> None:
+    @dataclass(frozen=True)
+    class Labelled(ToyCase):
+        @property
+        def examples(self) -> tuple[Example, ...]:
+            return tuple(
+                replace(e, label="positive" if i % 2 else "unheard of") for i, e in enumerate(super().examples)
+            )
+
+    case = Labelled(WORDS)
+    scores = list(noise(case, noises=("keyboard",), severities=(3,)))
+    right = found(scores, "accuracy")["model", "keyboard", "3", "None"].values
+    said = case.changed("keyboard", 3).base().distribution.argmax(-1)
+    assert np.isnan(right[0::2]).all(), "a label that is no class of the model is no label"
+    assert right[1::2].tolist() == (said[1::2] == 1).tolist()
+    assert {s.where["noise"] for s in scores if s.metric == "nll"} == {"none", "keyboard"}
+    (worst,) = [s for s in scores if s.metric == "worst_case_accuracy" and s.where["severity"] == 3]
+    clean = case.base().distribution.argmax(-1) == 1
+    assert worst.values[1::2].tolist() == ((right[1::2] > 0) & clean[1::2]).tolist()
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        lambda case: noise(case, noises=2, severities=(3,)),
+        lambda case: explanation_drift(case, noises=1, share=0.6),
+        lambda case: attack_success(case, budget=30, share=0.6),
+        lambda case: certified(case, samples=20, share=0.6),
+    ],
+    ids=["noise", "explanation_drift", "attack_success", "certified"],
+)
+def test_shards_do_not_change_a_number(experiment: object) -> None:
+    whole = {(s.metric, s.method, str(dict(s.where))): s for s in experiment(CASE) if s.metric != "witness"}
+    seen = dict.fromkeys(whole, 0)
+    for part in ([0, 2], [5, 1], [4, 3], list(range(6, len(WORDS)))):
+        for score in experiment(CASE.subset(part)):
+            if score.metric == "witness":
+                continue
+            other = whole[score.metric, score.method, str(dict(score.where))]
+            values = dict(zip(other.ids, other.values, strict=True))
+            expected = [values[name] for name in score.ids]
+            assert np.allclose(score.values, expected, equal_nan=True, atol=1e-6), score.metric
+            seen[score.metric, score.method, str(dict(score.where))] += len(score.ids)
+    assert all(seen[key] == len(whole[key].ids) for key in seen), "every example exactly once"
+
+
+def test_noises_by_modality_and_script() -> None:
+    assert [s.name for s in chosen_noises(CASE, 2, "x")] == ["keyboard", "drop_words"]
+    every = [s.name for s in chosen_noises(CASE, 50, "x")]
+    assert len(every) == len(set(every)) >= 5
+    assert "homophones" not in every, "a noise for Chinese leaves other texts as they are"
+    texts = (Example("a", {"text": "这部电影很好"}),)
+    chinese = SimpleNamespace(examples=texts, companions=SimpleNamespace(examples=texts))
+    assert chosen_noises(chinese, 1, "x")[0].name in ("homophones", "similar_characters")
+    odd = SimpleNamespace(examples=(Example("a", {"graph": 1}),), companions=SimpleNamespace(examples=()))
+    with pytest.raises(Unsupported):
+        chosen_noises(odd, 2, "x")
+    with pytest.raises(InputError):
+        explanation_drift(CASE, share=0.0)
+
+
+# ---------------------------------------------------------------------------------------------------------- drift
+
+
+def units(groups: list[int]) -> Units:
+    n = len(groups)
+    special = [g < 0 for g in groups]
+    return Units(tuple("abcdefgh"[:n]), "piece", "span", np.zeros((n, 2)), special, groups, [0] * n, range(n), (n,))
+
+
+def test_alignment_by_hand() -> None:
+    original = units([-1, 0, 0, 1, 2])  # [CLS], a word of two pieces, two words of one
+    before = np.array([0.0, 1.0, 2.0, -4.0, 3.0])
+    # the copy: [CLS], the first word as one piece, an inserted word, the third word; the second was dropped
+    after = np.array([0.0, 5.0, 7.0, 2.0])
+    pair = aligned(before, after, original, np.array([0, 1, -1, 4]))
+    assert pair.before.tolist() == [3.0, 3.0]
+    assert pair.after.tolist() == [5.0, 2.0]
+    assert pair.unaligned == pytest.approx((4 / 10 + 7 / 14) / 2)
+    assert pair.places.ravel().tolist() == pytest.approx([1 / 6, 5 / 6])
+
+
+@given(st.lists(st.floats(0.01, 9), min_size=4, max_size=8, unique=True))
+def test_nothing_moves_where_nothing_changes(values: list[float]) -> None:
+    x = np.array(values)
+    place = units(list(range(len(x))))
+    same = moved([aligned(x, x, place, np.arange(len(x)))])
+    assert same["explanation_rank"][0] == pytest.approx(1.0)
+    assert same["explanation_top_k"][0] == 1.0
+    assert same["explanation_jsd"][0] == pytest.approx(0.0, abs=1e-9)
+    assert same["explanation_centre"][0] == same["explanation_unaligned"][0] == 0.0
+    back = moved([aligned(x, -x, place, np.arange(len(x)))])
+    assert back["explanation_rank"][0] == pytest.approx(-1.0, abs=0.35), "near ties may be tied"
+    assert back["explanation_jsd"][0] == pytest.approx(0.0, abs=1e-9), "magnitudes are the same"
+
+
+def test_known_moves() -> None:
+    place = units([0, 1, 2, 3])
+    whole = Relevance.of("m", ["a"], [[1.0, 0.0, 0.0, 0.0]])
+    other = Relevance.of("m", ["a"], [[0.0, 0.0, 0.0, 1.0]])
+    apart = drift(whole, other, [place], [np.arange(4)], np.array([True]))
+    assert apart["explanation_jsd"][0] == pytest.approx(1.0)
+    assert apart["explanation_top_k"][0] == 0.0
+    assert apart["explanation_centre"][0] == pytest.approx(0.75)
+    flipped = drift(whole, other, [place], [np.arange(4)], np.array([False]))
+    assert all(np.isnan(v).all() for v in flipped.values()), "another answer may have another explanation"
+
+
+class Small(torch.nn.Module):
+    """Embeddings, one head of attention, a mean, two classes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed, self.out = torch.nn.Embedding(64, 8), torch.nn.Linear(8, 2)
+        self.query, self.key = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        h = self.embed(ids)
+        scores = self.query(h) @ self.key(h).transpose(1, 2) / 8**0.5
+        h = torch.softmax(scores.masked_fill(~mask[:, None, :], float("-inf")), -1) @ h
+        return self.out((h * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+
+
+def small_case(texts: list[str]) -> DeskCase:
+    """A real model in front of a real desk, where the name of an example decides what is drawn for it."""
+    model = wrap(
+        Small(), lambda text: [3 + sum(map(ord, w)) % 60 for w in text.split()], labels=["negative", "positive"],
+        mask="mask", mask_id=1,
+    )  # fmt: skip
+    return DeskCase(Desk(model), [Example(f"e{i}", {"text": text}) for i, text in enumerate(texts)])
+
+
+def test_drift_has_its_null_and_its_share() -> None:
+    names = ("attention", "leave_one_out", "random", "position")
+    case = small_case([f"{text} {more}" for text in WORDS[:3] for more in WORDS[:4]])
+    scores = list(explanation_drift(case, explainers=names, noises=("keyboard",), severities=(3,), share=1.0))
+    at = ("keyboard", "3", "None")
+    rank = {m: found(scores, "explanation_rank")[(m, *at)].values for m in names}
+    seeds = {m: found(scores, "explanation_seed_rank")[(m, "None", "None", "None")].values for m in names}
+    assert np.nanmin(seeds["attention"]) == np.nanmin(seeds["leave_one_out"]) == pytest.approx(1.0)
+    assert abs(np.nanmean(seeds["random"])) < 0.35
+    assert abs(np.nanmean(rank["random"])) < 0.35, "what draws anew is not stable because it draws the same numbers"
+    assert np.nanmean(rank["position"]) == pytest.approx(1.0), "and what never looks is perfectly stable"
+    excess = found(scores, "explanation_excess")[("random", *at)].values
+    assert abs(np.nanmean(excess)) < 0.15, "all of its drift is its own seed noise"
+    kept = found(scores, "prediction_kept")[("model", *at)].values
+    for method in names:
+        assert (np.isnan(rank[method]) | (kept > 0)).all()
+    assert found(scores, "comprehensiveness")[("leave_one_out", *at)].where["operator"] == case.operators[0]
+
+
+# ---------------------------------------------------------------------------------------------------------- attacks
+
+
+def test_attacks_turn_what_they_say_they_turn() -> None:
+    scores = list(attack_success(CASE, attacks=("greedy_word", "random_words"), budget=60, share=1.0))
+    (success,) = [s for s in scores if s.metric == "attack_success" and s.where["attack"] == "greedy_word"]
+    assert "at most 60 queries, 25 % of the words" in success.where["constraints"]
+    curve = success.curves["success"]
+    tried = np.isfinite(success.values)
+    assert tried.sum() >= 3
+    assert (np.diff(curve[tried], axis=1) >= 0).all(), "more queries never help the model"
+    assert curve[tried, -1].tolist() == success.values[tried].tolist()
+    assert success.grid[-1] == 60
+    (queries,) = [s for s in scores if s.metric == "attack_queries" and s.where["attack"] == "greedy_word"]
+    assert np.nanmax(queries.values) <= 60
+    (share,) = [s for s in scores if s.metric == "attack_perturbed" and s.where["attack"] == "greedy_word"]
+    assert np.isnan(share.values[success.values == 0]).all()
+    (beside,) = [s for s in scores if s.metric == "attack_similarity" and s.where["attack"] == "greedy_word"]
+    assert beside.where["similarity"] == "character n-gram overlap", "not called meaning"
+    shown = [s for s in scores if s.metric == "witness"]
+    assert shown
+    for one in shown:
+        i = CASE.ids.index(one.ids[0])
+        text = Example("new", {"text": one.where["inputs"]["text"]})
+        said = CASE.subset([i]).asked([[text]]).distribution[0]
+        assert said.argmax() != CASE.base().distribution[i].argmax()
+        assert one.where["predicted"] == CASE.labels[int(said.argmax())]
+        assert len(one.where["relevance"]["values"]) == len(one.where["units"]["names"])
+    roles = {s.where["attack"]: s.where.get("role") for s in scores if s.metric == "attack_success"}
+    assert roles == {"greedy_word": None, "random_words": "baseline"}
+
+
+def test_usual_attacks_come_with_their_baseline() -> None:
+    scores = list(attack_success(CASE, attacks=1, budget=20, share=1.0))
+    assert {s.where["attack"] for s in scores if s.metric == "attack_success"} == {"greedy_word", "random_words"}
+
+
+# ------------------------------------------------------------------------------------------------------- certified
+
+
+def test_words_against_every_mask() -> None:
+    """The certificate in words is what a count of all masks says, with the worst change of the votes."""
+    for n, kept in ((5, 2), (6, 1), (7, 3)):
+        masks = list(itertools.combinations(range(n), kept))
+        for p in (0.55, 0.7, 0.9, 0.99):
+            exact = 0
+            for d in range(1, n - kept + 1):
+                touched = sum(bool(set(m) & set(range(d))) for m in masks) / len(masks)
+                if p - touched > 0.5 + 1e-12:
+                    exact = d
+                else:
+                    break
+            assert _words(p, n, kept) == exact, (n, kept, p)
+
+
+def test_no_replacement_of_a_word_turns_what_is_certified() -> None:
+    """Every word of a certified text is replaced by the worst words there are; the exact vote never changes."""
+    text = "wonderful wonderful superb gorgeous moving film wonderful superb"
+    case = ToyCase((text,))
+    keep = 0.25
+    scores = {s.metric: s for s in certified(case, samples=400, keep=keep, share=1.0) if "radius" not in s.where}
+    radius = int(scores["certified_radius"].values[0])
+    assert radius >= 1
+    words, kept = text.split(), max(1, round(keep * len(text.split())))
+    masks = list(itertools.combinations(range(len(words)), kept))
+
+    def votes(some: list[str]) -> float:
+        other = ToyCase((" ".join(some),))
+        drops = np.ones((len(masks), len(words) + 1), bool)
+        drops[:, 0] = False
+        for row, mask in zip(drops, masks, strict=True):
+            row[[1 + i for i in mask]] = False
+        said = other.removed([drops], "mask").distribution
+        return float((said[:, 1] > 0.5).mean())
+
+    assert votes(words) > 0.5
+    for i in range(len(words)):
+        for worst in ("awful", "dull"):
+            assert votes([*words[:i], worst, *words[i + 1 :]]) > 0.5
+
+
+def test_gaussian_radius_of_a_linear_model_is_below_its_margin() -> None:
+    w, b = np.array([0.6, -0.8]), 0.1  # |w| = 1: the distance to the boundary is |w x + b|
+
+    @dataclass
+    class Plane:
+        x: torch.Tensor
+        user = True
+
+        @property
+        def free(self) -> torch.Tensor:
+            return torch.ones_like(self.x, dtype=torch.bool)
+
+        def logits(self, x: torch.Tensor, rows: object = None) -> torch.Tensor:
+            score = x @ torch.from_numpy(w) + b
+            return torch.stack([-score, score], -1)
+
+    points = [np.array(p) for p in ((1.0, 0.2), (0.1, 0.15), (-2.0, 1.0))]
+    examples = [Example(f"p{i}", {"row": p}) for i, p in enumerate(points)]
+    case = SimpleNamespace(
+        ids=tuple(e.id for e in examples), examples=examples, companions=SimpleNamespace(examples=examples),
+        together=lambda positions: Plane(torch.from_numpy(points[positions[0]])[None]),
+        rng=lambda i, *keys: keyed_rng(0, f"p{i}", *keys),
+    )  # fmt: skip
+    spread = 0.25 * float(np.concatenate(points).std())
+    for i, voted in enumerate(_noisy_votes(case, 1020, 0.25)):
+        margin = float(points[i] @ w + b)
+        share = (voted[FIRST:] == int(margin > 0)).mean()
+        expected = 0.5 * (1 + math.erf(abs(margin) / spread / math.sqrt(2)))
+        assert share == pytest.approx(expected, abs=0.06), "the noise has the deviation that is claimed"
+        low = clopper_pearson(round(share * 1000), 1000, level=0.998)[0]
+        if low > 0.5:
+            assert spread * NormalDist().inv_cdf(low) <= abs(margin)
+
+
+def test_certificates_are_about_right_answers() -> None:
+    scores = list(certified(CASE, samples=30, share=1.0))
+    names = {s.metric for s in scores}
+    assert {"abstained", "certified_radius"} <= names
+    assert "certified_accuracy" not in names, "without labels nothing is right"
+    radius = next(s for s in scores if s.metric == "certified_radius").values
+    abstained = next(s for s in scores if s.metric == "abstained").values
+    assert (radius[abstained > 0] == 0).all()
+    with pytest.raises(InputError):
+        certified(CASE, samples=3)
