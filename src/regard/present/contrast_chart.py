@@ -12,7 +12,9 @@ from regard.present.saying import say
 from regard.present.verdict_words import contrast, contrast_about
 
 MOST = 10
-WIDTH, LEFT, RIGHT, ROW, BOTTOM = 640, 330, 14, 22, 26
+WIDTH, LEFT, RIGHT, ROW, BOTTOM = 780, 470, 14, 22, 26
+LONGEST = 72
+"""Letters of a name."""
 
 
 def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
@@ -39,7 +41,7 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     for i, ((name, about), some) in enumerate(shown):
         y, c = ROW * i + ROW / 2, some[0]
         words = retold(name) + about
-        words = words if len(words) <= 52 else words[:51] + "…"
+        words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
         title = tag("title", None, " / ".join(contrast(x) for x in some))
         parts.append(tag("text", {"x": LEFT - 8, "y": y + 4, "class": "end"}, words, title))
         parts.append(tag("line", {"x1": px(c["low"]), "x2": px(c["high"]), "y1": y, "y2": y, "class": "whisker s4"}))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
-from regard.present.charts import Line, legend, line_chart
+from regard.present.charts import Dot, Line, interval_chart, legend, line_chart
 from regard.present.exhibits.other_attention import LARGEST
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
@@ -83,9 +83,14 @@ def _by_operator(scores: Sequence[Score], operator: str, material: Material) -> 
         own = any(s.where.get("own") for s in scores if s.method == name)
         shown = f"{name} ({say('results.own_operator')})" if own else name
         lines.append(Line(shown, colour, middle, low, high, dashed=name == "random" or own))
-    chart = line_chart(grid, lines, x_name=say("verdicts.units_removed"), y_name=say("verdicts.probability"))
     note = say("verdicts.curves_note", n=count(len(scores[0].ids), "example"), operator=operator)
-    return tag("figure", None, chart, legend(lines), tag("figcaption", None, note))
+    caption = tag("figcaption", None, note)
+    if len(grid) < 3:  # one size is no curve
+        dots = [Dot(ln.name, ln.colour, ln.y[-1], ln.low[-1], ln.high[-1], hollow=ln.dashed) for ln in lines]
+        before = float(np.mean(list(base.values()))) if base else None
+        return tag("figure", None, interval_chart(dots, name=say("verdicts.after_one"), reference=before), caption)
+    chart = line_chart(grid, lines, x_name=say("verdicts.units_removed"), y_name=say("verdicts.probability"))
+    return tag("figure", None, chart, legend(lines), caption)
 
 
 def _caps(material: Material) -> Html | None:

@@ -13,6 +13,7 @@ BUDGET = 40 << 20
 """Bytes of weights and relevances in one page, compressed; with base64 around them the page stays below 50 MB ..."""
 PAGE_BUDGET = 50
 """... of these, in MB."""
+NOT_CHOSEN = "are not in this view"
 
 
 def attention_view(material: Material) -> Html | None:
@@ -22,7 +23,8 @@ def attention_view(material: Material) -> Html | None:
     pack = pack_of_run(material.run, budget_bytes=BUDGET * 3 // 4)
     judged = material.manifest.get("judgements") or []
     verdict = say("attention_view.verdict", reading=headline(judged[0])) if judged else None
-    left_out = [str(words) for words in pack.manifest.left_out]
+    # that some examples were not chosen is said in the view itself; here it is about size
+    left_out = [str(words) for words in pack.manifest.left_out if not str(words).endswith(NOT_CHOSEN)]
     notes = say("limits.left_out", budget=PAGE_BUDGET, what="; ".join(left_out)) if left_out else None
     return join(
         tag("p", {"class": "note"}, say("caveat"), f" {verdict}" if verdict else None),

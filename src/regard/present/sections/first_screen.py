@@ -211,8 +211,12 @@ def instead_lines(found: Instead, material: Material) -> tuple[str, list[str]]:
     lines = [say("instead.margin", gain=gain, interval=interval, n=best.n)]
     for name, pair in (("removed", best.removed), ("kept", best.kept)):
         if pair is not None:
-            lines.append(say(f"instead.{name}", ours=f"{pair[0]:.2f}", theirs=f"{pair[1]:.2f}"))
+            lines.append(say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])))
     return best.method, [lines[0], say("joint").join(lines[1:]), say("joint").join((fair, say("instead.still")))]
+
+
+def _fall(value: float) -> str:
+    return say("instead.rises" if value < 0 else "instead.falls", x=f"{abs(value):.2f}")
 
 
 def code_lines(manifest: Mapping[str, Any], method: str, *, spans: bool) -> tuple[str, ...]:
