@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,3 +95,33 @@ class Caller:
         while job.get("state") in ("waiting", "running"):
             job = self.call("job", job=job["job"], after=job["version"])
         return job
+
+
+TABLES = """() => { const all = []; const walk = (n) => { for (const c of n.querySelectorAll('*')) {
+  if (c.shadowRoot) walk(c.shadowRoot); if (c.tagName === 'TABLE') all.push(c.innerText); } };
+  walk(document); return all.join('\\n'); }"""
+
+
+def table(page: Any) -> str:
+    """The text form of the view that is open."""
+    summary = page.get_by_text("As a table").last
+    if not summary.evaluate("e => e.closest('details').open"):
+        summary.click()
+    for _ in range(100):
+        said = str(page.evaluate(TABLES))
+        if said:
+            return said
+        page.wait_for_timeout(50)
+    raise AssertionError("no table")
+
+
+def asked(page: Any, text: str) -> None:
+    """Type a text, press the button, and see that the view is about that text."""
+    page.get_by_role("textbox", name=re.compile("^Text for")).fill(text)
+    page.get_by_role("button", name="Look", exact=True).click()
+    words = set(text.split())
+    for _ in range(300):
+        page.wait_for_timeout(100)
+        if page.locator("progress").count() == 0 and words <= set(re.split(r"\s+", table(page))):
+            return
+    raise AssertionError(f"the view is not about {text!r}: {table(page)[:300]}")

@@ -1,0 +1,74 @@
+"""A headless Chromium that counts what it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
+
+
+@dataclass
+class Browser:
+    """One browser for a whole module; every page has a context of its own."""
+
+    native: Any
+
+    @contextmanager
+    def page(self, url: str, *, offline: bool = False, only: str = "", **how: Any) -> Iterator[Any]:
+        """A page. only: requests may go nowhere else (offline: those of frames, ours, go nowhere at all); errors on the
+        page fail the test."""
+        context = self.native.new_context(offline=offline, viewport={"width": 1200, "height": 900}, **how)
+        problems: list[str] = []
+        try:
+            page = context.new_page()
+            page.on("pageerror", lambda error: problems.append(str(error)))
+
+            def heard(request: Any) -> None:
+                theirs = offline and request.frame == page.main_frame
+                if not theirs and _leaves(request.url, only):
+                    problems.append(f"asked {request.url}")
+
+            page.on("request", heard)
+            page.goto(url)
+            yield page
+            assert not problems, problems
+        finally:
+            context.close()
+
+
+def _leaves(url: str, only: str) -> bool:
+    inside = ("data:", "blob:", "about:", "file:", *((only, only.replace("http", "ws")) if only else ()))
+    return not url.startswith(inside)
+
+
+INK = """() => {
+  const found = [];
+  const walk = (n) => { for (const c of n.querySelectorAll('*')) {
+    if (c.shadowRoot) walk(c.shadowRoot);
+    if (c.tagName === 'CANVAS') found.push(c); } };
+  walk(document);
+  let most = 0;
+  for (const canvas of found) {
+    if (!canvas.width || !canvas.height) continue;
+    const d = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    let count = 0;
+    for (let i = 0; i < d.length; i += 4)
+      if (d[i + 3] > 0 && (d[i] !== d[0] || d[i + 1] !== d[1] || d[i + 2] !== d[2])) count++;
+    most = Math.max(most, count);
+  }
+  return most;
+}"""
+
+
+def inked(frame: Any, least: int = 200, tries: int = 100) -> int:
+    """Pixels of the fullest canvas that differ from its corner; waits until there are some."""
+    count = 0
+    for _ in range(tries):
+        count = int(frame.evaluate(INK))
+        if count > least:
+            break
+        frame.wait_for_timeout(100)
+    return count

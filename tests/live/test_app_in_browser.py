@@ -1,0 +1,155 @@
+"""The local app as a person uses it: a real server, a real browser, a live model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromium import Browser, inked
+from live_caller import asked, table
+
+from regard.live.server import Server, serve
+from regard.live.session import Session
+from regard.protocols import Model
+from regard.records import Example
+from regard.store.rationales import read_marks
+
+TEXT = "not a good film and the cast dull"
+
+
+@pytest.fixture
+def server(model: Model, tmp_path: Path) -> Iterator[Server]:
+    session = Session(model, marks=tmp_path / "rationales.jsonl")
+    session.show(Example("text", {"text": TEXT}))
+    started = serve(session)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def page(server: Server, chromium: Browser) -> Iterator[Any]:
+    with chromium.page(server.url, only=server.address) as opened:
+        opened.wait_for_selector("canvas", timeout=30_000)
+        yield opened
+
+
+def change(page: Any) -> str:
+    """What the edits did to the answer, as the page says it."""
+    page.wait_for_selector("[data-change]", timeout=20_000)
+    return str(page.locator("[data-change]").inner_text())
+
+
+def test_the_token_leaves_the_address_and_the_view_is_drawn(server: Server, page: Any) -> None:
+    assert page.url == server.address, "the token is neither in the address nor in the history"
+    assert page.evaluate("history.length") <= 2
+    assert page.evaluate("document.cookie") == ""
+    assert inked(page.main_frame) > 200
+    page.reload()
+    page.wait_for_selector("canvas", timeout=30_000)  # this tab knows it still
+
+
+def test_without_the_token_nothing_is_shown(server: Server, chromium: Browser) -> None:
+    with chromium.page(server.address, only=server.address) as page:
+        page.wait_for_selector("[role=alert]", timeout=20_000)
+        assert "token" in page.locator("[role=alert]").inner_text()
+        assert page.locator("canvas").count() == 0
+
+
+def test_a_typed_text_is_captured_and_explained(page: Any) -> None:
+    asked(page, "the film not long")
+    page.get_by_role("tab", name="Token text").click()
+    assert "leave_one_out" in table(page)
+
+
+def test_errors_are_seen_and_the_app_goes_on(page: Any) -> None:
+    page.get_by_role("textbox", name=re.compile("^Text for")).fill("word " * 5000)
+    page.get_by_role("button", name="Look", exact=True).click()
+    page.wait_for_selector(".error", timeout=20_000)
+    assert "a text of 1 to" in page.locator(".error").first.inner_text()
+    asked(page, "the film not long")
+
+
+def test_progress_is_seen_and_cancel_works(page: Any) -> None:
+    page.get_by_text(re.compile(r"^Methods \(")).click()
+    page.get_by_role("button", name="kernel_shap", exact=True).click()
+    page.get_by_role("button", name="lime", exact=True).click()
+    page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 12)
+    page.get_by_role("button", name="Look", exact=True).click()
+    page.wait_for_selector("progress", timeout=20_000)
+    assert page.locator("[role=status]").first.inner_text()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.wait_for_selector(".error", timeout=20_000)
+    assert "cancelled" in page.locator(".error").first.inner_text()
+    assert page.locator("progress").count() == 0
+    page.get_by_role("button", name="kernel_shap", exact=True).click()
+    page.get_by_role("button", name="lime", exact=True).click()
+    asked(page, "the film not long")
+
+
+def test_attention_is_edited_and_the_prediction_moves(page: Any) -> None:
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_role("button", name="Uniform, all rows").click()
+    first = change(page)
+    assert re.search(r"moved by (?!0 )", first)
+    page.get_by_role("button", name="Switch the head off").click()
+    page.wait_for_selector("li:nth-child(2)", timeout=20_000)
+    page.get_by_role("button", name="Undo", exact=True).click()
+    page.wait_for_selector("li:nth-child(2)", state="detached", timeout=20_000)
+    page.wait_for_timeout(500)
+    assert change(page) == first
+    page.get_by_role("button", name="Undo", exact=True).click()
+    page.wait_for_selector("li", state="detached", timeout=20_000)
+    page.wait_for_timeout(500)
+    assert "moved by 0 " in change(page)
+
+
+def test_weight_is_dragged_from_one_bar_to_another(page: Any) -> None:
+    page.get_by_role("tab", name="What if").click()
+    canvas = page.locator("canvas").first
+    canvas.wait_for()
+    inked(page.main_frame)
+    box = canvas.bounding_box()
+    bars = 9
+    at = [box["x"] + 44 + (i + 0.5) * (box["width"] - 52) / bars for i in range(bars)]
+    page.mouse.move(at[1], box["y"] + 150)
+    page.mouse.down()
+    page.mouse.move(at[3], box["y"] + 150, steps=4)
+    page.mouse.move(at[4], box["y"] + 150, steps=4)
+    page.mouse.up()
+    assert "moved by" in change(page)
+    assert "key 1 to key 4" in page.locator("li").first.inner_text()
+
+
+def test_edits_are_shared_and_opened_by_somebody_else(page: Any, server: Server, chromium: Browser) -> None:
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_role("button", name="Uniform, all rows").click()
+    first = change(page)
+    page.get_by_role("button", name="Share as a Spec").click()
+    spec = page.locator("textarea[readonly]").input_value()
+    with chromium.page(server.url, only=server.address) as other:
+        other.wait_for_selector("canvas", timeout=30_000)
+        other.get_by_role("tab", name="What if").click()
+        other.get_by_text("Open a Spec").click()
+        other.get_by_label("Spec that somebody shared").fill(spec)
+        other.get_by_role("button", name="Apply it here").click()
+        assert change(other) == first
+
+
+def test_a_rationale_is_marked_and_kept(page: Any, server: Server) -> None:
+    page.get_by_role("tab", name="Mark").click()
+    page.get_by_label("Your name").fill("Ada")
+    canvas = page.locator("canvas").first
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + 14, box["y"] + 18)
+    page.get_by_role("button", name="Store the marks").click()
+    page.wait_for_selector("[data-marks]", timeout=20_000)
+    assert "Ada" in page.locator("[data-marks]").inner_text()
+    file = server.session._marks
+    assert file is not None
+    (mark,) = read_marks(file)
+    assert mark.author == "Ada"
+    assert mark.rationale == ((0.0, 3.0),)
+    assert mark.about["text"] == TEXT
