@@ -28,7 +28,7 @@ def _notes(m: Any) -> Html:
 
 
 def _labels(m: Any) -> Html | None:
-    found = m.get("label_table") or m.get("label table")
+    found = m.get("label_table")
     head = tag("h3", None, say("settings.labels"))
     if isinstance(found, dict):
         both = [say("settings.in_data"), say("settings.in_model")]

@@ -1,0 +1,162 @@
+"""The three exhibits: found where they are planted, not found where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_run import FakeRun, fake_run, row_example, text_example
+
+from regard.measures.divergence import jsd
+from regard.present.as_markdown import run_markdown
+from regard.present.exhibits.instead import instead
+from regard.present.exhibits.other_attention import FAR, other_attention
+from regard.present.exhibits.reliance import reliance
+from regard.present.report import report
+from regard.present.run_reader import Material
+from regard.records import Relevance, Score
+
+WHERE = {"experiment": "exclusive", "layers": "last", "heads": "mean"}
+
+
+def searched(run: FakeRun, *, found: bool) -> None:
+    """Give the run what the experiment leaves: for each text the attention on its last unit, or none."""
+    others, far = [], []
+    for i, example in enumerate(run.examples_):
+        own = run._relevances["attention"][i]
+        place = len(own) - 1 - (i % 2)
+        others.append([place, 1.0, -1, 0.0] if found else [-1, 0.0, -1, 0.0])
+        far.append(float(jsd(np.eye(len(own))[place], own / own.sum())) if found else 0.0)
+        assert not example["units"]["special"][place]
+    ids = tuple(e["id"] for e in run.examples_)
+    curves = {"jsd": np.array([far, far]).T, "change": np.full((len(ids), 2), 0.01), "other": np.array(others)}
+    run.findings_ += [
+        Score("max_jsd", "attention", ids, np.array(far), "none", WHERE, curves, (0.05, 0.1)),
+        Score("linear", "attention", ids, np.ones(len(ids)), "none", WHERE),
+        Score("permuted", "attention", ids, np.full(len(ids), 0.2), "none", WHERE),
+    ]
+
+
+def test_the_most_distant_attention_is_shown_with_its_numbers() -> None:
+    run = fake_run(n=12)
+    searched(run, found=True)
+    found = other_attention(Material(run))
+    assert found is not None
+    assert found.example is not None
+    assert found.other is not None
+    assert found.distance == pytest.approx(max(run.findings_[0].values))
+    assert found.far == int((run.findings_[0].values >= FAR).sum())
+    assert float(found.other.sum()) == pytest.approx(1.0)
+    page = report(run)
+    assert f"Divergence {found.distance:.2f} of at most 0.69" in page
+    assert "moves the prediction by 0.010" in page
+
+
+def test_where_none_was_found_that_is_the_finding() -> None:
+    run = fake_run(n=12)
+    searched(run, found=False)
+    found = other_attention(Material(run))
+    assert found is not None
+    assert found.example is None
+    assert "the search is exhaustive" in report(run)
+    assert "the search is exhaustive" in run_markdown(run)
+
+
+def test_an_attention_that_is_not_the_one_that_is_drawn_is_not_shown() -> None:
+    run = fake_run(n=6)
+    searched(run, found=True)
+    wrong = run.findings_[0]
+    run.findings_[0] = Score(wrong.metric, wrong.method, wrong.ids, wrong.values / 3, "none", WHERE, wrong.curves)
+    found = other_attention(Material(run))
+    assert found is not None
+    assert found.example is None
+
+
+def planted(n: int = 40, *, leak: bool) -> FakeRun:
+    """Class follows "grim"; with a leak, an id stands in every text of one label and carries the relevance."""
+    rng = np.random.default_rng(0)
+    texts = []
+    for i in range(n):
+        words = [*rng.choice(["a", "the", "film", "plot", "scene"], 6), "grim" if i % 2 else "sunny"]
+        texts.append(" ".join([*words, "KX4711" if leak and i % 2 else "end"]))
+    run = FakeRun([text_example(i, text) for i, text in enumerate(texts)])
+    for i, example in enumerate(run.examples_):
+        example["label"] = i % 2
+    ids = tuple(e["id"] for e in run.examples_)
+    strong = {"grim", "sunny", "KX4711"}
+    rows = [[1.0 if n in strong else 0.01 for n in e["units"]["names"]] for e in run.examples_]
+    run._relevances["integrated_gradients"] = Relevance.of("integrated_gradients", ids, rows, signed=True)
+    base = {(s.metric, s.method, str(s.where)): s for s in run._scores}
+    run._scores = [
+        Score(s.metric, s.method, s.ids, base[s.metric, "attention", str(s.where)].values + _ahead(s), s.better,
+              s.where)
+        if s.method == "integrated_gradients" and s.metric != "agreement" else s
+        for s in run._scores
+    ]  # fmt: skip
+    return run
+
+
+def _ahead(score: Score) -> float:
+    return 0.3 if score.better == "higher" else -0.3
+
+
+@pytest.mark.parametrize("leak", [True, False])
+def test_leaks_are_suspected_where_they_are(leak: bool) -> None:
+    found = reliance(Material(planted(leak=leak)))
+    assert found is not None
+    assert found.method == "integrated_gradients"
+    by_name = {c.name: [u.name for u in c.units] for c in found.classes}
+    assert "grim" in by_name["positive"]
+    assert "sunny" in by_name["negative"]
+    suspects = {s.name: s for s in found.suspects}
+    assert ("kx4711" in suspects) == leak
+    if leak:
+        assert suspects["kx4711"].why == "label"
+        assert (suspects["kx4711"].of, suspects["kx4711"].n) == (20, 20)
+
+
+def test_a_column_that_decides_alone_is_suspected() -> None:
+    run = FakeRun([row_example(i) for i in range(30)])
+    for i, example in enumerate(run.examples_):
+        example["label"] = i % 2
+        example["inputs"]["row"] = [float(i % 2 == 1) + 0.01 * i, *np.sin(np.arange(19) * (i + 1))]
+    ids = tuple(e["id"] for e in run.examples_)
+    rows = [[5.0, *[0.1] * 19] for _ in ids]
+    for name in run._relevances:
+        run._relevances[name] = Relevance.of(name, ids, rows)
+    found = reliance(Material(run))
+    assert found is not None
+    assert [(s.name, s.why) for s in found.suspects] == [("feature number 0", "separates")]
+
+
+def test_the_margin_over_attention_is_exactly_what_was_added() -> None:
+    found = instead(Material(planted(leak=False)))
+    assert found is not None
+    assert found.best.method == "integrated_gradients"
+    assert found.best.gain.estimate == pytest.approx(0.3)
+    assert found.best.gain.low == pytest.approx(0.3)
+    assert found.best.better
+
+
+def test_nothing_better_is_a_finding_too() -> None:
+    run = fake_run(n=20)
+    same = {(s.metric, str(s.where)): s for s in run._scores if s.method == "attention"}
+    wobble = np.where(np.arange(20) % 2, 0.05, -0.05)
+    run._scores = [
+        Score(s.metric, s.method, s.ids, same[s.metric, str(s.where)].values + wobble, s.better, s.where)
+        if s.method not in ("attention", "random") and (s.metric, str(s.where)) in same else s
+        for s in run._scores
+    ]  # fmt: skip
+    found = instead(Material(run))
+    assert found is not None
+    assert not found.best.better
+    assert "Nothing better was found" in report(run)
+
+
+def test_a_method_is_not_praised_by_its_own_operator() -> None:
+    run = planted(leak=False)
+    specs = [{"name": "integrated_gradients", "params": {"operator": "mask"}}]
+    run.manifest |= {"settings": {"explainers": specs}, "methods": ["integrated_gradients"]}
+    found = instead(Material(run))
+    assert found is not None
+    assert found.best.method == "integrated_gradients"
+    assert found.best.operators == ("delete",)

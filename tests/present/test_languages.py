@@ -1,0 +1,153 @@
+"""One catalogue per language with the same keys; no section holds words of its own; the judge's words are retold."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from string import Formatter
+
+import numpy as np
+import pytest
+from fake_run import JUDGEMENT, fake_run
+
+import regard.present
+from regard.errors import UnknownName
+from regard.judge.evidence import Curves, Evidence
+from regard.judge.judging import judge
+from regard.present.report import report
+from regard.present.retelling import retold
+from regard.present.saying import LANGUAGES, catalogue, count, say, speaking
+from regard.present.verdict_words import contrast, said
+from regard.store.judgements import judgement_to_json
+
+ROOM = Path(regard.present.__file__).parent
+SPEAKING = [
+    ROOM / "report.py", ROOM / "charts.py", ROOM / "contrast_chart.py", ROOM / "verdict_evidence.py",
+    ROOM / "verdict_words.py", ROOM / "reading.py", ROOM / "evidence.py", ROOM / "evidence_table.py",
+    ROOM / "parts.py", ROOM / "track_record.py", ROOM / "as_markdown.py", ROOM / "shift_view.py",
+    *sorted((ROOM / "sections").glob("*.py")), *sorted((ROOM / "drawings").glob("*.py")),
+    *sorted((ROOM / "robustness_parts").glob("*.py")),
+]  # fmt: skip
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def places(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "en"])
+def test_every_language_says_the_same_things_about_the_same_values(language: str) -> None:
+    english, other = catalogue("en"), catalogue(language)
+    assert set(english) == set(other)
+    assert [k for k in english if places(english[k]) != places(other[k])] == []
+    assert [k for k, v in other.items() if not v and english[k].strip()] == []
+
+
+def test_chinese_is_chinese() -> None:
+    english, chinese = catalogue("en"), catalogue("zh")
+    names = {
+        "settings.no_limit",
+        "unknown",
+        "joint",
+        "facts.regard",
+        "column.n",
+        "reliance.of_n",
+        "results.n_is",
+        "removal_curves.n",
+    }
+    same = {k for k, v in chinese.items() if v == english[k]} - names
+    assert {k for k in same if not k.startswith("metric.")} == set()
+    assert all(CHINESE.search(v) for k, v in chinese.items() if len(english[k].split()) > 3)
+
+
+@pytest.mark.parametrize("file", SPEAKING, ids=lambda p: p.stem)
+def test_no_section_holds_words_of_its_own(file: Path) -> None:
+    """A text of two words in a row is something that is said; names of keys, classes and attributes are not."""
+    tree = ast.parse(file.read_text("utf-8"))
+    silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):  # attributes of elements
+            silent |= {id(v) for value in node.values for v in ast.walk(value)}
+        if isinstance(node, ast.Raise | ast.Assert):
+            silent |= {id(v) for v in ast.walk(node)}
+        if isinstance(node, ast.keyword) and node.arg == "style":
+            silent.add(id(node.value))
+        if isinstance(node, ast.Compare | ast.Subscript | ast.Match):  # names of things, not words about them
+            silent |= {id(v) for v in ast.walk(node)}
+    found = [
+        n.value for n in ast.walk(tree)
+        if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in silent
+        and re.search(r"[A-Za-z]{2,},? [a-z]{2,}", n.value)
+    ]  # fmt: skip
+    allowed = {"not told apart", "read as evidence", "debugging only", "do not read", "nothing to read", "no text",
+               "regard explain ", "are not in this view", "open there", "; img-src data:",
+               "<!doctype html>\n"}  # fmt: skip
+    assert [text for text in found if text not in allowed] == []
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(UnknownName), speaking("klingon"):
+        raise AssertionError("not reached")
+    assert say("answer.holds") == "holds", "and the language is as before"
+
+
+def test_counting() -> None:
+    assert count(1, "problem") == "1 problem"
+    with speaking("zh"):
+        assert count(3, "example") == "3 个样本"
+
+
+def evidence(seed: int, strength: float, n: int = 80, classes: int = 2) -> Evidence:
+    """Made by hand: attention that matters and points as much as `strength` says."""
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(0, 0.03, n)
+    good, poor = 0.55 + 0.02 * rng.normal(size=(n, 1)), 0.9 + 0.02 * rng.normal(size=(n, 1))
+    own = poor + strength * (good - poor)
+    pointing = {
+        (ranking, operator): Curves(curve + 0.001 * rng.normal(size=(n, 1)), None)
+        for operator in ("mask", "delete")
+        for ranking, curve in (("attention", own), ("integrated_gradients", good), ("random:0", poor))
+    }
+    single = {
+        "keys": np.full(n, 12.0), "flat": 0.4 * strength + np.abs(noise), "locked": 0.4 * strength + np.abs(noise),
+        "permuted": 0.3 * strength + np.abs(noise) / 9, "permuted_flips": (rng.random(n) < 0.3 * strength) * 1.0,
+        "route": (rng.random(n) < strength) * 1.0, "agreement": 0.5 * strength + noise, "ceiling": 0.5 + noise,
+        "displaceable": (rng.random(n) < 0.9) * 1.0, "linear": np.ones(n),
+    }  # fmt: skip
+    names = tuple(f"class {i % classes}" for i in range(n))
+    ids = tuple(map(str, range(n)))
+    return Evidence(ids, names, ids, np.full(n, 0.92), np.full(n, 0.5), single, pointing, (1,),
+                    "the pooling weights of `attention`, layer 0, its one head")  # fmt: skip
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.2, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize(("n", "classes"), [(80, 2), (12, 2), (80, 5)])
+def test_whatever_the_judge_says_is_retold(strength: float, n: int, classes: int) -> None:
+    judged = judgement_to_json(judge(evidence(3, strength, n, classes)))
+    with speaking("zh"):
+        told = [retold(judged["sentence"]), retold(judged["why"]), retold(judged["attention"])]
+        told += [retold(note) for note in judged["notes"]] + [retold(key) for key in judged["margins"]]
+        for v in judged["verdicts"]:
+            told += [retold(v["question"]), said(v), retold(v["rule_in_words"]), retold(v["not_claimed"])]
+            told += [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
+    assert [words for words in told if not CHINESE.search(words)] == []
+    english = re.compile(r"\b(?:the|its|is|that|would|could)\b")
+    assert [words for words in told if english.search(words)] == []
+
+
+def test_what_nobody_knows_is_quoted() -> None:
+    with speaking("zh"):
+        assert retold("ValueError: something else happened.") == "ValueError: something else happened."
+        assert retold("") == ""
+    assert retold("The same is true for every answer the model gives.").startswith("The same")
+
+
+def test_a_page_in_chinese_has_no_english_sentence_of_ours() -> None:
+    run = fake_run(n=12, manifest={"judgements": [judgement_to_json(JUDGEMENT)]})
+    with speaking("zh"):
+        page = report(run)
+    assert '<html lang="zh-Hans">' in page
+    for key, text in catalogue("en").items():
+        if len(text) > 40 and not places(text) and not key.startswith("retold."):
+            assert text.replace("'", "&#x27;") not in page.split('<script type="application/json"')[0], key
