@@ -15,6 +15,7 @@ export function Choice<T extends string | number>(props: {
     <label class="control">
       <span>{props.label}</span>
       <select
+        aria-label={props.label}
         value={String(options.findIndex(([v]) => v === props.value))}
         onChange={(e) => {
           const found = options[Number(e.currentTarget.value)];
@@ -44,6 +45,7 @@ export function Range(props: {
       <span>{props.label}</span>
       <input
         type="range"
+        aria-label={props.label}
         min={props.low}
         max={props.high}
         step={props.step}

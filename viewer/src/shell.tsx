@@ -56,7 +56,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
     if (!source.value.live) return;
     const next = await packSource(source.value.live, pack);
     const view = state.view.value;
-    reset(state, { ...first(next, settings), view });
+    reset(state, { ...first(next, { ...settings, view, example: 0 }), view });
     source.value = next;
   };
   const scene = (width: number, scroll = 0, room = 0): Scene | null =>
@@ -89,7 +89,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
             options={manifest.examples.map((x, i) => [i, `${i}: ${x.title}`])}
             pick={(i) => {
               const { view } = plain(state);
-              reset(state, { ...first(source.value, settings, i), view });
+              reset(state, { ...first(source.value, { ...settings, view }, i), view });
             }}
           />
         </div>
@@ -231,8 +231,25 @@ function Caveat(props: { c: Context }): ComponentChildren {
   );
 }
 
+/** What a fresh viewer shows, with what its first view wants besides. */
 function first(source: Source, settings: Settings, e = settings.example ?? 0): Values {
-  return initial(source.manifest, source.manifest.examples[e] ? e : 0, settings.view ? { view: settings.view } : {});
+  const { manifest } = source;
+  const at = manifest.examples[e] ? e : 0;
+  const values = initial(manifest, at, settings.view ? { view: settings.view } : {});
+  const shown = possible(source, at, settings.views ?? []);
+  const view = shown.find((v) => v.name === values.view) ?? shown[0];
+  const example = manifest.examples[at];
+  if (!view?.start || !example) return values;
+  const data = new Data(
+    manifest,
+    () => new Promise<Uint8Array>(() => {}),
+    () => {},
+  );
+  const t = translator(settings.lang ?? "en");
+  return {
+    ...values,
+    ...view.start({ manifest, example, e: at, data, values, theme: LIGHT, width: 800, scroll: 0, room: 0, t }),
+  };
 }
 
 function dataOf(source: Source, arrived: () => void): Data {
