@@ -22,6 +22,7 @@ SHOWN = 8
 @attack(
     access="white box",
     modality=("text",),
+    scope="case",
     cite="Wallace et al. 2019",
     formula="for each word of the trigger: the best of the `many` words with the largest mean gradient . (E_v - e)",
     cost="rounds x words x (one backward + many forwards), on every other example of a class",

@@ -148,7 +148,7 @@ def usual(live: Model) -> list[str]:
 def _counts(spec: Spec) -> bool:
     """Whether an attack belongs into the worst case: it is after the prediction, and it is no baseline."""
     facts = entry("attack", spec.name).facts
-    return facts["goal"] == "prediction" and facts["role"] == "method" and spec.name != "universal_trigger"
+    return facts["goal"] == "prediction" and facts["role"] == "method" and facts["scope"] == "example"
 
 
 def _examples(
@@ -186,7 +186,8 @@ def _one(
     """One attack on every example, shard by shard; what the file already holds is not asked again."""
     name, total = str(spec), len(case.ids)
     if not all((name, i) in lines.known for i in case.ids):
-        size = total if spec.name == "universal_trigger" else SHARD if "text" in case.examples[0].inputs else WIDE
+        whole = entry("attack", spec.name).facts["scope"] == "case"
+        size = total if whole else SHARD if "text" in case.examples[0].inputs else WIDE
         for first in range(0, total, size):
             part = list(range(first, min(total, first + size)))
             if progress is not None:

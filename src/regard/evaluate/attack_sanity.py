@@ -44,7 +44,7 @@ def sanity(
 ) -> list[Check]:
     """The checks that these attacks allow, on up to MOST of the examples that were attacked."""
     about = [s for s in specs if entry("attack", s.name).facts["goal"] == "prediction"]
-    methods = [s for s in about if entry("attack", s.name).facts["role"] == "method" and s.name != "universal_trigger"]
+    methods = [s for s in about if (f := entry("attack", s.name).facts)["role"] == "method" and f["scope"] == "example"]
     if not methods:
         return []
     first = found[str(methods[0])]

@@ -21,6 +21,7 @@ from typing import Any
 from regard.errors import RegardError
 from regard.records import Example, Spec
 from regard.registry import ROOMS, describe
+from regard.testing.attack_rules import attack_problems
 from regard.testing.explainer_rules import TOYS, Cases, explainer_problems
 from regard.testing.metric_rules import metric_problems
 from regard.testing.perturbation_rules import perturbation_problems
@@ -35,6 +36,7 @@ POSITIONAL: Mapping[str, tuple[int, str]] = {
     "learner": (1, "(train, *, own parameters)"),
     "term": (2, "(outcome, batch, *, own parameters)"),
     "perturbation": (3, "(example, severity, rng, *, own parameters)"),
+    "recipe": (1, "(modality, *, own parameters)"),
 }
 MOST_PARAMETERS = 5
 
@@ -66,6 +68,12 @@ def check_perturbation(function: Callable[..., Any], *, model: Any = None) -> No
     _verdict(function, [*general, *perturbation_problems(function, model)])
 
 
+def check_attack(function: Callable[..., Any]) -> None:
+    """Passes, or raises an AssertionError with every broken rule."""
+    general = _general(function, "attack")
+    _verdict(function, [*general, *attack_problems(function)])
+
+
 def check(function: Callable[..., Any], kind: str) -> None:
     """The check for a kind; sources and engines are only looked at, not started."""
     special = {
@@ -73,6 +81,7 @@ def check(function: Callable[..., Any], kind: str) -> None:
         "metric": check_metric,
         "dataset": check_dataset,
         "perturbation": check_perturbation,
+        "attack": check_attack,
     }
     if kind in special:
         special[kind](function)

@@ -1,0 +1,115 @@
+"""What every attack owes: a record per example, its budget and constraints, and successes that are successes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from regard.attacks._text import Text
+from regard.records import Attacked, Threat
+from regard.registry import describe
+from regard.testing.explainer_rules import failure
+from regard.testing.toy import TEXTS, ToyCase
+
+Attack = Callable[..., Any]
+THREATS = (
+    Threat(budget=60, max_share=0.5, stop_words=True),
+    Threat(budget=7, max_share=0.5, stop_words=True),
+    Threat(budget=60, max_share=1.0, stop_words=True, keep=("terrible", "wonderful")),
+    Threat(goal="targeted", target="positive", budget=60, max_share=1.0, stop_words=True),
+)
+
+
+def attack_problems(function: Attack) -> Iterator[str]:
+    """What is wrong with an attack, in words."""
+    for rule in (_keeps_to_the_threat, _repeats_in_any_order, _looks_at_labels):
+        try:
+            yield from rule(function)
+        except Exception as error:
+            yield failure(error, "it was given")
+
+
+def _keeps_to_the_threat(function: Attack) -> Iterator[str]:
+    entry = describe(function)
+    for threat in THREATS:
+        case = ToyCase()
+        got = function(case, threat)
+        if len(got) != len(case.ids) or [one.id for one in got] != list(case.ids):
+            yield f"it returns records of {[one.id for one in got]}, not one for each example in order"
+            return
+        for i, one in enumerate(got):
+            if one.queries > threat.budget:
+                yield f"it asked {one.queries} questions with a budget of {threat.budget}"
+            if one.status == "skipped" and not one.why:
+                yield "it skips an example and does not say why"
+            if one.status != "skipped" and len(one.said_after) != 2:
+                yield "it does not say what the model answered afterwards"
+            yield from _honest(case, i, one, str(entry.facts["goal"]), threat)
+            if entry.facts["goal"] == "prediction" and entry.facts["scope"] == "example":
+                yield from _allowed(case, i, one, threat)
+
+
+def _honest(case: ToyCase, i: int, one: Attacked, goal: str, threat: Threat) -> Iterator[str]:
+    """A success is asked about again, from the example that was handed back."""
+    if one.status != "success" or one.example is None:
+        return
+    rows = case.subset([i]).asked([[one.example]]).distribution
+    assert rows is not None
+    found = int(rows[0].argmax())
+    wanted = 1 if threat.target is not None else 1 - int(str(case.targets[i]))
+    if (goal == "prediction" and found != wanted) or (goal != "prediction" and found != case.targets[i]):
+        yield f"a success on {one.example.inputs} is answered with class {found}"
+    if one.example.id == one.id or (one.example.parent or "") != one.id:
+        yield "the changed example has no id of its own, or does not name the one it was made from"
+
+
+def _allowed(case: ToyCase, i: int, one: Attacked, threat: Threat) -> Iterator[str]:
+    """Words of a changed text: few enough, and none that had to stay."""
+    if one.example is None or "text" not in one.example.inputs:
+        return
+    text = Text(case.examples[i], threat)
+    words = str(one.example.inputs["text"]).split()
+    if len(words) != len(text.words):
+        return  # deletions: which ones cannot be told from outside
+    if not text.allows(tuple(words)):
+        yield f"{text.original!r} became {' '.join(words)!r}, which the threat does not allow"
+
+
+def _repeats_in_any_order(function: Attack) -> Iterator[str]:
+    if describe(function).facts["scope"] == "case":
+        return
+    threat, order = THREATS[0], list(reversed(range(len(TEXTS))))
+    whole, again = function(ToyCase(), threat), function(ToyCase(), threat)
+    turned = function(ToyCase().subset(order), threat)
+    alone = [function(ToyCase().subset([i]), threat)[0] for i in range(len(TEXTS))]
+    for name, other in (("again", again), ("in another order", list(reversed(turned))), ("one by one", alone)):
+        if not _same(whole, other):
+            yield f"it finds something else {name}"
+
+
+def _same(one: Sequence[Attacked], other: Sequence[Attacked]) -> bool:
+    def key(record: Attacked) -> tuple[object, ...]:
+        made = None if record.example is None else str(record.example.inputs)
+        return record.id, record.status, record.queries, made
+
+    close = all(np.allclose(a.said_after, b.said_after, atol=1e-6) for a, b in zip(one, other, strict=True))
+    return list(map(key, one)) == list(map(key, other)) and close
+
+
+class _Labelled(ToyCase):
+    """A toy case whose first example carries a label that the model does not give."""
+
+    @property
+    def examples(self) -> Any:
+        first, *rest = super().examples
+        wrong = self.labels[1 - int(str(self.targets[0]))]
+        return (replace(first, label=wrong), *rest)
+
+
+def _looks_at_labels(function: Attack) -> Iterator[str]:
+    got = function(_Labelled(), THREATS[0])
+    if got[0].status != "skipped" or got[0].why != "misclassified":
+        yield "an example that is wrong from the start must be skipped as misclassified"
