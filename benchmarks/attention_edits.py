@@ -74,9 +74,9 @@ def _permutations(model: TorchModel, examples: list[Example]) -> Line:
     network = _network(model)
 
     def fast(case: DeskCase) -> list[Floats]:
+        found, lines = read(case, "last", "mean", "bench")
         base = case.base().distribution
         assert base is not None
-        found, lines = read(case, "last", "mean", "bench")
         orders = [
             case.rng(i, "bench").permuted(np.tile(np.arange(len(m)), (TIMES, 1)), axis=1) for i, m in enumerate(found)
         ]
@@ -114,11 +114,11 @@ def _permutations(model: TorchModel, examples: list[Example]) -> Line:
     rounds = [(_timed(partial(again, k)), _timed(plain), _timed(partial(fast, cases[k]))) for k in range(SLOW_TIMES)]
     per_pass, by_hand, spent = (min(one[k][1] for one in rounds) for k in range(3))
     distances = rounds[0][2][0]
-    whole = per_pass * TIMES
+    whole = min(per_pass, by_hand) * TIMES  # the bar is held against the faster way to run the model again
     mean = float(np.mean([np.median(d) for d in distances]))
     return Line(
         f"{TIMES} permutations of {TEXTS} texts: the model again each time / once (BiLSTM)", whole / spent, 20, ">=",
-        {"again s (extrapolated)": whole, "by hand s (extrapolated)": by_hand * TIMES, "once s": spent,
+        {"by edits s (extrapolated)": per_pass * TIMES, "by hand s (extrapolated)": by_hand * TIMES, "once s": spent,
          "mean of median change": mean},
     )  # fmt: skip
 
@@ -128,8 +128,8 @@ def _adversary(model: TorchModel, examples: list[Example]) -> Line:
 
     def fast() -> tuple[list[Floats], list[Floats], DeskCase]:
         case = DeskCase(Desk(model), examples)
-        said = case.base()
         found, lines = read(case, "last", "mean", "bench")
+        said = case.base()
         assert lines is not None
         single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, found, strict=True)]
         starts = [starting(case, i, len(m), STARTS) for i, m in enumerate(found)]

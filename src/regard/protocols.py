@@ -584,6 +584,17 @@ class ExperimentFunction(Protocol):
     def __call__(self, case: Case, /, **params: Any) -> Findings: ...
 
 
+@runtime_checkable
+class DecidesWithSlopes(Protocol):
+    """A model that can say what it decides and how that hangs on its attention in one pass."""
+
+    def decided_slopes(
+        self, batch: Sequence[Encoded], kind: WeightGradientKind
+    ) -> tuple[Answers, list[Target], list[list[WeightSlopes]]] | None:
+        """Answers, targets and slopes of each; None where that takes more than one pass."""
+        ...
+
+
 class Study(Protocol):
     """A whole audit in front of an experiment that is asked once: what trains, or needs all examples together."""
 

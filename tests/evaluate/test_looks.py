@@ -76,3 +76,28 @@ def test_the_cost_is_known_before(name: str) -> None:
         spent.append((sum(c.forwards for c in costs), sum(c.backwards for c in costs)))
     assert spent[0] == spent[1]
     assert spent[0][0] > 0
+
+
+def test_one_pass_tells_the_answers_and_the_slopes_where_nobody_asked_for_answers_before() -> None:
+    network = AttentionClassifier(words=40, classes=3, encoder="bilstm", size=8, hidden=8).eval()
+    model = wrap(network, lambda t: [3 + len(w) for w in t.split()], labels=["a", "b", "c"], device="cpu")
+    texts = ["some words here", "words of many lengths", "a b c d e f", "one", "two words there too"]
+    examples = [Example(f"x{i}", {"text": t}) for i, t in enumerate(texts)]
+    first, second = Desk(model), Desk(model)
+    before, after = DeskCase(first, examples), DeskCase(second, examples)
+    said = before.base()
+    known = [before.weight_slopes(i, "frozen") for i in range(len(texts))]
+    fresh = [after.weight_slopes(i, "frozen") for i in range(len(texts))]
+    spent = sum(c.forwards for c in second.costs())
+    assert spent == len(texts), "the answers cost nothing more"
+    again = after.base()
+    assert sum(c.forwards for c in second.costs()) == spent
+    assert after.targets == before.targets
+    assert said.distribution is not None
+    assert again.distribution is not None
+    np.testing.assert_allclose(again.value, said.value, atol=1e-5)
+    np.testing.assert_allclose(again.distribution, said.distribution, atol=1e-6)
+    for one, other in zip(known, fresh, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(b.weights, a.weights, atol=1e-6)
+            np.testing.assert_allclose(b.gradient, a.gradient, atol=1e-5)

@@ -26,6 +26,7 @@ from regard.perturbations.apply import perturber
 from regard.protocols import (
     Change,
     Continuous,
+    DecidesWithSlopes,
     Edits,
     Encoded,
     Model,
@@ -442,14 +443,18 @@ class Desk:
 
         What attention pools is not changed by padding, so there a little of it is allowed.
         """
+        found = self._near(name, others)
+        if any(isinstance(target, list) for target in self.targets(found)):
+            return [name]  # what is written differs in length, whatever is read
+        return found
+
+    def _near(self, name: str, others: Sequence[str]) -> list[str]:
         form, length = self._form(name), self._encoded[name].length
         if self._pools:
             near = [(abs(self._encoded[o].length - length), o) for o in others if o != name]
             found = [other for far, other in sorted(near) if far <= NEAR * length]
         else:
             found = [other for other in others if other != name and self._form(other) == form]
-        if any(isinstance(target, list) for target in self.targets([name, *found])):
-            return [name]  # what is written differs in length, whatever is read
         room = TOGETHER * 2 if self._pools else TOGETHER
         return [name, *found][: max(1, min(self._batch, room // max(1, length)))]
 
@@ -468,8 +473,24 @@ class Desk:
         """Gradients with respect to the attention weights of one example; `beside` as in `attention`."""
         if self._looks.knows((name, kind)):
             return self._looks.weight_slopes([name], [self._encoded[name]], [None], kind)
-        alike = self._alike(name, [other for other in beside if not self._looks.knows((other, kind))])
+        others = [other for other in beside if not self._looks.knows((other, kind))]
+        if name not in self._base and self._decided_with_slopes(name, kind, others):
+            return self._looks.weight_slopes([name], [self._encoded[name]], [None], kind)
+        alike = self._alike(name, others)
         return self._looks.weight_slopes(alike, [self._encoded[n] for n in alike], self.targets(alike), kind)
+
+    def _decided_with_slopes(self, name: str, kind: WeightGradientKind, others: Sequence[str]) -> bool:
+        """One pass for what the model says to these, which nobody asked yet, and for the slopes; False if it cannot."""
+        if self._origin is not None or not isinstance(self.model, DecidesWithSlopes):
+            return False
+        alike = self._near(name, [other for other in others if other not in self._base])
+        encoded = [self._encoded[n] for n in alike]
+        found = self.model.decided_slopes(encoded, kind)
+        if found is None or not self._looks.hold(alike, encoded, found[2], kind):
+            return False
+        self._base.update(zip(alike, zip(_said(found[0]), found[1], strict=True), strict=True))
+        self._pay(forwards=len(alike), backwards=len(alike))
+        return True
 
     def parts(self, name: str, keys: Sequence[str]) -> Sequence[Parts]:
         """What the attention of one example is made of."""

@@ -34,21 +34,35 @@ class Looks:
         """Of the first of these examples; where it is not known, of all of them in one pass."""
         known: Sequence[WeightSlopes] | None = self._held.get((names[0], kind))
         if known is None:
-            found: Sequence[Sequence[WeightSlopes]] = self._model.weight_slopes_each(encoded, targets, kind)
-            lengths = [e.length for e in encoded]
-            if len(set(lengths)) > 1:
-                cut = [_cut(slopes, length, max(lengths)) for slopes, length in zip(found, lengths, strict=True)]
-                each = zip(encoded, targets, strict=True)
+            found = self._model.weight_slopes_each(encoded, targets, kind)
+            if not self.hold(names, encoded, found, kind):
                 # padding that is not at the end: one by one, which is right whatever the layout
-                found = [c for c in cut if c is not None] if all(cut) else [
-                    self._model.weight_slopes(e, t, kind) for e, t in each
-                ]  # fmt: skip
-            known = found[0]
-            for name, slopes in reversed([*zip(names, found, strict=True)]):  # the one that was asked for goes last
-                self._keep((name, kind), slopes, slopes)
+                each = zip(encoded, targets, strict=True)
+                self._keep_each(names, [self._model.weight_slopes(e, t, kind) for e, t in each], kind)
+            known = self._held[names[0], kind]
             self._pay(forwards=len(names), backwards=len(names))
         self._pay(requests=1)
         return known
+
+    def hold(
+        self, names: Sequence[str], encoded: Sequence[Encoded], found: Sequence[Sequence[WeightSlopes]],
+        kind: WeightGradientKind,
+    ) -> bool:  # fmt: skip
+        """Keep the slopes of a pass of these examples; False, and nothing kept, where its padding cannot be cut off."""
+        lengths = [e.length for e in encoded]
+        if len(set(lengths)) > 1:
+            cut = [_cut(slopes, length, max(lengths)) for slopes, length in zip(found, lengths, strict=True)]
+            if not all(cut):
+                return False
+            found = [c for c in cut if c is not None]
+        self._keep_each(names, found, kind)
+        return True
+
+    def _keep_each(
+        self, names: Sequence[str], found: Sequence[Sequence[WeightSlopes]], kind: WeightGradientKind
+    ) -> None:
+        for name, slopes in reversed([*zip(names, found, strict=True)]):  # the one that was asked for goes last
+            self._keep((name, kind), slopes, slopes)
 
     def parts(self, name: str, keys: Sequence[str], encoded: Encoded, target: Target) -> Sequence[Parts]:
         known = {key: self._held[name, "parts", key] for key in keys if (name, "parts", key) in self._held}

@@ -82,14 +82,16 @@ class Linear:
 
 def read(case: Case, layers: Layers, heads: Heads, name: str) -> tuple[list[Map], list[Linear] | None]:
     """The attention of every example, and every answer as a linear function of it; None where that is not so."""
-    base, targets = case.base(), case.targets
-    two = base.distribution is not None and base.distribution.shape[1] == 2 and all(t in (0, 1) for t in targets)
-    longest = sorted(range(len(targets)), key=lambda i: -int(case.units[i].free.sum()))[:TRIED]
-    if not two or not longest or not _is_linear(case.subset(longest), layers, heads, name):
+    count = len(case.ids)
+    longest = sorted(range(count), key=lambda i: -int(case.units[i].free.sum()))[:TRIED]
+    tried = case.subset(longest)
+    said = tried.base().distribution if longest else None
+    two = said is not None and said.shape[1] == 2 and all(t in (0, 1) for t in tried.targets)
+    if not two or not _is_linear(tried, layers, heads, name):
         return maps(case, layers, heads, name), None
-    for i in range(len(targets)):  # before the maps, which are then known
+    for i in range(count):  # before the answers and the maps, which are then known: one pass tells all three
         case.weight_slopes(i, "frozen")
-    found = maps(case, layers, heads, name)
+    base, targets, found = case.base(), case.targets, maps(case, layers, heads, name)
     return found, [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
 
 

@@ -35,8 +35,8 @@ def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: s
     go, 1 where the decision stays to the last unit; `erased_mass`, their share of the attention; `erased_never`.
     All sizes are tried up to `steps` units, else as many even steps. Undefined below two units. States are kept.
     """
-    _, own = decided(case)
     found, lines = read(case, layers, heads, "erasure")
+    _, own = decided(case)
     short = np.array([len(m) < 2 for m in found])
     where: dict[str, Json] = setting(layers, heads)
     scores = _single(

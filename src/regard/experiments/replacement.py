@@ -34,8 +34,8 @@ def replacement(case: Case, *, times: int = 100, layers: str | int = "last", hea
     the right decision, beside that of the model itself (`attention`, the baseline): is attention here only a gate?
     Curve `distance`: (examples, draws) of the permutations. Undefined below two units.
     """
-    base, own = decided(case)
     found, lines = read(case, layers, heads, "replacement")
+    base, own = decided(case)
     orders = [_orders(case, i, len(m), times) for i, m in enumerate(found)]
     shares = [case.rng(i, "replacement", 1).dirichlet(np.ones(len(m)), size=times) for i, m in enumerate(found)]
     ways: dict[str, list[list[Floats]]] = {

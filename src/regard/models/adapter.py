@@ -35,7 +35,7 @@ from regard.models.tapped import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.models.together import TogetherItems, together
 from regard.models.value_zeroing import zeroed
-from regard.models.weight_slopes import weight_slopes, weight_slopes_each
+from regard.models.weight_slopes import decided_slopes, weight_slopes, weight_slopes_each
 from regard.protocols import (
     Check,
     Edits,
@@ -327,6 +327,12 @@ class TorchModel:
         self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
     ) -> list[list[WeightSlopes]]:
         return weight_slopes_each(self, [own(encoded) for encoded in batch], targets, kind)
+
+    def decided_slopes(
+        self, batch: Sequence[Encoded], kind: WeightGradientKind
+    ) -> tuple[Answers, list[Target], list[list[WeightSlopes]]] | None:
+        found = decided_slopes(self, [own(encoded) for encoded in batch], kind)
+        return None if found is None else (_answers(len(batch), [([*range(len(batch))], found[0])]), *found[1:])
 
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
         return parts(self, own(encoded), target, keys)

@@ -98,7 +98,8 @@ def _pairs(targets: Sequence[Target], what: str) -> list[tuple[int, int]]:
     return pairs
 
 
-def _best(outputs: Outputs, asked: Asked) -> list[Target]:
+def best_class(outputs: Outputs, asked: Asked) -> list[Target]:
+    """The class of each row that the logits are for."""
     logits = outputs["logits"]
     if logits.ndim != 2 or len(logits) != len(asked.items):
         raise InputError(
@@ -111,7 +112,12 @@ def _best(outputs: Outputs, asked: Asked) -> list[Target]:
 
 
 def _decide_class(run: Runner, items: Sequence[Item]) -> list[Target]:
-    return _best(*run.outputs(items, None))
+    return best_class(*run.outputs(items, None))
+
+
+def decides_by_outputs(row: TaskRow) -> bool:
+    """Whether the logits of one pass say what is decided, and nothing else is needed."""
+    return row.decide is _decide_class
 
 
 def _decide_number(run: Runner, items: Sequence[Item]) -> list[Target]:

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from regard.models.attention_gradients import WeightGradient, attention_gradients
 from regard.models.encoded import Item
+from regard.models.objective import Said
 from regard.models.site_attention import as_array
 from regard.models.tapped import Runs
-from regard.models.tasks import Outputs
+from regard.models.tasks import Outputs, best_class, decides_by_outputs
 from regard.protocols import Target, WeightGradientKind, WeightSlopes
 
 
@@ -35,6 +36,30 @@ def weight_slopes_each(
         if all(len(w) == len(items) for _, w, _ in found):
             return [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in found] for b in range(len(items))]
     return [weight_slopes(model, item, target, kind) for item, target in zip(items, targets, strict=True)]
+
+
+def decided_slopes(
+    model: RunsBackward, items: Sequence[Item], kind: WeightGradientKind
+) -> tuple[Said, list[Target], list[list[WeightSlopes]]] | None:
+    """What a classifier decides, and the slopes of that, in one pass; None where deciding takes more than its outputs,
+    or the rows of the pass are not these examples."""
+    if not decides_by_outputs(model.row):
+        return None
+    tensors, asked = model.tensors(items, None)
+    heard: list[tuple[Said, list[Target]]] = []
+
+    def objective(outputs: Outputs) -> Tensor:
+        targets = best_class(outputs, asked)
+        said = model.row.read(outputs, asked, targets)
+        heard.append((said, targets))
+        return said.value.sum()
+
+    with model.backward_allowed():
+        _, made = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
+    found = [(g, as_array(g.weights), as_array(g.gradient)) for g in made]
+    if any(len(w) != len(items) for _, w, _ in found):
+        return None
+    return (*heard[0], [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in found] for b in range(len(items))])
 
 
 Arrays = tuple[WeightGradient, NDArray[np.float32], NDArray[np.float32]]
