@@ -20,6 +20,7 @@ SUMMARIES = {
     "audit": "Test how far attention and other explanations can be trusted on a model and data.",
     "attack": "Look for small changes that make a model answer otherwise, and check that the search deserves belief.",
     "train": "Train an attention network, or a family of them with several seeds, on data.",
+    "improve": "Train a model sturdier by a recipe, and say on equal seeds and examples what became better or worse.",
     "explain": "Colour one text by what a method says mattered to the model.",
     "capture": "Show every attention of a forward pass, and how it was proved.",
     "view": "Look at a run or a live model in the local app, or write the view as HTML, SVG, PNG or PDF.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -108,14 +108,12 @@ def drawn(data: Dataset, plan: Plan) -> list[Example]:
 
 
 class Looking:
-    """A trained network in front of the test split.
-
-    table: a file of substitutes {word: [substitute, ...]} that every network is attacked with, () where there is none.
-    """
+    """A trained network in front of the test split."""
 
     def __init__(self, folder: Path, data: Dataset, plan: Plan) -> None:
         self.model = load(folder, device="cpu")
         self.plan, self.data = plan, data
+        self.all_ids: tuple[str, ...] = ()
         self.close = self._case(drawn(data, plan))
 
     def _case(self, examples: Sequence[Example]) -> DeskCase:
@@ -131,16 +129,15 @@ class Looking:
         write_json(file, {word: found for word in words if (found := find(word))})
 
     def columns(self, table: Path | None = None) -> dict[str, dict[str, float]]:
-        """Every quantity of the plan; one that this model does not support is left out."""
-        asked: dict[str, Callable[[], Mapping[str, Floats]]] = {
-            "accuracy": self._accuracy,
-            "noise": self._noise,
-            "attack": lambda: self._attacks(table),
-            "attention": self._attention,
-            "stability": self._stability,
-        }
+        """Every quantity of the plan; one that this model does not support is left out.
+
+        table: a file {word: [substitute, ...]} with which every network is attacked alike.
+        """
+        asked: list[Callable[[], Mapping[str, Floats]]] = [
+            self._accuracy, self._noise, lambda: self._attacks(table), self._attention, self._stability
+        ]  # fmt: skip
         found: dict[str, dict[str, float]] = {}
-        for ask in asked.values():
+        for ask in asked:
             try:
                 some = ask()
             except Unsupported:
@@ -215,7 +212,7 @@ class _Few:
     def __len__(self) -> int:
         return len(self._items)
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
+    def __iter__(self) -> Iterator[Example]:
         return iter(self._items)
 
 

@@ -124,6 +124,13 @@ class AttentionClassifier(nn.Module):
         real = tokens != PAD
         mask = real if mask is None else real & mask.bool()
         states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)
+        return self._decided(states, mask, beside)
+
+    def reread(self, states: Tensor, tokens: Tensor, beside: Tensor | None = None) -> Reading:
+        """Attention and decision once more from states that are there: what lies below attention costs nothing."""
+        return self._decided(states, tokens != PAD, beside)
+
+    def _decided(self, states: Tensor, mask: Tensor, beside: Tensor | None) -> Reading:
         context, weights = self.attention(states, mask, beside)
         return Reading(self.output(self.dropout(context)), weights, states)
 

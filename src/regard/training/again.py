@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from torch import Tensor, nn
 
 from regard.errors import InputError
+from regard.networks.classifier import Reading
 from regard.training.batches import Batch
 
 if TYPE_CHECKING:
@@ -35,8 +36,21 @@ class Disturbable(Protocol):
         ...
 
 
+@runtime_checkable
+class Rereads(Protocol):
+    """A network whose attention can be asked again about states that are there, without computing them anew."""
+
+    def reread(self, states: Tensor, *inputs: Tensor) -> Reading: ...
+
+
 class Replay:
-    """Implements `loss.Again`. forward: how the network is run (`loss.forward`)."""
+    """Implements `loss.Again`. forward: how the network is run (`loss.forward`).
+
+    states: what attention read in the first pass, where the network has one attention over its words: if scores alone
+    change, everything below them is as it was, dropout and all.
+    """
+
+    states: Tensor | None = None
 
     def __init__(self, network: nn.Module, batch: Batch, forward: Callable[[nn.Module, Batch], Outcome]) -> None:
         self._network, self._batch, self._forward = network, batch, forward
@@ -57,6 +71,13 @@ class Replay:
             inputs = None
         with _added(self._network, "inputs", inputs), _added(self._network, "scores", scores):
             return self._forward(self._network, batch)
+
+    def reread(self, scores: Tensor) -> Tensor:
+        """(batch, classes) logits with something added to the attention scores alone."""
+        if self.states is None or not isinstance(self._network, Rereads):
+            return self(scores=scores).logits
+        with _added(self._network, "scores", scores):
+            return self._network.reread(self.states, *self._batch.inputs).logits
 
 
 def real_of(network: nn.Module, batch: Batch) -> Tensor | None:

@@ -44,6 +44,10 @@ class Again(Protocol):
         """inputs: added to `vectors`. scores: (batch, n) added to the attention scores, whatever the query."""
         ...
 
+    def reread(self, scores: Tensor) -> Tensor:
+        """The logits with `scores` added; what lies below attention is not computed anew where that can be saved."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -77,6 +81,7 @@ def forward(network: nn.Module, batch: Batch) -> Outcome:
     if isinstance(network, Reads):
         reading = network.read(*batch.inputs)
         real = batch.inputs[0] != PAD if reading.real is None else reading.real
+        again.states = reading.states
         return Outcome(reading.logits, reading.weights, reading.states, real, again)
     return Outcome(network(*batch.inputs), real=real_of(network, batch), again=again)
 

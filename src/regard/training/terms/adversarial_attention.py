@@ -42,7 +42,7 @@ def adversarial_attention(
     like = real.to(outcome.logits.dtype)
 
     def loss(change: Tensor) -> Tensor:
-        return cross_entropy(again(scores=change), batch)
+        return cross_entropy(Outcome(again.reread(change)), batch)
 
     if direction == "random":
         return loss(random_change(like, epsilon, real))

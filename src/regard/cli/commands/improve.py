@@ -1,0 +1,150 @@
+"""`regard improve`: a model trained with and without a recipe, compared in pairs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import slug
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.verb import verb
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.improve.comparing import Row
+    from regard.improve.improve import Improvement
+    from regard.records import Json
+
+RECIPES = (
+    "noise, adversarial, attention-adversarial, attention-regularised or smoothness, with :name=value. May be repeated."
+)
+MARKS = {"better": "better", "worse": "WORSE", "no significant change": "no significant change"}
+
+
+@verb(
+    "improve",
+    "regard improve bilstm --with adversarial --out runs/sturdy",
+    "regard improve runs/base --with noise --with attention-adversarial --data reviews.csv",
+    "regard improve bilstm --with adversarial:how=freelb,epsilon=0.5 --seeds 3 --examples 100",
+    "regard improve ./my-bert --data reviews.csv --with attention-regularised:toward=rationales --layers 0",
+    "regard audit runs/sturdy/adversarial                        what came of it, looked at closely",
+    "regard list recipe                                          every recipe with its parameters; again: goes on",
+)
+@click.argument("model")
+@click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
+@click.option("--data", metavar="DATA", help="Default: what the model was trained on.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory (default: regard-models/MODEL-improved).")
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Trainings of each kind.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The first of them.")
+@click.option("--examples", type=click.IntRange(2), default=150, show_default=True,
+              help="Of the test split, to attack and explain.")  # fmt: skip
+@click.option("--budget", type=click.IntRange(1), default=60, show_default=True, help="Questions per attacked example.")
+@click.option("--limit", type=click.IntRange(2), help="Learn from at most so many examples.")
+@click.option("--layers", type=click.IntRange(0), help="Upper layers of a Hugging Face model to train; 0 means all.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Settings: epochs, batch_size, rate, ...")
+def command(
+    model: str, recipes: tuple[str, ...], data: str | None, out: Path | None, seeds: int, seed: int, examples: int,
+    budget: int, limit: int | None, layers: int | None, options: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
+    from regard.cli.opening import checked_model, checked_names
+
+    checked_model(model)
+    checked_names("recipe", [_underscored(recipe) for recipe in recipes])
+    settings = _settings(options)
+    folder = out or Path("regard-models") / f"{slug(model)}-improved"
+    said, called = remarks(), click.get_current_context().obj
+    said.print("opening the model and its data ...", style="dim", markup=False)
+    from regard.improve.improve import improve
+
+    try:
+        with bar(said) as shown:
+            found = improve(
+                model, recipes, data, out=folder, seeds=seeds, seed=seed, examples=examples, budget=budget,
+                settings=settings, limit=limit, layers=layers,
+                announce=lambda sentence: said.print(sentence, style="dim", markup=False),
+                tell=lambda what, done, whole: shown.show(f"looking at {what}", done / whole, f"{done}/{whole}"),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
+        raise Interrupted(f"interrupted; what was done is kept in {folder}. Go on with: {again}") from None
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _show(found)
+
+
+def _underscored(recipe: str) -> str:
+    name, colon, rest = recipe.partition(":")
+    return f"{name.replace('-', '_')}{colon}{rest}"
+
+
+def _settings(options: Sequence[str]) -> dict[str, Json]:
+    from regard.records import Spec
+    from regard.training.loop import Settings
+    from regard.training.train import settings_of
+
+    found: dict[str, Json] = {}
+    for option in options:
+        if "=" not in option:
+            raise InputError(f"--set {option}", expected="name=value", got=option)
+        found |= Spec.parse("setting", f"set:{option}").params
+    settings_of(Settings(), found)  # a name or a number that cannot be is said before anything is opened
+    return found
+
+
+def _show(found: Improvement) -> None:
+    from regard.present.terminal import plain_table
+
+    out = results()
+    if found.again:
+        out.print(f"{found.directory} was finished before; nothing was trained", style="dim", markup=False)
+    how = "trained further from its own weights" if found.further else "trained again from scratch"
+    seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else "one seed"
+    out.print(f"{found.model} on {found.data}, {how}, {seeds}", markup=False)
+    for (arm, against), rows in found.comparisons.items():
+        what = found.recipes[arm]
+        other = "the same training without it" if against == "plain" else f"its control ({found.recipes[against]})"
+        out.print(f"\n{arm}: {what}\nbefore = {other}", markup=False, soft_wrap=True)
+        table = [_cells(row) for row in rows]
+        head = ("", "better", "before", "after", "difference", "95 % interval", "p", "seeds", "n", "verdict")
+        out.print(plain_table(head, table, right=(2, 3, 4, 6, 7, 8)))
+    for line in _costs(found):
+        out.print(line, style="dim", markup=False, soft_wrap=True)
+    from regard.improve.comparing import RULE
+
+    out.print(f"p after Holm's correction. {RULE}.", style="dim", markup=False, soft_wrap=True)
+    if len(found.seeds) == 1:
+        out.print("one seed: nothing is said about other trainings of the same kind", style="dim", markup=False)
+    arms = [arm for arm, against in found.comparisons if against == "plain" and not arm.endswith("-control")]
+    out.print(f"\nmodels: {', '.join(str(found.folder(arm)) for arm in arms)}\nlook closer: regard audit "
+              f"{found.folder(arms[0])}", markup=False, soft_wrap=True)  # fmt: skip
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.words, row.better, f"{row.before:.3f}", f"{row.after:.3f}", f"{row.difference:+.3f}",
+        f"{row.low:+.3f} to {row.high:+.3f}", f"{row.corrected:.3f}", f"{row.seeds_better} of {row.seeds}",
+        str(row.n), MARKS[row.verdict],
+    )  # fmt: skip
+
+
+def _costs(found: Improvement) -> list[str]:
+    plain = found.costs.get("plain", {}).get("milliseconds_per_step")
+    lines = []
+    for arm, cost in found.costs.items():
+        step = cost.get("milliseconds_per_step")
+        if step is None:
+            continue
+        ratio = f", {step / plain:.1f} times as much as without it" if plain and arm != "plain" else ""
+        lines.append(f"training cost of {arm}: {step:.0f} ms of processor time per step{ratio}; "
+                     f"{cost['epochs']:.1f} epochs")  # fmt: skip
+    return lines
+
+
+command.help = SUMMARIES["improve"]

@@ -1,0 +1,246 @@
+"""`regard.improve`: a model, recipes -> networks trained with and without each, and a table of before and after."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.improve.comparing import RULE, Row, compared
+from regard.improve.measuring import Looking, Plan, plan_for, read_columns, write_columns
+from regard.improve.origin import Origin, origin
+from regard.improve.recipe import Recipe
+from regard.perturbations.apply import modality_of
+from regard.records import Json, Spec
+from regard.registry import arguments, build
+from regard.training.directory import claimed, finish, write_json
+from regard.training.learner import CROSS_ENTROPY
+from regard.training.one import Splits
+from regard.training.progress import Report, progress, reporting
+from regard.training.train import Trained, train
+
+FILE = "improvement.json"
+FORMAT, VERSION = "regard-improvement", 1
+PLAIN = "plain"
+Say = Callable[[str], None]
+Tell = Callable[[str, int, int], None]
+"""(what, done, of all): how far the looking at trained networks is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to train: its name (a directory), its recipe, and the arm that it is compared with beside `plain`."""
+
+    name: str
+    recipe: Recipe
+    control: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """What came of it. comparisons: (arm, compared with) -> rows of the table. costs: arm -> what training took.
+
+    `folder(arm)` is what `regard.load` and `regard audit` open: a family, or a network where there is one seed.
+    """
+
+    directory: Path
+    model: str
+    data: str
+    further: bool
+    seeds: tuple[int, ...]
+    plan: Plan
+    recipes: Mapping[str, str]
+    comparisons: Mapping[tuple[str, str], tuple[Row, ...]]
+    costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    again: bool = False
+
+    def folder(self, arm: str) -> Path:
+        return self.directory / arm
+
+    def row(self, arm: str, quantity: str, against: str = PLAIN) -> Row:
+        return next(r for r in self.comparisons[arm, against] if r.quantity == quantity)
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "format": FORMAT, "version": VERSION, "model": self.model, "data": self.data,
+            "trained": "further from its own weights" if self.further else "again from scratch",
+            "seeds": [*self.seeds], "plan": self.plan.to_json(), "rule": RULE, "recipes": dict(self.recipes),
+            "costs": {arm: dict(cost) for arm, cost in self.costs.items()},
+            "comparisons": [
+                {"arm": arm, "against": against, "rows": [row.to_json() for row in rows]}
+                for (arm, against), rows in self.comparisons.items()
+            ],
+        }  # fmt: skip
+
+
+def improve(
+    model: str,
+    recipes: Sequence[str | Spec],
+    data: str | Splits | None = None,
+    *,
+    out: str | Path,
+    seeds: int = 5,
+    seed: int = 0,
+    examples: int = 150,
+    budget: int = 60,
+    settings: Mapping[str, Json] | None = None,
+    limit: int | None = None,
+    layers: int | None = None,
+    announce: Say | None = None,
+    tell: Tell | None = None,
+) -> Improvement:
+    """Train a model with each recipe and without, on the same seeds, and compare them in pairs of (seed, example).
+
+    model: a name, a directory that `regard train` wrote, or a Hugging Face classifier (trained further from the weights
+    it has). recipes: `noise`, `adversarial:how=pgd,epsilon=0.5`, ... (`regard list recipe`). data: where it is not
+    the one that the model was trained on. examples: of the test split that are attacked and explained; clean accuracy
+    is asked of all of it. budget: questions per attacked text. limit: learn from at most so many examples. The same
+    call goes on after a stop, and only reads what came of it when it was finished.
+    """
+    specs = [_spec(recipe) for recipe in recipes]
+    if not specs or len({s.name for s in specs}) < len(specs):
+        raise InputError("recipes", expected="at least one, each once", got=", ".join(map(str, specs)) or "none")
+    if seeds < 1 or examples < 2 or budget < 1:
+        raise InputError("improve", expected="seeds and budget of at least 1, examples of at least 2", got="less")
+    say = announce or _silent
+    made = origin(model, data, limit=limit, layers=layers)
+    modality = modality_of(next(iter(made.splits.train)))
+    arms = _arms(specs, modality)
+    learned = [n for arm in arms if arm.recipe.augment is not None for n in arm.recipe.augment.noises]
+    plan = plan_for(made.splits.test, examples=examples, budget=budget, learned=learned)
+    numbers = tuple(seed + k for k in range(seeds))
+    chosen = {**made.settings, **(settings or {})}
+    path = Path(out)
+    recipe: dict[str, Json] = {
+        "improve": made.learner.to_json(), "recipes": [str(s) for s in specs], "seeds": [*numbers],
+        "settings": dict(chosen), "plan": plan.to_json(),
+        "data": {k: getattr(made.splits, k).fingerprint for k in ("train", "dev", "test")},
+    }  # fmt: skip
+    with claimed(path, recipe) as before:
+        again = before is not None and before["status"] == "complete"
+        costs: dict[str, dict[str, float]] = dict((before or {}).get("facts", {}).get("costs", {}))
+        for arm in arms:
+            if not again:
+                say(f"{arm.name}: {arm.recipe.what}")
+                costs[arm.name] = _trained(made, arm, path, numbers, chosen, say)
+        columns = _looked_at([a.name for a in arms], made, plan, path, numbers, tell)
+        clusters = {e.id: e.cluster for e in made.splits.test}
+        comparisons = {
+            (arm.name, other): compared(columns[other], columns[arm.name], plan, clusters)
+            for arm in arms
+            for other in (PLAIN, *([arm.control] if arm.control else []))
+            if arm.name != other
+        }
+        found = Improvement(
+            path, model, made.splits.test.name, made.further, numbers, plan,
+            {a.name: a.recipe.what for a in arms}, comparisons, costs, again,
+        )  # fmt: skip
+        if not again:
+            write_json(path / FILE, found.to_json())
+            finish(path, recipe, {"costs": {k: dict(v) for k, v in costs.items()}})
+    return found
+
+
+def _spec(recipe: str | Spec) -> Spec:
+    """`attention-adversarial` is a name for people; its file has an underscore."""
+    spec = recipe if isinstance(recipe, Spec) else Spec.parse("recipe", recipe)
+    spec = Spec("recipe", spec.name.replace("-", "_"), spec.params)
+    arguments(spec)
+    return spec
+
+
+def _arms(specs: Sequence[Spec], modality: str) -> list[Arm]:
+    arms = [Arm(PLAIN, Recipe("as it is"))]
+    for spec in specs:
+        recipe: Recipe = build(spec)(modality)
+        name = spec.name.replace("_", "-")
+        control = f"{name}-control" if recipe.control is not None else None
+        arms.append(Arm(name, recipe, control))
+        if recipe.control is not None and control is not None:
+            arms.append(Arm(control, recipe.control))
+    return arms
+
+
+def _trained(
+    made: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
+) -> dict[str, float]:
+    """One family; gives what it cost."""
+    params = {**made.learner.params, **({"looks": True} if arm.recipe.looks and made.further else {})}
+    with _stopwatch() as watch:
+        trained = train(
+            Spec("learner", made.learner.name, params), made.splits, out=path / arm.name, seeds=len(seeds),
+            seed=seeds[0], settings=settings, terms={**CROSS_ENTROPY, **arm.recipe.terms}, augment=arm.recipe.augment,
+            announce=say,
+        )  # fmt: skip
+    return {**_kept_cost(trained), **watch.cost(path / f"{arm.name}.cost.json")}
+
+
+def _kept_cost(trained: Trained) -> dict[str, float]:
+    return {"epochs": float(np.mean([len(m["epochs"]) for m in trained.members]))}
+
+
+class _Watch:
+    """CPU time and steps of the trainings inside a block, kept in a file so that a stop loses nothing."""
+
+    def __init__(self, listener: Any) -> None:
+        self.steps, self.seconds, self.listener = 0, 0.0, listener
+        self._last = time.process_time()
+
+    def __call__(self, report: Report) -> None:
+        now = time.process_time()
+        # the first step of an epoch comes after the data were made ready, or after the dev split was judged
+        if report.step > 1 and not report.epoch_is_over:
+            self.steps, self.seconds = self.steps + 1, self.seconds + now - self._last
+        if self.listener is not None:
+            self.listener(report)
+        self._last = time.process_time()
+
+    def cost(self, file: Path) -> dict[str, float]:
+        if self.steps:
+            write_json(file, {"milliseconds_per_step": 1000 * self.seconds / self.steps, "steps_timed": self.steps})
+        return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else {}
+
+
+@contextmanager
+def _stopwatch() -> Iterator[_Watch]:
+    watch = _Watch(progress.get())
+    with reporting(watch):
+        yield watch
+
+
+def _looked_at(
+    arms: Sequence[str], made: Origin, plan: Plan, path: Path, seeds: Sequence[int], tell: Tell | None
+) -> dict[str, list[dict[str, dict[str, float]]]]:
+    """The columns of every arm and seed; what was written before is read."""
+    found: dict[str, list[dict[str, dict[str, float]]]] = {arm: [] for arm in arms}
+    done, whole = 0, len(arms) * len(seeds)
+    for seed in seeds:
+        table = path / "substitutes" / f"seed-{seed}.json"
+        for arm in arms:  # plain comes first: its neighbours are what every arm of this seed is attacked with
+            file = path / "measured" / arm / f"seed-{seed}.json"
+            columns = read_columns(file)
+            if columns is None:
+                if tell is not None:
+                    tell(f"{arm}, seed {seed}", done, whole)
+                folder = path / arm if len(seeds) == 1 else path / arm / f"seed-{seed}"
+                looking = Looking(folder, made.splits.test, plan)
+                if plan.attack == "greedy_word" and not table.is_file():
+                    table.parent.mkdir(parents=True, exist_ok=True)
+                    looking.substitutes(table)
+                some = looking.columns(table if table.is_file() else None)
+                write_columns(file, some, {"model": looking.model.fingerprint})
+                columns = read_columns(file) or {}  # as they will be read next time
+            found[arm].append(columns)
+            done += 1
+    return found
+
+
+def _silent(sentence: str) -> None:
+    """Nobody listens."""

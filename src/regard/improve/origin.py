@@ -1,0 +1,149 @@
+"""Where a model came from: how it is trained again, on what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from regard.datasets.read import read
+from regard.errors import InputError, Unsupported
+from regard.evaluate.opening import default_data
+from regard.networks.checkpoint import load_checkpoint
+from regard.networks.family import is_family, read_family
+from regard.records import Json, Spec
+from regard.registry import build, entry, named_model
+from regard.training.directory import FILE as TRAINING
+from regard.training.one import Splits
+from regard.training.train import RESERVED, read_splits
+
+LEARNERS = {
+    "attention_classifier": "classifier", "vision_transformer": "vision", "tabular_transformer": "tabular",
+    "series_transformer": "series",
+}  # fmt: skip
+"""Networks of regard's own -> the learner that makes them."""
+UPPER = 2
+"""Layers of a BERT that are trained further, unless another number is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A model that can be trained: its directory, its learner, its data, its settings.
+
+    further: it is trained on from the weights it has (Hugging Face); else again from scratch.
+    """
+
+    name: str
+    folder: Path
+    learner: Spec
+    splits: Splits
+    settings: Mapping[str, Json]
+    further: bool
+
+
+def origin(model: str, data: str | Splits | None, *, limit: int | None = None, layers: int | None = None) -> Origin:
+    """Refuses, with the reason, what cannot be trained. limit: learn from at most so many examples.
+
+    layers: of a Hugging Face model, how many upper ones are trained (0: all; default 2 of a BERT, else all).
+    """
+    folder = _folder(model)
+    if (folder / "config.json").is_file():
+        learner = Spec("learner", "pretrained", {"directory": str(folder.resolve()), "layers": _layers(folder, layers)})
+        splits = data if isinstance(data, Splits) else read_splits(data or default_data(model))
+        return Origin(model, folder, learner, _limited(splits, limit), {}, True)
+    network, about = load_checkpoint(folder)
+    facts = about.get("training")
+    if network.name not in LEARNERS or not isinstance(facts, dict) or about.get("task") != "classification":
+        raise Unsupported(
+            f"model {model}", expected="a classifier that regard trained, or a Hugging Face text classifier",
+            got=f"{network.name} for {about.get('task')}" if isinstance(facts, dict) else "no record of its training",
+        )  # fmt: skip
+    if layers is not None:
+        raise InputError("layers", expected="a Hugging Face model", got=f"a network of regard's own ({network.name})")
+    settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
+    return Origin(
+        model, folder, _learner(folder, network.name, network.config), _splits(facts, data, limit), settings, False
+    )
+
+
+def _folder(model: str) -> Path:
+    folder = Path(model).expanduser()
+    named = None if folder.exists() else named_model(model)
+    if named is not None:
+        made = build(named)()
+        folder = Path(made) if isinstance(made, str) else folder
+    if not folder.is_dir():
+        raise InputError(
+            f"model {model}", expected="a name (regard list source) or a directory of a classifier",
+            got="a model without a directory" if named is not None else "no such directory",
+        )  # fmt: skip
+    if is_family(folder):
+        folder = folder / read_family(folder).best
+    if not any((folder / name).is_file() for name in ("regard.json", "config.json")):
+        raise InputError(
+            f"model {model}", expected="a directory with regard.json or config.json", got="neither",
+            remedy="regard train",
+        )  # fmt: skip
+    return folder
+
+
+def _layers(folder: Path, asked: int | None) -> int:
+    if asked is not None:
+        return asked
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        upper = config.get("model_type") == "bert" and int(config.get("num_hidden_layers", 0)) > UPPER
+    except (ValueError, OSError) as error:
+        raise InputError(str(folder / "config.json"), expected="a JSON object", got=str(error)) from error
+    return UPPER if upper else 0
+
+
+def _learner(folder: Path, network: str, config: Mapping[str, Any]) -> Spec:
+    """As the record of the training says, else as the network itself does."""
+    for place in (folder, folder.parent):
+        try:
+            found = json.loads((place / TRAINING).read_text("utf-8"))["recipe"]["learner"]
+            return Spec.from_json(found)
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    name = LEARNERS[network]
+    own = {p.name for p in entry("learner", name).parameters}
+    params: dict[str, Json] = {k: v for k, v in config.items() if k in own}
+    if "aspects" in params:
+        params["aspects"] = bool(params["aspects"])
+    return Spec("learner", name, params)
+
+
+def _splits(facts: Mapping[str, Any], data: str | Splits | None, limit: int | None) -> Splits:
+    if isinstance(data, Splits):
+        return _limited(data, limit)
+    source = data or str(facts["data"])
+    try:
+        splits = read_splits(source)
+    except InputError as error:
+        raise InputError(
+            "data", expected="the data it was trained on", got=str(error), remedy="--data NAME or FILE"
+        ) from error
+    if data is None and splits.train.fingerprint != facts["data_fingerprint"]:
+        # trained on a part: the same one is drawn again
+        splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))
+        if splits.train.fingerprint != facts["data_fingerprint"]:
+            raise InputError("data", expected="the data it was trained on", got=f"another {source}", remedy="--data")
+    return _limited(splits, limit)
+
+
+def _limited(splits: Splits, limit: int | None) -> Splits:
+    if limit is None or limit >= len(splits.train):
+        return splits
+    from regard.datasets.examples import Examples
+    from regard.measures.keyed_random import keyed_rng
+
+    train = splits.train
+    items = list(train)
+    chosen = keyed_rng(0, "improve limit", len(items)).choice(len(items), limit, replace=False)
+    kept = [items[int(i)] for i in sorted(chosen)]
+    if isinstance(train, Examples):
+        return replace(splits, train=train.keep(kept, f"{limit} of {len(items)} examples to learn from"))
+    return replace(splits, train=Examples(train.name, tuple(kept), train.labels, train.notes))
