@@ -20,7 +20,7 @@ from regard.evaluate.desk import Desk
 from regard.experiments._drift import aligned, drift, moved
 from regard.experiments._robustness import chosen_noises
 from regard.experiments.attack_success import attack_success
-from regard.experiments.certified import FIRST, _noisy_votes, _words, certified
+from regard.experiments.certified import FIRST, _noisy_votes, _scale, _words, certified
 from regard.experiments.explanation_drift import explanation_drift
 from regard.experiments.noise import noise
 from regard.measures.intervals import clopper_pearson
@@ -317,7 +317,7 @@ def test_gaussian_radius_of_a_linear_model_is_below_its_margin() -> None:
         rng=lambda i, *keys: keyed_rng(0, f"p{i}", *keys),
     )  # fmt: skip
     spread = 0.25 * float(np.concatenate(points).std())
-    for i, voted in enumerate(_noisy_votes(case, 1020, 0.25)):
+    for i, voted in enumerate(_noisy_votes(case, 1020, 0.25, "image")):
         margin = float(points[i] @ w + b)
         share = (voted[FIRST:] == int(margin > 0)).mean()
         expected = 0.5 * (1 + math.erf(abs(margin) / spread / math.sqrt(2)))
@@ -325,6 +325,13 @@ def test_gaussian_radius_of_a_linear_model_is_below_its_margin() -> None:
         low = clopper_pearson(round(share * 1000), 1000, level=0.998)[0]
         if low > 0.5:
             assert spread * NormalDist().inv_cdf(low) <= abs(margin)
+
+
+def test_columns_are_measured_by_their_own_deviation() -> None:
+    rows = [Example(str(i), {"row": np.array([i, 1000.0 * i, 7.0])}) for i in range(5)]
+    case = SimpleNamespace(companions=SimpleNamespace(examples=rows), examples=rows)
+    assert _scale(case, "table").tolist() == pytest.approx([2**0.5, 1000 * 2**0.5, 1.0])
+    assert _scale(case, "image").shape == (1,)
 
 
 def test_certificates_are_about_right_answers() -> None:

@@ -47,7 +47,7 @@ QUICK: tuple[str, ...] = (
     "single_heads",
 )  # fmt: skip
 QUICK_ROBUSTNESS: tuple[str, ...] = (
-    "noise:noises=2", "explanation_drift:noises=1,share=0.2", "attack_success:budget=50,share=0.2"
+    "noise:noises=2", "explanation_drift:noises=1,share=0.2", "attack_success:attacks=2,budget=50,share=0.2"
 )  # fmt: skip
 """Whether predictions and explanations hold under noise and attack: a look, in seconds."""
 ROBUSTNESS: tuple[str, ...] = (
@@ -56,7 +56,7 @@ ROBUSTNESS: tuple[str, ...] = (
 )  # fmt: skip
 WHOLE_ROBUSTNESS: tuple[str, ...] = (
     "noise:noises=20,severities=[1,2,3,4,5]", "explanation_drift:noises=6,severities=[1,3,5]",
-    "attack_success:attacks=4,budget=1000,share=0.5", "certified:samples=1000",
+    "attack_success:attacks=5,budget=1000,share=0.5", "certified:samples=1000",
 )  # fmt: skip
 
 

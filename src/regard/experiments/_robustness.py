@@ -21,18 +21,19 @@ USUAL = {
         "keyboard", "drop_words", "filler", "ocr", "swap_letters", "homoglyphs", "letter_case", "whitespace",
         "punctuation", "word_order", "drop_letters", "insert_letters", "repeat_letters", "neutral_suffix", "diacritics",
     ),
-    "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg_compression"),
+    "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg", "fog", "motion_blur"),
     "audio": ("snr_noise", "clipping", "dropout", "gain"),
-    "series": ("jitter", "dropout", "spikes", "scaling", "drift"),
-    "table": ("missing", "rounding", "spread"),
+    "series": ("jitter", "series_dropout", "drift", "spikes", "scaling", "time_warp", "quantisation"),
+    "table": ("missing_values", "column_noise", "rounding"),
 }  # fmt: skip
 """Noises by modality, those first that are unlike each other; what is not here follows by name."""
 ATTACKS = {
     "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
-    "image": ("pgd", "apgd", "square", "fgsm"),
-    "series": ("pgd", "apgd", "square", "fgsm"),
-    "table": ("pgd", "apgd", "square", "fgsm"),
+    "image": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
+    "series": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
+    "table": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
 }
+"""Attacks by modality; a larger ball beside the usual one, for success has to grow with it."""
 MODEL = "model"
 """What numbers about predictions are called after."""
 LARGEST_SHOWN = 4096
@@ -76,10 +77,10 @@ def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     kind = modality(case, name)
     known = {n: entry("attack", n).facts for n in names("attack")}
     mine = {n: f for n, f in known.items() if _fits(f.get("modality"), kind) and f.get("goal") == "prediction"}
-    usual = [n for n in ATTACKS.get(kind, ()) if n in mine][:wanted]
+    usual = [s for s in (Spec.parse("attack", a) for a in ATTACKS.get(kind, ())) if s.name in mine][:wanted]
     if not usual:
         raise Unsupported(f"experiment {name}", expected=f"attacks on {kind}", got="none")
-    return [Spec("attack", n) for n in (*usual, *(n for n, f in mine.items() if f.get("role") == "baseline"))]
+    return [*usual, *(Spec("attack", n) for n, f in mine.items() if f.get("role") == "baseline")]
 
 
 def _fits(modalities: Json, kind: str) -> bool:

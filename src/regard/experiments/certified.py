@@ -26,7 +26,7 @@ SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
     question="How much may an input change, whatever the change is, before the smoothed model says something else?",
     cite="Zeng et al. 2021 (RanMASK); Levine & Feizi 2020; Cohen et al. 2019",
     formula="majority over masked or noisy copies; lower Clopper-Pearson bound p of its share: words d with "
-    "p - (1 - C(n-d, k) / C(n, k)) > 1/2, or radius sigma x (inverse normal of p)",
+    "p - (1 - C(n-d, k) / C(n, k)) > 1/2, or radius sigma x (inverse normal of p), in deviations of the data",
     cost="`samples` + 20 forwards per example",
     misleads="it is about the smoothed model (a vote over many copies), which is another, often less accurate one; "
     "words may be replaced, not inserted or deleted",
@@ -37,10 +37,10 @@ def certified(
     """How often is a vote over masked (text) or noisy (image, series, row) copies right, and certainly stays so?
 
     Comes out, per example: `smoothed_accuracy` (right and not abstained), `abstained` (no class is certainly in the
-    majority), `certified_radius` (words that may be replaced by any others; else the L2 distance in the user's units;
-    0 where it abstains), and `certified_accuracy` by radius: right, whatever is done within it. keep: share of the
-    words that a copy keeps. sigma: deviation of the noise, as a share of that of the data (16 companions), the same for
-    every example. alpha: the chance that one example's certificate is wrong.
+    majority), `certified_radius` (words that may be replaced by any others; else an L2 distance, each column or channel
+    measured by its deviation in the data; 0 where it abstains), and `certified_accuracy` by radius: right, whatever is
+    done within it. keep: share of the words that a copy keeps. sigma: deviation of the noise as a share of that of the
+    data (16 companions), the same for every example. alpha: the chance that one example's certificate is wrong.
     """
     name = "certified"
     if samples < 10 or not 0 < keep < 1 or sigma <= 0 or not 0 < alpha < 1:
@@ -55,18 +55,17 @@ def certified(
     part = case.subset(positions)
     distribution(part.base(), name)
     masked = kind == "text"
-    votes = _masked_votes(part, samples + FIRST, keep) if masked else _noisy_votes(part, samples + FIRST, sigma)
-    spread = 0.0 if masked else sigma * _scale(part)
+    votes = _masked_votes(part, samples + FIRST, keep) if masked else _noisy_votes(part, samples + FIRST, sigma, kind)
     chosen, radius = np.full(len(part.ids), -1), np.zeros(len(part.ids))
     for i, voted in enumerate(votes):
         top = int(np.bincount(voted[:FIRST]).argmax())
         low = clopper_pearson(int((voted[FIRST:] == top).sum()), samples, level=1 - 2 * alpha)[0]
         if low > 0.5:
             chosen[i] = top
-            radius[i] = _words(low, *_sizes(part, i, keep)) if masked else spread * NormalDist().inv_cdf(low)
-    radii = WORDS if masked else tuple(round(s * spread, 6) for s in SHARES)
+            radius[i] = _words(low, *_sizes(part, i, keep)) if masked else sigma * NormalDist().inv_cdf(low)
+    radii = WORDS if masked else tuple(round(s * sigma, 6) for s in SHARES)
     smoothing: dict[str, Json] = {"smoothing": f"masks, {keep:g} kept"} if masked else {"smoothing": "Gaussian"}
-    where: dict[str, Json] = {**smoothing, "sigma": None if masked else round(spread, 6), "samples": samples}
+    where: dict[str, Json] = {**smoothing, "sigma": None if masked else sigma, "samples": samples, "alpha": alpha}
     return _scores(part, truth(part), chosen, radius, radii, where)
 
 
@@ -125,10 +124,15 @@ def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
     return [rows[said.rows(i)].argmax(-1) for i in range(len(case.ids))]
 
 
-def _scale(case: Case) -> float:
-    """The deviation of the inputs of the companions, which are the same for every example."""
-    arrays = [_array(e.inputs) for e in (case.companions.examples or case.examples)]
-    return float(np.concatenate([a.ravel() for a in arrays]).std()) or 1.0
+def _scale(case: Case, kind: str) -> Floats:
+    """Deviation of the inputs of the companions, the same for every example: of each column or channel, of all pixels.
+
+    What never varies there is measured by 1.
+    """
+    arrays = np.stack([_array(e.inputs) for e in (case.companions.examples or case.examples)])
+    own = arrays.reshape(-1, arrays.shape[-1]) if kind in ("table", "series") else arrays.reshape(-1, 1)
+    spread = own.std(0)
+    return np.where(spread > 0, spread, 1.0)
 
 
 def _array(inputs: object) -> Floats:
@@ -138,11 +142,11 @@ def _array(inputs: object) -> Floats:
     return np.asarray(values[0], np.float64)
 
 
-def _noisy_votes(case: Case, draws: int, sigma: float) -> list[Ints]:
-    """For each example the class of every copy with Gaussian noise of one deviation in the user's own units."""
+def _noisy_votes(case: Case, draws: int, sigma: float, kind: str) -> list[Ints]:
+    """For each example the class of every copy with Gaussian noise in the user's own units."""
     import torch
 
-    spread, found = sigma * _scale(case), []
+    spread, found = sigma * _scale(case, kind), []
     for i in range(len(case.ids)):
         together = case.together([i])
         if not together.user:
@@ -152,7 +156,11 @@ def _noisy_votes(case: Case, draws: int, sigma: float) -> list[Ints]:
                 got="embeddings, whose noise nobody adds",
             )
         drawn = case.rng(i, "certified", draws).standard_normal((draws, *together.x.shape[1:]))
-        noise = torch.from_numpy(drawn).to(together.x) * spread * together.free.to(together.x)
+        noise = (
+            torch.from_numpy(drawn).to(together.x)
+            * torch.from_numpy(spread).to(together.x)
+            * together.free.to(together.x)
+        )
         found.append(_classes(together.logits, together.x + noise))
     return found
 
