@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ from sample_packs import SAMPLES
 
 from regard.present.pack_records import Pack
 from regard.present.viewer_block import viewer_page
+
+# runs that exist only in memory are those of the report's tests
+sys.path.append(str(Path(__file__).resolve().parents[1] / "present"))
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
 
@@ -32,7 +37,7 @@ class Shown:
         """Two frames without a new drawing."""
         self.page.evaluate(
             "async () => { const next = (f) => new Promise((r) => f(r)); let last = -1; for (let i = 0; i < 60; i++) {"
-            " await next(requestAnimationFrame); await next(requestAnimationFrame); await next((r) => setTimeout(r, 12));"
+            " for (let k = 0; k < 2; k++) await next(requestAnimationFrame); await next((r) => setTimeout(r, 12));"
             f" const now = {ROOT}.querySelector('canvas')?.dataset.drawn; if (now === last) return; last = now; }} }}"
         )
 
