@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from regard.errors import InputError
 from regard.evaluate.desk import Desk, Said
 from regard.measures.keyed_random import keyed_rng
+from regard.perturbations.columns import fitted
 from regard.protocols import (
     Change,
     Continuous,
@@ -204,7 +205,8 @@ class DeskCase:
 
     def changed(self, noise: str | Spec, severity: int) -> DeskCase:
         spec = noise if isinstance(noise, Spec) else Spec.parse("perturbation", noise)
-        return self._variant(self._desk.changed(spec, severity))
+        # what is normal for a column is measured on the same rows for every shard
+        return self._variant(self._desk.changed(fitted(spec, self._others or self._examples), severity))
 
     def asked(self, candidates: Sequence[Sequence[Example]]) -> Answers:
         asked = [(name, one) for name, some in zip(self._ids, candidates, strict=True) for one in some]

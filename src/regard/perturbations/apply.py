@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +25,13 @@ def modality_of(example: Example) -> str:
 
 
 def noises(modality: str) -> list[Spec]:
-    """Every noise for a modality that works as it is, without a model or a file of the user's."""
-    known = (entry("perturbation", name) for name in names("perturbation"))
-    return [Spec("perturbation", e.name) for e in known if e.facts["modality"] == modality and not e.facts["needs"]]
+    """Every noise for a modality that works on data as they are, without a model or a file of the user's."""
+    found = []
+    for name in names("perturbation"):
+        facts = entry("perturbation", name).facts
+        if facts["modality"] == modality and not {"model", "file"} & set(typing.cast("list[str]", facts["needs"])):
+            found.append(Spec("perturbation", name))
+    return found
 
 
 def stream_of(noise: str, severity: int, seed: int) -> Callable[[str], Stream]:

@@ -4,6 +4,7 @@ change with more severity."""
 from __future__ import annotations
 
 import random
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -11,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.errors import UnknownName, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.apply import ENTRIES, SEVERITIES, perturber, stream_of
+from regard.perturbations.columns import fitted
 from regard.perturbations.script import Script
 from regard.records import Example, Perturbed, Spec
-from regard.registry import describe
+from regard.registry import describe, names
 from regard.testing.explainer_rules import failure
 
 Noise = Callable[..., Any]
@@ -32,7 +34,15 @@ _SLACK = 0.02
 
 
 def samples(modality: str) -> list[Example]:
-    """Examples that a noise of this modality can be put on, small ones and one that is empty or flat."""
+    """Examples that a noise of this modality can be put on, for texts also an empty one; read-only."""
+    made = _samples(modality)
+    for value in (v for example in made for v in example.inputs.values()):
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return made
+
+
+def _samples(modality: str) -> list[Example]:
     rng = keyed_rng(0, "perturbation samples", modality)
     if modality == "text":
         marked = ((2.0, 7.0),)
@@ -46,11 +56,10 @@ def samples(modality: str) -> list[Example]:
         return [Example("grey", {"image": grey}, 3), Example("colour", {"image": shades}, 1),
                 Example("first", {"image": shades.transpose(2, 0, 1)}, 1)]  # fmt: skip
     if modality in ("audio", "series"):
-        time = np.linspace(0, 20, 400)
-        wave = 0.5 * np.sin(3 * time) + 0.2 * np.sin(11 * time + 1)
-        two = np.stack([wave, np.cos(time)], -1)
+        wave = np.cumsum(rng.normal(size=400)) / 20  # not periodic, or a shift by a period would change nothing
+        two = np.stack([wave, np.cos(np.linspace(0, 20, 400))], -1)
         return [Example("one", {modality: wave}, 1), Example("two", {modality: two}, 0)]
-    rows = rng.normal(size=(3, 12)) * np.geomspace(0.1, 1000, 12)
+    rows = rng.normal(size=(3, 40)) * np.geomspace(0.5, 2, 40)
     return [Example(f"row{i}", {"row": row}, i % 2) for i, row in enumerate(rows)]
 
 
@@ -62,11 +71,22 @@ def perturbation_problems(function: Noise, model: Any = None) -> Iterator[str]:
         return
     if not facts["scale"]:
         yield "it does not say what its severities mean (scale=...)"
-    if facts["needs"] and model is None:
+    needs = typing.cast("list[str]", facts["needs"])
+    if "file" in needs or ("model" in needs and model is None):
         return
     examples = samples(str(facts["modality"]))
     try:
-        made = _all(function, examples, 0, model)
+        spec = fitted(Spec("perturbation", function.__name__), examples)
+    except UnknownName:  # a plug-in that is not installed yet has no name in the phone book
+        spec = Spec("perturbation", function.__name__)
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in spec.params.items()}
+    more = (model,) if "model" in needs else ()
+
+    def put_on(example: Example, severity: int) -> Any:
+        return function(example, severity, stream_of(spec.name, severity, 0)(example.id), *more, **own)
+
+    try:
+        made = _all(put_on, examples)
     except Unsupported:
         raise
     except Exception as error:
@@ -74,20 +94,17 @@ def perturbation_problems(function: Noise, model: Any = None) -> Iterator[str]:
         return
     yield from _kept(examples, made)
     yield from _aligned(examples, made)
-    yield from _repeats(function, examples, made, model)
-    yield from _grows(function, examples, model)
+    yield from _repeats(put_on, examples, made)
+    yield from _named(spec, model, examples, made)
+    yield from _grows(put_on, examples)
 
 
+Put = Callable[[Example, int], Any]
 Made = Mapping[tuple[str, int], Any]
 
 
-def _all(function: Noise, examples: Sequence[Example], seed: int, model: Any) -> Made:
-    given = () if model is None else (model,)
-    return {
-        (e.id, s): function(e, s, stream_of(function.__name__, s, seed)(e.id), *given)
-        for e in examples
-        for s in SEVERITIES
-    }
+def _all(put_on: Put, examples: Sequence[Example]) -> Made:
+    return {(e.id, s): put_on(e, s) for e in examples for s in SEVERITIES}
 
 
 def _kept(examples: Sequence[Example], made: Made) -> Iterator[str]:
@@ -132,28 +149,28 @@ def _aligned(examples: Sequence[Example], made: Made) -> Iterator[str]:
                 yield "the text is the same but its words are not"
 
 
-def _repeats(function: Noise, examples: Sequence[Example], made: Made, model: Any) -> Iterator[str]:
+def _repeats(put_on: Put, examples: Sequence[Example], made: Made) -> Iterator[str]:
     legacy, state = np.random.get_state(), random.getstate()
-    again = _all(function, list(reversed(examples)), 0, model)
+    again = _all(put_on, list(reversed(examples)))
     untouched = all(np.array_equal(a, b) for a, b in zip(legacy, np.random.get_state(), strict=True))
     if not untouched or state != random.getstate():
         yield "it draws from global random numbers; use rng"
     if any(amount(made[key].example, again[key].example) for key in made):
         yield "the same key gives another change the second time, or in another order"
-    spec = Spec("perturbation", function.__name__)
-    try:
-        through = perturber(spec, 0, model)
-    except Exception:  # a plug-in that is not installed yet has no name in the phone book
+
+
+def _named(spec: Spec, model: Any, examples: Sequence[Example], made: Made) -> Iterator[str]:
+    if spec.name not in names("perturbation"):
         return
-    for example in examples[:1]:
-        if amount(through(example, 3).example, made[example.id, 3].example):
-            yield "put on through its name it gives another change than called directly"
+    through = perturber(spec, 0, model)
+    if any(amount(through(e, 3).example, made[e.id, 3].example) for e in examples):
+        yield "put on through its name it gives another change than called directly"
 
 
-def _grows(function: Noise, examples: Sequence[Example], model: Any) -> Iterator[str]:
+def _grows(put_on: Put, examples: Sequence[Example]) -> Iterator[str]:
     # the mean over several draws: how much a draw changes is partly chance
     many = [replace(e, id=f"{e.id} {draw}") for e in examples for draw in range(DRAWS)]
-    made = _all(function, many, 0, model)
+    made = _all(put_on, many)
     sizes = [float(np.mean([amount(e, made[e.id, s].example) for e in many])) for s in SEVERITIES]
     if sizes[-1] == 0:
         yield "it changes nothing at severity 5"

@@ -1,0 +1,63 @@
+"""A row to be spoilt, and what is normal for its columns.
+
+How far a value may be moved cannot be told from one row. It is measured on data (`fitted`) and travels in the
+parameters of the Spec, so that the noise is the same wherever it is put on; or the user gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.records import Example, Floats, Perturbed, Spec
+from regard.registry import entry
+
+FEW = 10
+"""A column of whole numbers with at most that many different ones is taken for a code, not a quantity."""
+
+
+def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:
+    """The Spec with `centre` (median) and `spread` (standard deviation, 0 for codes) of the columns of these rows;
+    as it is where it needs neither, has them, or where there are no rows.
+
+    >>> rows = [Example(str(i), {"row": [float(i), i % 2]}) for i in range(4)]
+    >>> fitted(Spec("perturbation", "column_noise"), rows).params["spread"]
+    [1.118034, 0.0]
+    """
+    facts = entry("perturbation", spec.name).facts
+    wanted = {p.name for p in entry("perturbation", spec.name).parameters} & {"centre", "spread"}
+    rows = [np.asarray(e.inputs["row"], np.float64) for e in examples if "row" in e.inputs]
+    if facts["modality"] != "table" or not wanted - set(spec.params) or not rows:
+        return spec
+    table = np.stack(rows)
+    spread = np.array([0.0 if _code(column) else column.std() for column in table.T])
+    known: dict[str, Any] = {"centre": np.median(table, axis=0).round(6).tolist(), "spread": spread.round(6).tolist()}
+    return Spec(spec.kind, spec.name, {name: known[name] for name in wanted} | dict(spec.params))
+
+
+def _code(column: Floats) -> bool:
+    """Whether a column looks like a code: whole numbers, few of them."""
+    return bool((column == column.round()).all()) and len(np.unique(column)) <= FEW
+
+
+def row_of(example: Example, given: Sequence[float], what: str, noise: str) -> tuple[Floats, Floats]:
+    """(columns,) the row, and the parameter that says what is normal; refused where they do not fit."""
+    row = np.array(example.inputs["row"], np.float64)
+    if row.ndim != 1:
+        raise InputError(f"example {example.id!r}", expected="a row of numbers", got=f"shape {row.shape}")
+    if len(given) != len(row):
+        raise InputError(
+            f"perturbation {noise}", expected=f"{what} of {len(row)} columns", got=f"{len(given)} numbers",
+            remedy=f"{noise}:{what}=[...], or regard.perturbations.columns.fitted(spec, examples)",
+        )  # fmt: skip
+    return row, np.asarray(given, np.float64)
+
+
+def with_row(example: Example, row: Floats) -> Perturbed:
+    given = np.asarray(example.inputs["row"])
+    dtype = given.dtype if np.issubdtype(given.dtype, np.floating) else np.dtype(np.float64)
+    return Perturbed(replace(example, inputs={**example.inputs, "row": row.astype(dtype)}))

@@ -1,0 +1,79 @@
+"""A sound or a series to be spoilt: (steps, channels), and the way back to what the user gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.records import Example, Floats, Perturbed
+
+MOST_CHANNELS = 8
+"""An array (channels, samples) of a sound has at most that many channels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """x: (steps, channels). entry: under which name it stands in the inputs."""
+
+    example: Example
+    x: Floats
+    entry: str
+    shape: tuple[int, ...]
+    turned: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def spread(self) -> Floats:
+        """(channels,) the standard deviation of each channel over this example; 1 where it never changes."""
+        found = self.x.std(axis=0)
+        return np.where(found > 0, found, 1.0)
+
+    def with_values(self, x: Floats) -> Perturbed:
+        """The example with other values, in the user's own layout and numbers."""
+        values = (x.T if self.turned else x).reshape(self.shape)
+        if np.issubdtype(self.dtype, np.integer):
+            limits = np.iinfo(self.dtype)
+            values = np.clip(np.rint(values), limits.min, limits.max)
+        inputs = {**self.example.inputs, self.entry: np.ascontiguousarray(values.astype(self.dtype))}
+        return Perturbed(replace(self.example, inputs=inputs))
+
+
+def opened(example: Example) -> Signal:
+    """The sound (samples,), (samples, channels) or (channels, samples), or the series (steps, channels)."""
+    entry = "audio" if "audio" in example.inputs else "series"
+    given = np.asarray(example.inputs[entry])
+    if given.ndim not in (1, 2) or not given.size:
+        raise InputError(f"example {example.id!r}", expected="(steps,) or (steps, channels)", got=str(given.shape))
+    turned = entry == "audio" and given.ndim == 2 and given.shape[0] <= MOST_CHANNELS < given.shape[1]
+    x = np.asarray(given.T if turned else given, np.float64).reshape(max(given.shape) if turned else given.shape[0], -1)
+    dtype = given.dtype if given.dtype != np.bool_ else np.dtype(np.float64)
+    return Signal(example, x, entry, given.shape, turned, dtype)
+
+
+def holes(drawn: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """(steps,) True in gaps of about `width` steps that together cover the share; drawn: a random number per step."""
+    steps = len(drawn)
+    gone = np.zeros(steps, np.bool_)
+    wanted = max(1, round(share * steps))
+    for start in np.argsort(drawn, kind="stable"):  # gaps where the lot falls first, until enough is gone
+        left = wanted - int(gone.sum())
+        if left <= 0:
+            break
+        gone[start : start + min(width, left)] = True
+    return gone
+
+
+def smooth(points: Floats, steps: int) -> Floats:
+    """(steps, channels) a smooth curve through (points, channels) at equal distances (Catmull and Rom)."""
+    count = len(points)
+    wide = np.concatenate([2 * points[:1] - points[1:2], points, 2 * points[-1:] - points[-2:-1]])
+    at = np.linspace(0, count - 1, steps)
+    k = np.minimum(at.astype(int), count - 2)
+    t = (at - k)[:, None]
+    p0, p1, p2, p3 = (wide[k + j] for j in range(4))
+    return np.asarray(
+        0.5 * (2 * p1 + (p2 - p0) * t + (2 * p0 - 5 * p1 + 4 * p2 - p3) * t**2 + (3 * p1 - p0 - 3 * p2 + p3) * t**3)
+    )

@@ -1,0 +1,25 @@
+"""Measured again."""
+
+from __future__ import annotations
+
+from regard.measures.keyed_random import Stream
+from regard.perturbations.columns import row_of, with_row
+from regard.records import Example, Perturbed
+from regard.registry import perturbation
+
+
+@perturbation(
+    modality="table",
+    family="noise",
+    scale="deviation 0.05, 0.1, 0.2, 0.35, 0.5 of the column's own",
+    needs=("columns",),
+)
+def column_noise(example: Example, severity: int, rng: Stream, *, spread: tuple[float, ...] = ()) -> Perturbed:
+    """Gaussian noise on every column, measured against how far the column spreads in the data.
+
+    spread: the standard deviation of every column, 0 for those that must not move; measured on the data where a case,
+    `regard perturb` or `fitted` puts it on (columns of few whole numbers are taken for codes and do not move).
+    """
+    row, wide = row_of(example, spread, "spread", "column_noise")
+    size = (0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1]
+    return with_row(example, row + size * wide * rng.normals(len(row)))
