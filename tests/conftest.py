@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,18 @@ def browser() -> str:
     return found
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    skipped = [r for r in terminalreporter.stats.get("skipped", []) if "NOT RUN" in str(r.longrepr)]
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
+    """The very last line lists what was not run for want of a browser or a notebook; with CI=true that is a failure."""
+    done = yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [r for r in terminal.stats.get("skipped", []) if "NOT RUN" in str(r.longrepr)] if terminal else []
     if skipped:
         names = ", ".join(sorted({r.nodeid for r in skipped}))
-        terminalreporter.write_line(f"NOT RUN ({len(skipped)} tests need a browser): {names}")
+        whys = sorted({str(r.longrepr[2] if isinstance(r.longrepr, tuple) else r.longrepr) for r in skipped})
+        why = "; ".join(w.partition("NOT RUN: ")[2] or w for w in whys)
+        failed = os.environ.get("CI") == "true"
+        terminal.write_line(f"NOT RUN{' (a failure, because CI=true)' * failed}, {len(skipped)} tests ({why}): {names}")
+        if failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    return done

@@ -1,0 +1,112 @@
+"""`regard view`: files without a browser, and the local app started and stopped by a command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+TEXT = "a quiet moving film"
+
+
+@pytest.fixture(autouse=True)
+def engine() -> None:
+    pytest.importorskip("quickjs", reason="NOT RUN: no quickjs-ng")
+
+
+def test_a_text_becomes_files_of_every_format(regard: Run, tmp_path: Path) -> None:
+    pytest.importorskip("typst", reason="NOT RUN: no typst")
+    files = [tmp_path / f"view.{ending}" for ending in ("html", "svg", "png", "pdf")]
+    words = [w for f in files for w in (f"--{f.suffix[1:]}", str(f))]
+    done = regard("view", "mine.py:make", "--text", TEXT, "--view", "heat_map", *words, "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["files"] == [str(f) for f in files]
+    assert said["bytes"] == [f.stat().st_size for f in files]
+    for word in TEXT.split():
+        assert word in files[1].read_text("utf-8")
+    page = files[0].read_text("utf-8")
+    assert "Content-Security-Policy" in page
+    assert "leave_one_out" in page
+    assert not re.search(r'(?:src|href)="https?://', page)
+
+
+def test_a_run_becomes_a_file(regard: Run, audited: tuple[Path, Result], tmp_path: Path) -> None:
+    out, _ = audited
+    file = tmp_path / "run.svg"
+    done = regard("view", str(out), "--view", "token_text", "--svg", str(file))
+    assert done.exit_code == 0, done.output
+    assert "<svg" in file.read_text("utf-8")
+    assert "run.svg" in done.stdout
+
+
+def test_the_picture_goes_to_standard_output_too(regard: Run) -> None:
+    done = regard("view", "mine.py:make", "--text", TEXT, "--svg", "-")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mine.py:make", "--svg", "x.svg"], "--text TEXT"),
+        (["mine.py:make", "--text", TEXT, "--view", "heatmap", "--svg", "x.svg"], "heat_map"),
+        (["mine.py:make", "--text", TEXT, "--method", "atention", "--svg", "x.svg"], "attention"),
+        (["mine.py:make", "--text", TEXT, "--site", "nowhere", "--svg", "x.svg"], "site 'nowhere'"),
+        (["mine.py:make", "--text", TEXT, "--head", "7", "--svg", "x.svg"], "a head below 1"),
+        (["mine.py:make", "--text", TEXT, "--example", "3", "--svg", "x.svg"], "a run"),
+        (["mine.py:make", "--text", TEXT, "--svg", "a_file/x.svg"], "a place to write"),
+        (["mine.py:make", "--text", TEXT, "--generate", "3", "--svg", "x.svg"], "a text model that writes"),
+        (["no_such_thing", "--text", TEXT, "--svg", "x.svg"], "no_such_thing"),
+        (["mine.py:make", "--text", " ", "--svg", "x.svg"], "at least one word"),
+    ],
+)
+def test_mistakes_are_one_line(regard: Run, words: list[str], said: str) -> None:
+    done = regard("view", *words)
+    assert done.exit_code in (2, 4), done.output
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_example_of_a_run(regard: Run, audited: tuple[Path, Result]) -> None:
+    done = regard("view", str(audited[0]), "--example", "none", "--svg", "x.svg")
+    assert done.exit_code == 2
+    assert "example in this view 'none'" in done.stderr
+
+
+def test_the_app_is_started_and_ends_with_ctrl_c(place: Path) -> None:
+    words = [sys.executable, "-m", "regard", "view", "mine.py:make", "--text", TEXT, "--no-browser", "--json"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(words, cwd=place, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        while not said.rstrip().endswith("}"):
+            line = process.stdout.readline()
+            assert line, "it ended"
+            said += line
+        found = json.loads(said)
+        token = found["url"].partition("#token=")[2]
+        hello = post(f"{found['address']}api/hello", token)
+        assert hello["labels"] == ["negative", "positive"]
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            post(f"{found['address']}api/hello", "wrong")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def post(url: str, token: str) -> Any:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=20) as answer:
+        return json.load(answer)
