@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from regard.present.differences import differences
+from regard.present.exhibits.as_json import exhibits_json
 from regard.present.reading import reading
 from regard.present.run_reader import Material, RunReader
 from regard.records import Json, Summary
@@ -28,6 +29,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "summaries": [_summary(s) for s in material.summaries],
         "differences": against,
         "verdicts": manifest.pop("judgements", []),
+        "exhibits": exhibits_json(material),
         "preconditions": manifest.get("preconditions"),
         "reading": list(reading(material)),
         "problems": [dict(p) for p in run.problems()],
