@@ -234,7 +234,7 @@ def _looked_at(
                 if plan.attack == "greedy_word" and not table.is_file():
                     table.parent.mkdir(parents=True, exist_ok=True)
                     looking.substitutes(table)
-                some = looking.columns(table if table.is_file() else None)
+                some = looking.columns(table if table.is_file() else None, own=arm == PLAIN)
                 write_columns(file, some, {"model": looking.model.fingerprint})
                 columns = read_columns(file) or {}  # as they will be read next time
             found[arm].append(columns)

@@ -128,13 +128,13 @@ class Looking:
                         for a, b in word_spans(text)})  # fmt: skip
         write_json(file, {word: found for word in words if (found := find(word))})
 
-    def columns(self, table: Path | None = None) -> dict[str, dict[str, float]]:
+    def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
         """Every quantity of the plan; one that this model does not support is left out.
 
-        table: a file {word: [substitute, ...]} with which every network is attacked alike.
+        table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
         """
         asked: list[Callable[[], Mapping[str, Floats]]] = [
-            self._accuracy, self._noise, lambda: self._attacks(table), self._attention, self._stability
+            self._accuracy, self._noise, lambda: self._attacks(table, own), self._attention, self._stability
         ]  # fmt: skip
         found: dict[str, dict[str, float]] = {}
         for ask in asked:
@@ -161,16 +161,16 @@ class Looking:
             found[name] = np.mean([_right(self.close.changed(kind, self.plan.severity)) for kind in kinds], axis=0)
         return found
 
-    def _attacks(self, table: Path | None) -> dict[str, Floats]:
+    def _attacks(self, table: Path | None, same: bool) -> dict[str, Floats]:
         attack, right = self.plan.attack, _right(self.close)
         own = self._success(attack)
         if attack != "greedy_word" or table is None:
             return {"attack_success": own, "attack_accuracy": np.where(own > 0, 0.0, right)}
-        same = self._success(f"{attack}:source={table}")
+        alike = own if same else self._success(f"{attack}:source={table}")
         # the stronger of the two attacks counts
-        either = np.fmax(own, same)
+        either = np.fmax(own, alike)
         return {
-            "attack_success": same, "adaptive_attack_success": own,
+            "attack_success": alike, "adaptive_attack_success": own,
             "attack_accuracy": np.where(either > 0, 0.0, right),
         }  # fmt: skip
 

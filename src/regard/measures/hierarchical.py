@@ -115,4 +115,4 @@ def _student(means: Floats) -> float:
     if spread <= 1e-12:
         return 1.0 if abs(float(known.mean())) <= 1e-12 else 0.0
     t = float(known.mean()) / (spread / len(known) ** 0.5)
-    return float(min(1.0, 2 * upper_tail(abs(t), len(known) - 1)))
+    return min(1.0, 2 * float(upper_tail(abs(t), len(known) - 1)))

@@ -57,8 +57,9 @@ def with_copies(data: Dataset, augment: Augment) -> Examples:
     for k, (spec, severity) in enumerate(augment.kinds()):
         noisy = perturber(spec, seed=k)  # the same noise twice is two draws
         items += [replace(noisy(e, severity).example, id=f"{e.id}~{k}") for e in data]
-    given = {"columns": data.columns, "modality": data.modality} if isinstance(data, Examples) else {}
-    return Examples(data.name, tuple(items), data.labels, data.notes, **given)
+    return (
+        data.keep(items) if isinstance(data, Examples) else Examples(data.name, tuple(items), data.labels, data.notes)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def norms(x: Tensor) -> Tensor:
     >>> norms(torch.tensor([[[3.0, 4.0]], [[0.0, 0.0]]])).flatten().tolist()
     [5.0, 0.0]
     """
-    flat = x.flatten(1).norm(dim=1)
+    flat: Tensor = x.flatten(1).norm(dim=1)
     return flat.view(len(x), *[1] * (x.dim() - 1))
 
 

@@ -31,8 +31,8 @@ def gradient_distance(outcome: Outcome, batch: Batch) -> Tensor:
     leaf = torch.zeros_like(again.vectors).requires_grad_()
     with torch.enable_grad():
         (gradient,) = torch.autograd.grad(cross_entropy(again(inputs=leaf), batch), leaf)
-    steep = gradient.norm(dim=-1)
+    steep: Tensor = gradient.norm(dim=-1)
     size = steep.sum(-1, keepdim=True)
     apart: Tensor = jsd(weights, steep / size.clamp_min(SMALLEST))
-    there = (size.squeeze(-1) > SMALLEST).to(apart)
+    there: Tensor = (size.squeeze(-1) > SMALLEST).to(apart)
     return (apart * there).sum() / there.sum().clamp_min(1.0)

@@ -1,0 +1,253 @@
+"""Recipes, arms, the table of before and after: on texts that a tiny network learns in a second."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard.datasets.examples import Examples
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.improve.comparing import compared
+from regard.improve.improve import Improvement, improve
+from regard.improve.measuring import Looking, Plan, drawn, plan_for, read_columns, write_columns
+from regard.improve.origin import origin
+from regard.improve.recipe import Recipe
+from regard.measures.keyed_random import keyed_rng
+from regard.models.load import load
+from regard.records import Example, Spec
+from regard.registry import build, names
+from regard.training.loss import weighted_terms
+from regard.training.one import Splits
+from regard.training.train import train
+
+GOOD = ("lovely", "great", "warm", "funny", "wise", "bright")
+BAD = ("awful", "dull", "cold", "bleak", "silly", "grim")
+REST = ("the", "film", "was", "and", "plot", "cast", "with", "story", "music", "scenes", "quite", "really")
+RECIPES = ("noise", "adversarial:epsilon=0.2", "attention-adversarial:epsilon=1")
+SETTINGS = {"epochs": 2, "batch_size": 16, "rate": 0.02}
+
+
+def texts(key: str, n: int) -> Examples:
+    rng = keyed_rng(0, "improve", key)
+    items = []
+    for i in range(n):
+        words = list(rng.choice(REST, 6)) + [str(rng.choice(GOOD if i % 2 else BAD))]
+        rng.shuffle(words)
+        items.append(Example(f"{key}{i}", {"text": " ".join(words)}, i % 2))
+    return Examples("small", tuple(items), ("bad", "good"))
+
+
+DATA = Splits(texts("train", 96), texts("dev", 20), texts("test", 24))
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("improve") / "base"
+    train("classifier:encoder=average,size=8,hidden=8,min_count=1", DATA, out=out, settings=SETTINGS)
+    return out
+
+
+@pytest.fixture(scope="module")
+def found(base: Path) -> Improvement:
+    out = base.parent / "out"
+    return improve(str(base), RECIPES, DATA, out=out, seeds=2, examples=10, budget=15)
+
+
+def test_every_recipe_adds_terms_that_exist_or_noise() -> None:
+    assert set(names("recipe")) == {
+        "noise", "adversarial", "attention_adversarial", "attention_regularised", "smoothness",
+    }  # fmt: skip
+    for name in names("recipe"):
+        recipe: Recipe = build(Spec("recipe", name))("text")
+        assert bool(recipe.terms) != (recipe.augment is not None), name
+        if recipe.terms:
+            weighted_terms(recipe.terms)
+        if recipe.control is not None:
+            assert all("random" in term for term in recipe.control.terms), name
+    assert build(Spec("recipe", "attention_adversarial"))("text").control is not None
+    assert build(Spec("recipe", "adversarial", {"control": True}))("text").control is not None
+    for toward, term in {"rationales": "rationale_distance", "diversity": "conicity"}.items():
+        assert build(Spec("recipe", "attention_regularised", {"toward": toward}))("text").terms == {term: 1.0}
+
+
+def test_the_table_holds_pairs_of_every_quantity(found: Improvement) -> None:
+    assert set(found.comparisons) == {
+        ("noise", "plain"), ("adversarial", "plain"), ("attention-adversarial", "plain"),
+        ("attention-adversarial", "attention-adversarial-control"), ("attention-adversarial-control", "plain"),
+    }  # fmt: skip
+    wanted = [q.name for q in found.plan.quantities()]
+    for rows in found.comparisons.values():
+        assert [row.quantity for row in rows] == wanted
+    row = found.row("adversarial", "accuracy")
+    assert (row.seeds, row.n, row.examples) == (2, 48, 24)
+    assert row.difference == pytest.approx(row.after - row.before)
+    assert row.low <= row.difference <= row.high
+    assert row.verdict in row.sentence()
+    close = found.row("adversarial", "gradient_agreement")
+    assert close.examples <= 10
+    assert set(found.plan.learned_noises).isdisjoint(found.plan.other_noises)
+
+
+def test_plain_is_the_model_that_was_given(base: Path, found: Improvement) -> None:
+    """The same seed, data and settings: what is compared with is the user's own model, not another one."""
+    before = json.loads((base / "regard.json").read_text("utf-8"))
+    again = json.loads((found.folder("plain") / "seed-0/regard.json").read_text("utf-8"))
+    assert again["sha256"] == before["sha256"]
+
+
+def test_what_comes_out_is_opened_like_any_model(found: Improvement) -> None:
+    for arm in ("plain", "noise", "adversarial", "attention-adversarial"):
+        model = load(found.folder(arm))
+        assert model.labels == ("bad", "good")
+    weights = {
+        json.loads((found.folder(arm) / "seed-0/regard.json").read_text("utf-8"))["sha256"] for arm in found.recipes
+    }
+    assert len(weights) == len(found.recipes) == 5
+
+
+def test_costs_say_what_a_step_took(found: Improvement) -> None:
+    for arm in found.recipes:
+        assert found.costs[arm]["milliseconds_per_step"] > 0
+        assert found.costs[arm]["epochs"] == 2
+    assert found.costs["adversarial"]["milliseconds_per_step"] > found.costs["plain"]["milliseconds_per_step"]
+
+
+def test_the_record_is_json_and_the_same_call_only_reads(base: Path, found: Improvement) -> None:
+    kept = json.loads((found.directory / "improvement.json").read_text("utf-8"))
+    assert kept["format"] == "regard-improvement"
+    assert kept == json.loads(json.dumps(found.to_json()))
+    again = improve(str(base), RECIPES, DATA, out=found.directory, seeds=2, examples=10, budget=15)
+    assert again.again
+    assert again.comparisons == found.comparisons
+    assert again.costs == found.costs
+    with pytest.raises(InputError, match="another training"):
+        improve(str(base), RECIPES[:1], DATA, out=found.directory, seeds=2, examples=10, budget=15)
+
+
+def test_a_stop_between_networks_loses_nothing(base: Path, found: Improvement, tmp_path: Path) -> None:
+    class Stop(Exception):
+        pass
+
+    def stop(what: str, done: int, whole: int) -> None:
+        if done == 1:
+            raise Stop
+
+    def call(tell: object = None) -> Improvement:
+        return improve(
+            str(base), ["adversarial:epsilon=0.2"], DATA, out=tmp_path / "out", seeds=1, examples=6, budget=8,
+            tell=tell,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    with pytest.raises(Stop):
+        call(stop)
+    assert (tmp_path / "out/measured/plain/seed-0.json").is_file()
+    seen: list[str] = []
+    call(lambda what, done, whole: seen.append(what))
+    assert seen == ["adversarial, seed 0"]
+    one = call()
+    assert one.row("adversarial", "accuracy").p_seeds is None
+
+
+PLAN = Plan(4, ("keyboard",), ("ocr",))
+IDS = [f"e{i}" for i in range(12)]
+
+
+def columns(shift: float, seeds: int = 5, spread: float = 0.02) -> list[dict[str, dict[str, float]]]:
+    rng = np.random.default_rng(0)
+    names = [q.name for q in PLAN.quantities()]
+    base = {q: rng.normal(0.5, 0.1, len(IDS)) for q in names}
+    return [
+        {q: dict(zip(IDS, base[q] + shift + rng.normal(0, spread, len(IDS)), strict=True)) for q in names}
+        for _ in range(seeds)
+    ]
+
+
+@pytest.mark.parametrize(("shift", "higher", "lower"), [
+    (0.3, "better", "worse"), (-0.3, "worse", "better"), (0.0, "no significant change", "no significant change"),
+])  # fmt: skip
+def test_verdicts_follow_the_direction_and_nothing_is_called_nothing(shift: float, higher: str, lower: str) -> None:
+    rows = {row.quantity: row for row in compared(columns(0.0), columns(shift), PLAN, {})}
+    assert rows["accuracy"].verdict == higher
+    assert rows["attack_success"].verdict == lower
+    assert all(row.corrected >= row.p for row in rows.values())
+
+
+def test_seeds_that_do_not_agree_are_no_improvement() -> None:
+    after = [
+        {q: {i: v + gain for i, v in some.items()} for q, some in one.items()}
+        for one, gain in zip(columns(0.0), (0.9, 0.8, 0.0, -0.1, 0.1), strict=True)
+    ]
+    row = compared(columns(0.0), after, PLAN, {})[0]
+    assert row.difference > 0.3
+    assert row.verdict == "no significant change"
+    assert row.p_seeds is not None
+    assert row.p_seeds > 0.05
+
+
+def test_columns_are_kept_with_what_is_undefined(tmp_path: Path) -> None:
+    write_columns(tmp_path / "a/b.json", {"x": {"e": float("nan"), "f": 0.25}}, {"model": "m"})
+    kept = read_columns(tmp_path / "a/b.json")
+    assert kept is not None
+    assert np.isnan(kept["x"]["e"])
+    assert kept["x"]["f"] == 0.25
+    assert read_columns(tmp_path / "none.json") is None
+
+
+def test_the_same_examples_are_drawn_for_every_network() -> None:
+    plan = plan_for(DATA.test, examples=7, budget=5, learned=("ocr",))
+    assert [e.id for e in drawn(DATA.test, plan)] == [e.id for e in drawn(DATA.test, plan)]
+    assert len(drawn(DATA.test, plan)) == 7
+    assert plan.learned_noises == ("ocr",)
+    assert "ocr" not in plan.other_noises
+
+
+def test_accuracy_is_what_the_training_found_on_the_test_split(found: Improvement) -> None:
+    for arm in ("plain", "adversarial"):
+        facts = json.loads((found.folder(arm) / "seed-1/facts.json").read_text("utf-8"))
+        kept = read_columns(found.directory / "measured" / arm / "seed-1.json")
+        assert kept is not None
+        assert np.mean(list(kept["accuracy"].values())) == pytest.approx(facts["test_accuracy"])
+
+
+def test_looking_leaves_out_what_a_model_does_not_support(found: Improvement, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking = Looking(found.folder("plain") / "seed-0", DATA.test, PLAN)
+
+    def refuse() -> None:
+        raise Unsupported("attention", expected="some", got="none")
+
+    monkeypatch.setattr(looking, "_attention", refuse)
+    monkeypatch.setattr(looking, "_stability", refuse)
+    assert set(looking.columns()) == {
+        "accuracy", "noise_accuracy", "other_noise_accuracy", "attack_success", "attack_accuracy",
+    }  # fmt: skip
+
+
+REFUSED: Sequence[tuple[Sequence[str], dict[str, int], type[Exception], str]] = [
+    (["adverserial"], {}, UnknownName, "adversarial"),
+    (["adversarial:epsilom=1"], {}, UnknownName, "epsilon"),
+    (["noise", "noise:share=0.2"], {}, InputError, "each once"),
+    ([], {}, InputError, "at least one"),
+    (["noise"], {"seeds": 0}, InputError, "at least 1"),
+    (["noise"], {"layers": 1}, InputError, "a Hugging Face model"),
+    (["attention-regularised:toward=rationales"], {}, InputError, "rationale"),
+]
+
+
+@pytest.mark.parametrize(("recipes", "more", "error", "said"), REFUSED)
+def test_what_cannot_be_is_said(
+    base: Path, tmp_path: Path, recipes: list[str], more: dict[str, int], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        improve(str(base), recipes, DATA, out=tmp_path / "out", **more)  # type: ignore[arg-type]
+
+
+def test_a_model_that_was_not_trained_here_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such directory"):
+        origin(str(tmp_path / "nothing"), None)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"regard.json or config.json"):
+        origin(str(tmp_path / "empty"), None)
