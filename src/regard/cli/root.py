@@ -18,6 +18,7 @@ from regard.errors import EXIT_CODES, RegardError
 
 SUMMARIES = {
     "audit": "Test how far attention and other explanations can be trusted on a model and data.",
+    "perturb": "Change examples by named noise, or test a model under it; tests of behaviour; sensitive terms.",
     "attack": "Look for small changes that make a model answer otherwise, and check that the search deserves belief.",
     "train": "Train an attention network, or a family of them with several seeds, on data.",
     "improve": "Train a model sturdier by a recipe, and say on equal seeds and examples what became better or worse.",

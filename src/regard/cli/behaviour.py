@@ -1,0 +1,102 @@
+"""Tests of behaviour and sensitive terms, put to a model from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, checked_names, listed
+from regard.cli.progress import bar
+from regard.errors import GateFailed, Incomplete
+
+SHOWN = 5
+"""Failures and worst texts on a screen; `--json` has all of them."""
+
+
+def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> None:
+    from regard.evaluate.behaviour import behaviour
+    from regard.perturbations.templates import read_tests
+
+    tests = read_tests(path, seed)
+    with bar(remarks(), making=choice.making) as shown:
+        live = choice.open()
+        found = behaviour(
+            live, tests, seed=seed,
+            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
+        )  # fmt: skip
+    if as_json:
+        print_json({"model": live.name, "seed": seed, "tests": [r.to_json() for r in found]})
+    else:
+        from regard.present.terminal import plain_table
+
+        rows = [
+            (r.test.name, r.test.kind, f"{r.passed}/{r.n}", f"{r.passed / r.n:.1%}" if r.n else "-",
+             f"{r.low:.1%} to {r.high:.1%}", r.status)
+            for r in found
+        ]  # fmt: skip
+        out = results()
+        out.print(f"{live.name}: {len(found)} tests of behaviour, seed {seed}", markup=False, style="bold")
+        out.print(plain_table(("test", "kind", "passed", "share", "Wilson 95 %", "required"), rows, right=(2, 3)))
+        for r in found:
+            for failure in r.failures[:SHOWN]:
+                after = "" if failure.changed is None else f" -> {failure.changed!r}: {failure.said_after}"
+                out.print(f"  {r.test.name}: {failure.text!r}: {failure.said} {failure.probability:.2f}{after}"
+                          + ("" if failure.probability_after is None else f" {failure.probability_after:.2f}"),
+                          markup=False, style="dim")  # fmt: skip
+            if len(r.failures) > SHOWN:
+                out.print(f"  {r.test.name}: {len(r.failures) - SHOWN} more in --json", markup=False, style="dim")
+        out.print("The interval is about further fillings of these templates, not about language at large.",
+                  style="dim", markup=False)  # fmt: skip
+    states = {r.test.name: r.status for r in found}
+    failed, undecided = ([n for n, s in states.items() if s == wanted] for wanted in ("failed", "open"))
+    if failed:
+        raise GateFailed(f"tests {', '.join(failed)}", expected="the required share to pass", got="less, for sure")
+    if undecided:
+        raise Incomplete(f"tests {', '.join(undecided)}", expected="an interval on one side of the required share",
+                         got="one across it", remedy="more fillings")  # fmt: skip
+
+
+def put_swaps(
+    choice: ModelChoice, data: str | None, swaps: str, method: str, limit: int, seed: int, *, as_json: bool
+) -> None:
+    from regard.evaluate import opening
+    from regard.evaluate.sensitive import MEASURES, sensitive
+    from regard.perturbations.terms import families_of
+
+    path = Path(swaps) if Path(swaps).suffix == ".toml" else None
+    wanted = None if path is not None or swaps == "all" else listed(swaps)
+    families = families_of(path, wanted)
+    checked_names("explainer", [method])
+    with bar(remarks(), making=choice.making) as shown:
+        live = choice.open()
+        read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
+        examples, _ = opening.prepared(live, read, limit)
+        found = sensitive(
+            live, examples, families, method=method, seed=seed,
+            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
+        )  # fmt: skip
+    if as_json:
+        return print_json({"model": live.name, "data": read.name, "seed": seed, "method": method,
+                           "families": [r.to_json() for r in found]})  # fmt: skip
+    from regard.present.terminal import plain_table
+
+    out = results()
+    out.print(f"{live.name} on {len(examples)} texts of {read.name}, seed {seed}", markup=False, style="bold")
+    rows: list[tuple[str, ...]] = []
+    for r in found:
+        if not r.effects:
+            rows.append((r.family, "0", "no text has such a term and a placebo", "", "", ""))
+        for e in r.effects:
+            cells = [f"{x.estimate:.3f} [{x.low:.3f}, {x.high:.3f}]" for x in (e.swap, e.placebo, e.difference)]
+            rows.append((r.family, str(r.texts), e.measure, *cells))
+    out.print(plain_table(("terms", "texts", "measure", "swap", "placebo", "difference"), rows, right=(1,)))
+    for name, meaning in MEASURES.items():
+        more = f", by {method}" if name == "relevance" else ""
+        out.print(f"{name}: {meaning}{more}", markup=False, style="dim")
+    out.print("95 % intervals over texts; what counts is the difference: any exchange of words moves answers.",
+              style="dim", markup=False)  # fmt: skip
+    for r in found:
+        for line in r.unknown:
+            out.print(f"  {r.family}, {line}", markup=False, style="yellow")
+        for text, changed, moved in r.worst[:SHOWN]:
+            out.print(f"  {r.family} {moved:.2f}: {text!r} -> {changed!r}", markup=False, style="dim")

@@ -1,0 +1,121 @@
+"""Changed examples for people: on the screen with the changed words marked, or in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.cli.console import print_json, results
+from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from regard.records import Example, Perturbed
+
+SHOWN = 5
+"""Changed examples on a screen; `--out` and `--json` have all of them."""
+
+
+def examples_of(what: str, limit: int | None) -> list[Example]:
+    """A data set by name or file, or else a text."""
+    from regard.records import Example
+    from regard.registry import names
+
+    if what.partition(":")[0] in names("dataset") or Path(what).exists():
+        from regard.datasets.read import read
+
+        return list(read(what, limit=limit))
+    if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
+        raise InputError(f"data {what}", expected="a file", got="no such file")
+    if not what.strip():
+        raise InputError("text", expected="at least one word", got="an empty text")
+    return [Example("input", {"text": what})]
+
+
+def show_changed(
+    what: str, names: list[str], severities: tuple[int, ...], seed: int, limit: int | None, out: Path | None, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    from regard.evaluate.noise_table import specs_of
+    from regard.perturbations.apply import perturber
+    from regard.perturbations.columns import fitted
+
+    examples = examples_of(what, limit)
+    made: list[tuple[str, int, Example, Perturbed]] = []
+    for spec in specs_of(examples[0], names):
+        put_on = perturber(fitted(spec, examples), seed)
+        made += [(str(spec), s, e, put_on(e, s)) for s in severities for e in examples]
+    if out is not None:
+        _write(out, made, seed)
+    if as_json:
+        return print_json({"seed": seed, "examples": [_json(*one) for one in made]})
+    if out is not None:
+        return results().print(f"{len(made)} changed examples (seed {seed}): {out}", markup=False)
+    for i, (name, severity, example, changed) in enumerate(made):
+        if len(examples) > SHOWN and i % len(examples) >= SHOWN:
+            continue
+        results().print(f"{name}, severity {severity}, seed {seed}, {example.id}", markup=False, style="dim")
+        results().print(_marked(example, changed))
+    if len(examples) > SHOWN:
+        results().print(
+            f"{SHOWN} of {len(examples)} are shown; --out FILE or --json has all", style="dim", markup=False
+        )
+
+
+def _marked(example: Example, made: Perturbed) -> Any:
+    """The changed text, changed words in brackets (and in bold); of arrays, how much was changed."""
+    import numpy as np
+    from rich.text import Text
+
+    if made.origin is None:
+        name = next(iter(n for n, v in example.inputs.items() if not isinstance(v, str)))
+        old, new = (np.asarray(e.inputs[name], np.float64) for e in (example, made.example))
+        moved = np.sqrt(np.mean((new - old) ** 2)) / max(float(np.ptp(old)), 1e-12)
+        return Text(
+            f"{name} {old.shape}: {np.mean(new != old):.0%} of the values changed, by {moved:.3f} of their range"
+        )
+    from regard.perturbations.script import Script
+
+    before, script = Script.of(example).words, Script.of(made.example)
+    out, number = Text(), 0
+    for pieces in script.pieces():
+        for text, w in pieces:
+            if w < 0:
+                out.append(text)
+                continue
+            origin = int(made.origin[number])
+            same = origin >= 0 and before[origin] == text
+            out.append(text if same else f"[{text}]", style="" if same else "bold yellow")
+            number += 1
+        out.append("\n")
+    gone = sorted(set(range(len(before))) - {int(o) for o in made.origin})
+    out.append(f"gone: {', '.join(before[w] for w in gone)}\n" if gone else "", style="dim")
+    return out
+
+
+def _json(name: str, severity: int, example: Example, made: Perturbed) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        return value if isinstance(value, str | int | float | None) else value.tolist()
+
+    return {
+        "id": example.id, "noise": name, "severity": severity, "label": example.label,
+        **{key: plain(value) for key, value in made.example.inputs.items()},
+        "original": {key: plain(value) for key, value in example.inputs.items()},
+        "origin": None if made.origin is None else made.origin.tolist(),
+    }  # fmt: skip
+
+
+def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int) -> None:
+    import csv
+    import json
+
+    rows = [{**_json(*one), "seed": seed} for one in made]
+    if out.suffix == ".jsonl":
+        out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    elif out.suffix == ".csv" and all("text" in row for row in rows):
+        texts = ["text", *(["text_pair"] if "text_pair" in rows[0] else [])]
+        with out.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, ["id", *texts, "label", "noise", "severity", "seed"], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+    else:
+        raise InputError(f"--out {out}", expected="FILE.jsonl, or FILE.csv for texts", got=out.suffix or "no ending")

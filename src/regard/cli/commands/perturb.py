@@ -1,0 +1,139 @@
+"""`regard perturb`: label-preserving noise, shown, written, or put to a model; tests of behaviour; sensitive terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regard.cli.behaviour import put_swaps, put_tests
+from regard.cli.changed_examples import show_changed
+from regard.cli.console import print_json, remarks, results
+from regard.cli.opening import ModelChoice, checked_model, checked_names, listed
+from regard.cli.progress import bar
+from regard.cli.root import SUMMARIES
+from regard.cli.verb import verb
+from regard.errors import InputError
+
+
+@verb(
+    "perturb",
+    "regard perturb 'a quiet, moving film' --noise keyboard --severity 3",
+    "regard perturb reviews --noise keyboard,filler --limit 5",
+    "regard perturb reviews.csv --noise ocr --severity 2 --seed 7 --out noisy.csv",
+    "regard perturb bilstm --data reviews --noise all              accuracy by noise and severity",
+    "regard perturb bilstm --tests behaviour.toml                  invariance, direction, minimum functionality",
+    "regard perturb bilstm --data reviews --swaps names,pronouns   does it matter who it is about?",
+    "regard perturb --list                                         every noise, by modality",
+)
+@click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
+@click.option("--data", metavar="DATA", help="Put the noise to a model: WHAT is a model, this its data.")
+@click.option("--noise", default="keyboard", show_default=True, metavar="NAMES",
+              help="Names separated by commas, parameters as name:key=value; all: every one there is.")  # fmt: skip
+@click.option("--severity", default=None, metavar="1..5", help="Or several: 1,3,5 (default: 3; with a model all five).")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--limit", type=click.IntRange(1), help="Examples at most (default: all; with a model 300).")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the changed examples: FILE.csv or FILE.jsonl.")
+@click.option("--tests", type=click.Path(path_type=Path), metavar="FILE", help="Tests of behaviour for a model (TOML).")
+@click.option(
+    "--swaps", metavar="NAMES|FILE", help="Sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
+)
+@click.option("--method", default="attention", show_default=True, help="With --swaps: whose relevance is looked at.")
+@click.option(
+    "--labels", metavar="MAP", help='With a model: labels of the data that its classes are called, "0=neg,1=pos".'
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--list", "as_list", is_flag=True, help="Every noise and what its severities mean.")
+def command(
+    what: str | None, data: str | None, noise: str, severity: str | None, seed: int, limit: int | None,
+    out: Path | None, tests: Path | None, swaps: str | None, method: str, labels: str | None, device: str,
+    as_list: bool, as_json: bool,
+) -> None:  # fmt: skip
+    if as_list:
+        return _list(as_json)
+    if what is None:
+        raise InputError(
+            "regard perturb", expected="a text, a data set or a model", got="none", remedy="--list, --help"
+        )
+    names = listed(noise) or []
+    checked_names("perturbation", [name for name in names if name != "all"])
+    if tests is None and swaps is None and data is None:
+        return show_changed(what, names, _severities(severity, (3,)), seed, limit, out, as_json=as_json)
+    checked_model(what)
+    choice = ModelChoice(what, device, None, "windows")
+    if tests is not None:
+        return put_tests(choice, tests, seed, as_json=as_json)
+    if swaps is not None:
+        return put_swaps(choice, data, swaps, method, limit or 1000, seed, as_json=as_json)
+    table = _severities(severity, (1, 2, 3, 4, 5))
+    return _table(choice, data, names, table, limit or 300, seed, labels, as_json=as_json)
+
+
+def _severities(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
+    if given is None:
+        return default
+    parts = [part.strip() for part in given.split(",")]
+    if not all(part in ("1", "2", "3", "4", "5") for part in parts):
+        raise InputError("--severity", expected="numbers from 1 to 5, separated by commas", got=given)
+    return tuple(int(part) for part in parts)
+
+
+def _list(as_json: bool) -> None:
+    from regard.present.terminal import plain_table
+    from regard.registry import entry, names
+
+    entries = [entry("perturbation", name) for name in names("perturbation")]
+    if as_json:
+        return print_json([e.to_json() for e in entries])
+    for modality in ("text", "image", "audio", "series", "table"):
+        mine = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
+        rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in mine]
+        results().print(plain_table((modality, "family", "what it does", "severities 1 to 5"), rows))
+        results().print()
+
+
+def _table(
+    choice: ModelChoice, data: str | None, names: list[str], severities: tuple[int, ...], limit: int, seed: int,
+    labels: str | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    from regard.evaluate import opening
+    from regard.evaluate.noise_table import noise_table, specs_of
+
+    with bar(remarks(), making=choice.making) as shown:
+        live = choice.open()
+        read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
+        whole, _ = opening.prepared(live, read, limit)
+        examples, _ = opening.matched(live, read, whole, labels)
+        rows = noise_table(
+            live, examples, specs_of(examples[0], names), severities, seed=seed,
+            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
+        )  # fmt: skip
+    if as_json:
+        return print_json({"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows]})
+    from regard.present.terminal import plain_table
+
+    clean, out = rows[0], results()
+    labelled = clean.accuracy == clean.accuracy
+    kind = "accuracy" if labelled else "changed answers (no labels)"
+    out.print(f"{live.name} on {clean.n} examples of {read.name}: {kind}, Wilson 95 % interval, seed {seed}",
+              markup=False, style="bold")  # fmt: skip
+
+    def cell(r: Any) -> str:
+        value, low, high = (r.accuracy, r.low, r.high) if labelled else (r.flips, r.flips_low, r.flips_high)
+        return f"{value:.3f} [{low:.2f}, {high:.2f}]"
+
+    if labelled:
+        out.print(f"as they are: {cell(clean)}", markup=False)
+    by = {(r.noise, r.severity): r for r in rows[1:]}
+    noises = list(dict.fromkeys(r.noise for r in rows[1:]))
+    lines = [(noise, *(cell(by[noise, s]) for s in severities)) for noise in noises]
+    out.print(plain_table(("noise", *(f"severity {s}" for s in severities)), lines))
+    left = sum(r.left_out for r in rows)
+    if left:
+        out.print(f"{left} changed texts could not be read (too long or nothing left) and are left out", markup=False)
+    out.print("One example is one draw, whatever number of noises is tried on it. Some noises may change what is said: "
+              "regard perturb --list.", markup=False, style="dim")  # fmt: skip
+
+
+command.help = SUMMARIES["perturb"]

@@ -1,0 +1,139 @@
+"""Tests of behaviour from templates that the user writes in a small file (after CheckList, Ribeiro et al. 2020).
+
+[lists]
+good = ["good", "fine", "wonderful"]
+name = ["Anna", "Ben", "Chen"]
+
+[[test]]
+name = "negation"
+kind = "minimum functionality"      # every filling must get this label
+template = "The film was not {good}."
+label = "negative"
+
+[[test]]
+name = "who says it"
+kind = "invariance"                 # the answer must not depend on how this slot is filled
+template = "{name} said the film was {good}."
+vary = "name"
+
+[[test]]
+name = "praise"
+kind = "directional"                # the probability of the label must not fall
+template = "The film was {good}."
+change = "The film was {good}. I loved it."
+label = "positive"
+direction = "up"
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from regard.errors import InputError, UnknownName
+from regard.measures.keyed_random import keyed_stream
+from regard.perturbations.terms import shipped_lists
+
+Kind = Literal["minimum functionality", "invariance", "directional"]
+Direction = Literal["up", "down"]
+MOST = 200
+"""Fillings of one test that are tried, where the file does not say otherwise; drawn by lot from all of them."""
+_FIELDS = {"name", "kind", "template", "label", "vary", "change", "noise", "severity", "direction", "tolerance", "most",
+           "require"}  # fmt: skip
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviourTest:
+    """One test. pairs: (text, changed text) to compare; without a second text the first is looked at alone.
+
+    tolerance: by how much the probability may move the wrong way. require: the share that must pass, None for none.
+    noise: a perturbation that makes the changed text, with its severity.
+    """
+
+    name: str
+    kind: Kind
+    pairs: tuple[tuple[str, str | None], ...]
+    possible: int
+    label: str | None = None
+    direction: Direction = "up"
+    tolerance: float = 0.0
+    require: float | None = None
+    noise: str | None = None
+    severity: int = 3
+
+
+def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
+    """The tests of a file; every mistake in it is named with its test."""
+    try:
+        given = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"tests {path}", expected="a file", got="no such file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"tests {path}", expected="TOML", got=str(error)) from error
+    lists = {**shipped_lists(), **given.get("lists", {})}
+    tests = given.get("test", [])
+    if not isinstance(tests, list) or not tests:
+        raise InputError(f"tests {path}", expected="at least one [[test]]", got="none")
+    return [_test(entry, i, lists, seed) for i, entry in enumerate(tests)]
+
+
+def _test(entry: Mapping[str, Any], number: int, lists: Mapping[str, Sequence[str]], seed: int) -> BehaviourTest:
+    name = str(entry.get("name", f"test {number + 1}"))
+    for field in entry:
+        if field not in _FIELDS:
+            raise UnknownName(f"field of test {name!r}", field, _FIELDS)
+    kind: Kind = entry.get("kind", "")
+    if kind not in get_args(Kind):
+        raise UnknownName(f"kind of test {name!r}", str(kind), get_args(Kind))
+    _refuse(name, "template", entry.get("template"), "a text")
+    if kind != "invariance":
+        _refuse(name, "label", entry.get("label"), "the label that is expected")
+    if kind == "invariance" and not ("vary" in entry) ^ ("noise" in entry):
+        raise InputError(f"test {name!r}", expected="vary = SLOT, or noise = NAME", got="both or neither")
+    if kind == "directional":
+        _refuse(name, "change", entry.get("change"), "the changed text")
+    direction = entry.get("direction", "up")
+    if direction not in get_args(Direction):
+        raise UnknownName(f"direction of test {name!r}", str(direction), get_args(Direction))
+    pairs = _pairs(name, entry, lists)
+    most = int(entry.get("most", MOST))
+    chosen = keyed_stream(seed, "template", name).sample(len(pairs), most)
+    require = entry.get("require")
+    return BehaviourTest(
+        name, kind, tuple(pairs[i] for i in chosen), len(pairs), entry.get("label"), direction,
+        float(entry.get("tolerance", 0.0)), None if require is None else float(require), entry.get("noise"),
+        int(entry.get("severity", 3)),
+    )  # fmt: skip
+
+
+def _refuse(name: str, field: str, value: object, wanted: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(
+            f"test {name!r}", expected=f"{field} = {wanted}", got="nothing" if value is None else str(value)
+        )
+
+
+def _pairs(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[str]]) -> list[tuple[str, str | None]]:
+    template, change, vary = str(entry["template"]), entry.get("change"), entry.get("vary")
+    slots = list(dict.fromkeys(_SLOT.findall(template + str(change or ""))))
+    for slot in slots:
+        if slot not in lists:
+            raise UnknownName(f"list of test {name!r}", slot, lists)
+    if vary is not None and vary not in slots:
+        raise UnknownName(f"slot of test {name!r}", str(vary), slots)
+    fixed = [slot for slot in slots if slot != vary]
+    found: list[tuple[str, str | None]] = []
+    for words in product(*(lists[slot] for slot in fixed)):
+        filled = dict(zip(fixed, map(str, words), strict=True))
+        if vary is not None:
+            first, *others = (template.format(**filled, **{vary: other}) for other in lists[vary])
+            found += [(first, other) for other in others]
+        else:
+            found.append((template.format(**filled), None if change is None else str(change).format(**filled)))
+    return found
