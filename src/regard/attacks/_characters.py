@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from regard.attacks._substitutes import Substitutes
-
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+Substitutes = Callable[[str], list[str]]
+"""A word -> what may stand in its place, the most likely first."""
 SHORTEST = 3
 """Shorter words are left alone: one character is too much of them."""
 

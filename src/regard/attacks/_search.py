@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from regard.attacks._characters import Substitutes
 from regard.attacks._goal import TIE
 from regard.attacks._hunt import Answer, Aside, Look, Question, Search, Slope
-from regard.attacks._substitutes import Substitutes
 from regard.attacks._text import Text, Words, with_word
 from regard.measures.ranking import order
 from regard.models.words import aggregate

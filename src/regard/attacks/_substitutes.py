@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.attacks._characters import Substitutes, misspellings
 from regard.errors import InputError
+from regard.measures.keyed_random import keyed_rng
 from regard.measures.ranking import order
 from regard.models.words import word_spans
 from regard.protocols import Case, Lexicon
 
-Substitutes = Callable[[str], list[str]]
-"""A word -> what may stand in its place, the most likely first."""
-
 
 def substitutes(case: Case, source: str, many: int) -> Substitutes:
-    """source: "neighbours" (in the model's own embedding), "delete", or a JSON file {word: [substitute, ...]}."""
+    """source: "neighbours" (in the model's own embedding), "misspellings" (by one character), "delete", or a JSON file
+    {word: [substitute, ...]}."""
     if source == "delete":
         return lambda word: [""]
+    if source == "misspellings":
+        return misspellings(many, lambda word: keyed_rng(case.seed, "misspellings", word))
     if source == "neighbours":
         return _Neighbours(case.lexicon(), many)
     return _dictionary(source, many)
@@ -81,7 +83,7 @@ def _read(path: str) -> Mapping[str, list[str]]:
         table = json.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError) as problem:
         raise InputError(
-            f"source {path}", expected='"neighbours", "delete", or a JSON file {word: [substitute, ...]}',
+            f"source {path}", expected="neighbours, misspellings, delete, or a JSON file {word: [substitute, ...]}",
             got=str(problem),
         ) from problem  # fmt: skip
     if not isinstance(table, dict) or not all(isinstance(v, list) for v in table.values()):

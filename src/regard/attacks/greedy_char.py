@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._characters import misspellings
 from regard.attacks._hunt import hunt
 from regard.attacks._search import Importance, greedy
-from regard.measures.keyed_random import keyed_rng
+from regard.attacks._substitutes import substitutes
 from regard.protocols import Case
 from regard.records import Attacked, Threat
 from regard.registry import attack
@@ -29,5 +28,5 @@ def greedy_char(
     Swaps, deletions, insertions and slips to a neighbouring key inside the word; its first and last character stay.
     `many` of them are drawn for each word. importance: by deletion, or by one gradient (white box).
     """
-    misspelt = misspellings(many, lambda word: keyed_rng(case.seed, "greedy_char", word))
+    misspelt = substitutes(case, "misspellings", many)
     return hunt(case, threat, lambda i, text: greedy(text, misspelt, importance), "greedy_char")

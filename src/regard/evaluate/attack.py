@@ -142,7 +142,13 @@ def usual(live: Model) -> list[str]:
     """A black-box and a white-box attack for the kind of input that a model reads."""
     from regard.models.adapter import TorchModel
 
-    return list(USUAL.get(live.modality if isinstance(live, TorchModel) else "text", USUAL["text"]))
+    kind = live.modality if isinstance(live, TorchModel) else "text"
+    if kind == "text":
+        try:
+            live.lexicon()
+        except Unsupported:  # words of a model that reads by a function of the user's own cannot be looked up
+            return ["greedy_char", "input_reduction"]
+    return list(USUAL.get(kind, USUAL["text"]))
 
 
 def _counts(spec: Spec) -> bool:

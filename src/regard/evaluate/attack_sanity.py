@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from regard.errors import Unsupported
 from regard.evaluate.case import DeskCase
 from regard.measures.intervals import binomial_tail
 from regard.records import Attacked, Json, Spec, Threat
@@ -56,11 +57,19 @@ def sanity(
     rates = {name: _rate(records) for name, records in known.items()}
     strongest = max(methods, key=lambda s: (rates[str(s)], -methods.index(s)))
     text = "text" in case.examples[0].inputs and "text" in _listed(strongest, "modality")
-    return [
-        _everything(some, strongest, threat, text=text, rate=rates[str(strongest)]),
-        _noise(some, strongest, known[str(strongest)], threat, text=text),
-        _boxes(some, methods, known, threat, text=text),
-    ]
+    asked = {
+        "success rises to about 100 %": lambda: _everything(some, strongest, threat, text=text, known=known),
+        "stronger than noise of the same size": lambda: _noise(some, strongest, known, threat, text=text),
+        "white box at least as strong as black box": lambda: _boxes(some, methods, known, threat, text=text),
+    }
+    return [_tried(name, check) for name, check in asked.items()]
+
+
+def _tried(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Unsupported as error:
+        return Check(name, None, f"not asked: {error}", {})
 
 
 def _listed(spec: Spec, fact: str) -> list[str]:
@@ -73,9 +82,11 @@ def _rate(records: Sequence[Attacked]) -> float:
     return float(np.mean(met)) if met else float("nan")
 
 
-def _everything(some: DeskCase, spec: Spec, threat: Threat, *, text: bool, rate: float) -> Check:
+def _everything(
+    some: DeskCase, spec: Spec, threat: Threat, *, text: bool, known: Mapping[str, Sequence[Attacked]]
+) -> Check:
     """With everything allowed the attack has to win; for inputs of numbers, size by size."""
-    rates = {}
+    rate, rates = _rate(known[str(spec)]), dict[str, float]()
     if text:
         free = replace(
             threat, budget=4 * threat.budget, max_share=1.0, stop_words=True, keep=(), max_edits=None,
@@ -116,9 +127,19 @@ def _with_eps(spec: Spec, eps: float) -> dict[str, Json]:
     return {**spec.params, "eps": eps}
 
 
-def _noise(some: DeskCase, spec: Spec, mine: Sequence[Attacked], threat: Threat, *, text: bool) -> Check:
-    """Noise of the same size, once per example."""
-    control = Spec("attack", "random_words") if text else Spec("attack", "random_noise", {"eps": _eps(spec)})
+def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool) -> Check:
+    """Noise of the same kind and size, once per example."""
+    source = "misspellings" if spec.name == "greedy_char" else spec.params.get("source", "neighbours")
+    control = (
+        Spec("attack", "random_words", {"source": source})
+        if text
+        else Spec(
+            "attack",
+            "random_noise",
+            {"eps": _eps(spec), **({"norm": spec.params["norm"]} if "norm" in spec.params else {})},
+        )
+    )
+    mine = known[str(spec)]
     return _compared(
         "stronger than noise of the same size", spec, mine, control, lambda: some.attacked(control, threat),
         "noise of the same size does as well: this is no attack",

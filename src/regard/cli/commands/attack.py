@@ -130,7 +130,7 @@ def show(console: Console, run: AttackRun) -> None:
     if run.transfers:
         _transfers(console, run)
     for check in run.checks:
-        mark, style = ("ok  ", "") if check.passed else ("WARN", "yellow")
+        mark, style = {True: ("ok  ", ""), False: ("WARN", "yellow"), None: ("-   ", "dim")}[check.passed]
         console.print(f"{mark} {check.name}: {check.sentence}", markup=False, style=style or None)
     for note in run.notes:
         console.print(f"note: {note}", markup=False, style="dim")

@@ -1,0 +1,90 @@
+"""Whole attacks: resumed where they stopped, transferred, checked; and what an estimate makes of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.errors import InputError, Unsupported
+from regard.evaluate.attack import attack
+from regard.evaluate.attack_records import FILE, from_json, to_json
+from regard.evaluate.attack_table import WORST, row
+from regard.models.load import load
+from regard.protocols import Model
+from regard.records import Attacked, Example, Threat
+
+TEXTS = ("a quiet , moving film", "a dull and tedious mess", "an honest , funny story", "bad acting and a bad script")
+EXAMPLES = [Example(str(i), {"text": text}, label=("positive", "negative")[i % 2]) for i, text in enumerate(TEXTS)]
+THREAT = Threat(budget=40, max_share=0.5)
+
+
+@pytest.fixture(scope="module")
+def bilstm() -> Model:
+    return load("bilstm", device="cpu")
+
+
+def test_rows_have_their_denominator_interval_and_worst_case(bilstm: Model) -> None:
+    wrong = Example("wrong", {"text": TEXTS[0]}, label="negative")
+    run = attack(bilstm, [*EXAMPLES, wrong], ["greedy_word", "hotflip"], threat=THREAT)
+    assert [r.attack for r in run.rows] == ["greedy_word", "hotflip", WORST]
+    for r in run.rows:
+        assert (r.n, r.attacked, r.skipped) == (5, 4, {"misclassified": 1})
+        assert r.rate == r.successes / 4
+        assert r.low <= r.rate <= r.high
+        assert r.holds == (4 - r.successes) / 5
+        assert [share for _, share in r.budget] == sorted(share for _, share in r.budget)
+    assert run.rows[2].successes >= max(r.successes for r in run.rows[:2])
+    assert run.accuracy == 0.8
+    assert len(run.checks) == 3
+    assert any("attention jensen_shannon" in one.extras for found in run.found.values() for one in found)
+    json.dumps(run.to_json())
+
+
+def test_a_stopped_attack_goes_on(bilstm: Model, tmp_path: Path) -> None:
+    def go(out: Path) -> list[str]:
+        attack(bilstm, EXAMPLES, ["greedy_char"], threat=THREAT, out=out, check=False)
+        return (out / FILE).read_text("utf-8").splitlines()
+
+    whole = go(tmp_path / "whole")
+    assert len(whole) == 5
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    (cut / FILE).write_text("\n".join(whole[:3]) + "\n" + whole[3][:40], "utf-8")
+    assert sorted(go(cut)) == sorted(whole), "a line that was cut off is asked again, the others are not"
+    with pytest.raises(InputError, match="another attack"):
+        attack(bilstm, EXAMPLES, ["greedy_char"], threat=Threat(budget=3), out=cut, check=False)
+
+
+def test_records_travel(bilstm: Model) -> None:
+    run = attack(bilstm, EXAMPLES, ["greedy_word"], threat=THREAT, check=False)
+    for one, example in zip(run.found["greedy_word"], run.examples, strict=True):
+        back = from_json(json.loads(json.dumps(to_json(one, "greedy_word", example))))
+        assert back == one
+
+
+def test_transfer_is_whole_on_the_diagonal(bilstm: Model) -> None:
+    other = load("bilstm:seed=1", device="cpu", name="other")
+    run = attack(bilstm, EXAMPLES, ["hotflip"], threat=THREAT, to=[other], check=False, watch=None)
+    assert {(t.source, t.target) for t in run.transfers} == {
+        (a, b) for a in ("bilstm", "other") for b in ("bilstm", "other")
+    }
+    for t in run.transfers:
+        assert t.source != t.target or t.fooled == t.n
+        assert not t.n or t.low <= t.rate <= t.high
+    with pytest.raises(InputError, match="different models"):
+        attack(bilstm, EXAMPLES, ["hotflip"], threat=THREAT, to=[bilstm], check=False, watch=None)
+
+
+def test_an_attack_of_another_kind_is_refused_before_it_starts(bilstm: Model) -> None:
+    with pytest.raises(Unsupported, match="an attack on image"):
+        attack("digits", None, ["greedy_word"], n=2)
+    with pytest.raises(InputError, match="at least one attack"):
+        attack(bilstm, EXAMPLES, [])
+
+
+def test_an_empty_denominator_is_no_number() -> None:
+    found = row("x", "black box", [Attacked("a", "x", "skipped", why="misclassified")], 10)
+    assert found.attacked == 0
+    assert found.rate != found.rate
