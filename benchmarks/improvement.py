@@ -1,4 +1,4 @@
-"""`python -m benchmarks.improvement`: what `regard improve` makes of the BiLSTM on the review sentences, with five seeds.
+"""`python -m benchmarks.improvement`: what `regard improve` makes of the BiLSTM on the review sentences, five seeds.
 
 Trains the network without and with each recipe on seeds 0 to 4, then attacks and explains the same test sentences
 before and after; goes on where it was stopped (in the cache). Strengths were chosen on the dev split with seed 0; the
@@ -22,7 +22,7 @@ from regard.training.cache import cache_directory
 HERE = Path(__file__).parent
 RECIPES = ("adversarial", "attention-adversarial")
 SETTINGS = {"epochs": 3}
-"""Half of the usual six: the comparison is between equal trainings, and five seeds of four kinds are to be affordable."""
+"""Half of the usual six: the comparison is between equal trainings, and twenty of them must be affordable."""
 SEEDS, EXAMPLES, BUDGET = 5, 120, 40
 MOST_LOST = 0.01
 

@@ -35,7 +35,7 @@ def texts(key: str, n: int) -> Examples:
     rng = keyed_rng(0, "improve", key)
     items = []
     for i in range(n):
-        words = list(rng.choice(REST, 6)) + [str(rng.choice(GOOD if i % 2 else BAD))]
+        words = [*map(str, rng.choice(REST, 6)), str(rng.choice(GOOD if i % 2 else BAD))]
         rng.shuffle(words)
         items.append(Example(f"{key}{i}", {"text": " ".join(words)}, i % 2))
     return Examples("small", tuple(items), ("bad", "good"))

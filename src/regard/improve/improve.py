@@ -22,6 +22,7 @@ from regard.records import Json, Spec
 from regard.registry import arguments, build
 from regard.training.directory import claimed, finish, write_json
 from regard.training.learner import CROSS_ENTROPY
+from regard.training.loss import weighted_terms
 from regard.training.one import Splits
 from regard.training.progress import Report, progress, reporting
 from regard.training.train import Trained, train
@@ -113,6 +114,8 @@ def improve(
     made = origin(model, data, limit=limit, layers=layers)
     modality = modality_of(next(iter(made.splits.train)))
     arms = _arms(specs, modality)
+    for arm in arms[1:]:
+        _possible(arm, made, modality)
     learned = [n for arm in arms if arm.recipe.augment is not None for n in arm.recipe.augment.noises]
     plan = plan_for(made.splits.test, examples=examples, budget=budget, learned=learned)
     numbers = tuple(seed + k for k in range(seeds))
@@ -166,6 +169,21 @@ def _arms(specs: Sequence[Spec], modality: str) -> list[Arm]:
         if recipe.control is not None and control is not None:
             arms.append(Arm(control, recipe.control))
     return arms
+
+
+def _possible(arm: Arm, made: Origin, modality: str) -> None:
+    """Say now what a training would say after the others are done."""
+    needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
+    if "rationale" in needs and all(e.rationale is None for e in made.splits.train):
+        raise InputError(
+            f"recipe {arm.name}", expected="examples with a rationale", got=f"none in {made.splits.train.name}",
+            remedy="data that has them (regard list dataset)",
+        )  # fmt: skip
+    if arm.recipe.looks and modality != "text":
+        raise InputError(
+            f"recipe {arm.name}", expected="a network with one attention over words", got=f"one that reads {modality}",
+            remedy="--with adversarial, noise or smoothness",
+        )  # fmt: skip
 
 
 def _trained(

@@ -14,6 +14,7 @@ from regard.errors import InputError
 from regard.perturbations.apply import SEVERITIES, perturber
 from regard.protocols import Dataset
 from regard.records import Ints, Json, Spec
+from regard.registry import arguments
 from regard.training.batches import Batch, Rows
 
 
@@ -36,6 +37,8 @@ class Augment:
                 "noise to learn from", expected="noises, severities 1 to 5, a share above 0 and at most 1, a copy",
                 got=str(self),
             )  # fmt: skip
+        for spec, _ in self.kinds():
+            arguments(spec)  # a name or a parameter that does not exist is said at once
 
     def to_json(self) -> dict[str, Json]:
         return {
