@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
@@ -33,7 +35,12 @@ class Browser:
 
             page.on("request", heard)
             page.goto(url)
-            yield page
+            try:
+                yield page
+            except BaseException:
+                if folder := os.environ.get("REGARD_SHOTS"):  # what was on the screen when it went wrong
+                    page.screenshot(path=Path(folder) / "failed.png")
+                raise
             assert not problems, problems
         finally:
             context.close()

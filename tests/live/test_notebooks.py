@@ -66,7 +66,7 @@ def running(words: list[str], url: str, folder: Path) -> Iterator[None]:
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
-            until = time.monotonic() + 90
+            until = time.monotonic() + 120
             while True:
                 try:
                     urllib.request.urlopen(url, timeout=2).close()
@@ -124,6 +124,7 @@ def test_an_exported_notebook_is_drawn_without_network(
         assert opened.evaluate("window.pwned") is None
 
 
+@pytest.mark.slow
 def test_jupyterlab_live(chromium: Browser, tmp_path: Path) -> None:
     """A live kernel: the widget is drawn, a text is asked, an answer comes back; nothing leaves the machine."""
     pytest.importorskip("jupyterlab", reason="NOT RUN: no JupyterLab")
@@ -137,14 +138,16 @@ def test_jupyterlab_live(chromium: Browser, tmp_path: Path) -> None:
     with running(words, f"http://127.0.0.1:{port}/api?token={token}", tmp_path):
         address = f"http://127.0.0.1:{port}/lab/workspaces/{secrets.token_hex(4)}/tree/book.ipynb?token={token}"
         with chromium.page(address, only=f"http://127.0.0.1:{port}/") as page:
-            page.wait_for_selector(".jp-NotebookPanel", timeout=60_000)
-            page.get_by_role("menuitem", name="Run", exact=True).click(timeout=60_000)
+            page.wait_for_selector(".jp-NotebookPanel", timeout=120_000)
+            page.get_by_text("| Idle").wait_for(timeout=150_000)  # what is run before the kernel is there is lost
+            page.get_by_role("menuitem", name="Run", exact=True).click(timeout=120_000)
             page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-            page.wait_for_selector(".jp-OutputArea-output canvas", timeout=90_000)
+            page.wait_for_selector(".jp-OutputArea-output canvas", timeout=150_000)
             assert inked(page.main_frame) > 200
             asked(page, "the film not long")
 
 
+@pytest.mark.slow
 def test_marimo_live(chromium: Browser, tmp_path: Path) -> None:
     pytest.importorskip("marimo", reason="NOT RUN: no marimo")
     pytest.importorskip("anywidget", reason="NOT RUN: no anywidget")
@@ -161,6 +164,6 @@ def test_marimo_live(chromium: Browser, tmp_path: Path) -> None:
         running(words, f"http://127.0.0.1:{port}/health", tmp_path),
         chromium.page(f"http://127.0.0.1:{port}/", only=f"http://127.0.0.1:{port}/") as page,
     ):
-        page.wait_for_selector("canvas", timeout=90_000)
+        page.wait_for_selector("canvas", timeout=150_000)
         assert inked(page.main_frame) > 200
         asked(page, "the film not long")
