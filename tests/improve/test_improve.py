@@ -124,8 +124,26 @@ def test_the_record_is_json_and_the_same_call_only_reads(base: Path, found: Impr
     assert again.again
     assert again.comparisons == found.comparisons
     assert again.costs == found.costs
+    for other in ({"examples": 9}, {"seeds": 3}):
+        with pytest.raises(InputError, match="another training"):
+            improve(
+                str(base), RECIPES, DATA, out=found.directory, **{"seeds": 2, "examples": 10, "budget": 15, **other}
+            )
     with pytest.raises(InputError, match="another training"):
-        improve(str(base), RECIPES[:1], DATA, out=found.directory, seeds=2, examples=10, budget=15)
+        improve(str(base), ["adversarial:epsilon=3"], DATA, out=found.directory, seeds=2, examples=10, budget=15)
+
+
+def test_a_further_recipe_is_compared_with_the_same_trainings(base: Path, found: Improvement) -> None:
+    said: list[str] = []
+    more = improve(
+        str(base), ["smoothness"], DATA, out=found.directory, seeds=2, examples=10, budget=15,
+        tell=lambda what, done, whole: said.append(what),
+    )  # fmt: skip
+    assert said == ["smoothness, seed 0", "smoothness, seed 1"]
+    assert set(more.comparisons) == {("smoothness", "plain")}
+    kept = json.loads((found.directory / "improvement.json").read_text("utf-8"))
+    assert {(c["arm"], c["against"]) for c in kept["comparisons"]} == {*found.comparisons, ("smoothness", "plain")}
+    assert set(kept["recipes"]) == set(kept["costs"]) == {*found.recipes, "smoothness"}
 
 
 def test_a_stop_between_networks_loses_nothing(base: Path, found: Improvement, tmp_path: Path) -> None:

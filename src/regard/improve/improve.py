@@ -20,7 +20,7 @@ from regard.improve.recipe import Recipe
 from regard.perturbations.apply import modality_of
 from regard.records import Json, Spec
 from regard.registry import arguments, build
-from regard.training.directory import claimed, finish, write_json
+from regard.training.directory import claimed, write_json
 from regard.training.learner import CROSS_ENTROPY
 from regard.training.loss import weighted_terms
 from regard.training.one import Splits
@@ -103,7 +103,8 @@ def improve(
     it has). recipes: `noise`, `adversarial:how=pgd,epsilon=0.5`, ... (`regard list recipe`). data: where it is not
     the one that the model was trained on. examples: of the test split that are attacked and explained; clean accuracy
     is asked of all of it. budget: questions per attacked text. limit: learn from at most so many examples. The same
-    call goes on after a stop, and only reads what came of it when it was finished.
+    call goes on after a stop, and only reads what came of it when it was finished; further recipes may be tried in the
+    same directory, against the same trainings without one.
     """
     specs = [_spec(recipe) for recipe in recipes]
     if not specs or len({s.name for s in specs}) < len(specs):
@@ -122,17 +123,15 @@ def improve(
     chosen = {**made.settings, **(settings or {})}
     path = Path(out)
     recipe: dict[str, Json] = {
-        "improve": made.learner.to_json(), "recipes": [str(s) for s in specs], "seeds": [*numbers],
-        "settings": dict(chosen), "plan": plan.to_json(),
+        "improve": made.learner.to_json(), "seeds": [*numbers], "settings": dict(chosen), "plan": plan.to_json(),
         "data": {k: getattr(made.splits, k).fingerprint for k in ("train", "dev", "test")},
     }  # fmt: skip
-    with claimed(path, recipe) as before:
-        again = before is not None and before["status"] == "complete"
-        costs: dict[str, dict[str, float]] = dict((before or {}).get("facts", {}).get("costs", {}))
+    with claimed(path, recipe):
+        costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
-            if not again:
-                say(f"{arm.name}: {arm.recipe.what}")
-                costs[arm.name] = _trained(made, arm, path, numbers, chosen, say)
+            say(f"{arm.name}: {arm.recipe.what}")
+            trained, costs[arm.name] = _trained(made, arm, path, numbers, chosen, say)
+            fresh = fresh or not trained.again
         columns = _looked_at([a.name for a in arms], made, plan, path, numbers, tell)
         clusters = {e.id: e.cluster for e in made.splits.test}
         comparisons = {
@@ -143,12 +142,21 @@ def improve(
         }
         found = Improvement(
             path, model, made.splits.test.name, made.further, numbers, plan,
-            {a.name: a.recipe.what for a in arms}, comparisons, costs, again,
+            {a.name: a.recipe.what for a in arms}, comparisons, costs, not fresh,
         )  # fmt: skip
-        if not again:
-            write_json(path / FILE, found.to_json())
-            finish(path, recipe, {"costs": {k: dict(v) for k, v in costs.items()}})
+        write_json(path / FILE, _with_earlier(path / FILE, found.to_json()))
     return found
+
+
+def _with_earlier(file: Path, now: dict[str, Json]) -> dict[str, Json]:
+    """The record, with the recipes that were tried in this directory before."""
+    try:
+        earlier: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        kept = [c for c in earlier["comparisons"] if c["arm"] not in now["recipes"]]  # type: ignore[operator]
+        merged = {key: {**earlier[key], **now[key]} for key in ("recipes", "costs")}  # type: ignore[dict-item]
+    except (OSError, ValueError, KeyError, TypeError):
+        return now
+    return {**now, **merged, "comparisons": [*kept, *now["comparisons"]]}  # type: ignore[misc]
 
 
 def _spec(recipe: str | Spec) -> Spec:
@@ -188,8 +196,8 @@ def _possible(arm: Arm, made: Origin, modality: str) -> None:
 
 def _trained(
     made: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
-) -> dict[str, float]:
-    """One family; gives what it cost."""
+) -> tuple[Trained, dict[str, float]]:
+    """One family, and what it cost."""
     params = {**made.learner.params, **({"looks": True} if arm.recipe.looks and made.further else {})}
     with _stopwatch() as watch:
         trained = train(
@@ -197,11 +205,8 @@ def _trained(
             seed=seeds[0], settings=settings, terms={**CROSS_ENTROPY, **arm.recipe.terms}, augment=arm.recipe.augment,
             announce=say,
         )  # fmt: skip
-    return {**_kept_cost(trained), **watch.cost(path / f"{arm.name}.cost.json")}
-
-
-def _kept_cost(trained: Trained) -> dict[str, float]:
-    return {"epochs": float(np.mean([len(m["epochs"]) for m in trained.members]))}
+    epochs = float(np.mean([len(m["epochs"]) for m in trained.members]))
+    return trained, {"epochs": epochs, **watch.cost(path / f"{arm.name}.cost.json")}
 
 
 class _Watch:
