@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import html
 import inspect
+import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -18,6 +20,11 @@ HERE = Path(__file__).parent
 PAGES = [
     ("index.md", "Overview"),
     ("tutorial.md", "Ten minutes"),
+    ("clinical.md", "Clinical notes"),
+    ("zh-quickstart.md", "快速开始（中文）"),
+    ("verdicts.md", "How to read each verdict"),
+    ("report.md", "The report"),
+    ("faq.md", "Questions people ask"),
     ("walkthrough.md", "Attention by hand"),
     ("capture.md", "Capture and edit"),
     ("preconditions.md", "Before you look"),
@@ -34,6 +41,8 @@ PAGES = [
     ("support.md", "Supported architectures"),
     ("glossary.md", "Glossary"),
 ]
+"""In the order of the menu; pages that are not named here follow under their own headings."""
+CHINESE = {"zh-quickstart.md"}
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#f3f4f6;--line:#d7dbe0;--link:#0b5cad}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8eb;--paper:#14171a;--soft:#1f2429;--line:#343b43;--link:#7db7f0}}
@@ -114,11 +123,27 @@ def _split(text: str) -> tuple[str, str]:
     return "\n".join(lines[:first]), "\n".join(lines[first:])
 
 
+def _others() -> list[tuple[str, str]]:
+    """Pages that nobody has put into the menu, by their first heading."""
+    named = {name for name, _ in PAGES}
+    found = [path for path in sorted(HERE.glob("*.md")) if path.name not in named]
+    return [(path.name, path.read_text("utf-8").partition("\n")[0].lstrip("# ").strip()) for path in found]
+
+
+def _anchored(render: MarkdownIt, text: str) -> str:
+    """HTML whose headings can be linked to: `#is-it-exclusive`."""
+    tokens = render.parse(text)
+    for token, inside in pairwise(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", re.sub(r"[^\w]+", "-", inside.content.lower()).strip("-"))
+    return str(render.renderer.render(tokens, render.options, {}))
+
+
 def build(target: Path) -> list[Path]:
     """Writes every page; returns their paths."""
     target.mkdir(parents=True, exist_ok=True)
     render = MarkdownIt("commonmark", {"html": False}).enable("table")
-    sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in PAGES]
+    sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in [*PAGES, *_others()]]
     sources += [(f"{kind}s.md", f"Reference: {plural(kind)}", reference(kind)) for kind in registry.ROOMS]
     links = [(name.removesuffix(".md") + ".html", title) for name, title, _ in sources]
     sources += [
@@ -129,9 +154,11 @@ def build(target: Path) -> list[Path]:
         file = name.removesuffix(".md") + ".html"
         current = ' aria-current="page"'
         nav = "".join(f'<a href="{href}"{current if href == file else ""}>{html.escape(t)}</a>' for href, t in links)
-        body = render.render(text).replace('.md"', '.html"')
+        body = re.sub(r'href="([^":]+)\.md(#[^"]*)?"', r'href="\1.html\2"', _anchored(render, text))
+        lang = "zh-Hans" if name in CHINESE else "en"
         page = (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+            f'<!doctype html><html lang="{lang}"><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width">'
             f"<title>{html.escape(title)} - regard</title><style>{STYLE}</style>"
             f"<nav aria-label='Pages'><strong>regard</strong>{nav}</nav><main>{body}</main></html>"
         )

@@ -11,7 +11,7 @@ import pytest
 from regard import registry
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
 
 
 def python_blocks(page: Path) -> str:
@@ -50,3 +50,13 @@ def test_the_site_builds(tmp_path: Path) -> None:
     for page in pages:
         for href in re.findall(r'href="([^":#]+)"', page.read_text("utf-8")):
             assert (page.parent / href).exists() or href.startswith(".."), f"{page.name} -> {href}"
+
+
+def test_every_verdict_has_its_paragraph() -> None:
+    from regard.present.saying import catalogue
+
+    text = (ROOT / "docs" / "verdicts.md").read_text("utf-8").lower()
+    for key, question in catalogue("en").items():
+        if key.startswith("meaning.") and key.endswith(".question"):
+            words = question.rstrip("?").split(",")[0].removeprefix("the overall ")
+            assert words.split(" as well")[0] in text, f"docs/verdicts.md says nothing about: {question}"

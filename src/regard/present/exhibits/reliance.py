@@ -196,9 +196,12 @@ def _leak(told: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Susp
         return None
     if len(here) == len(told):
         return _separates(told, unit, labels, share)
-    each = {name: len({r["cluster"] for r in here if r["label"] == name}) for name in labels}
-    name = max(each, key=lambda n: each[n])
-    n = len({r["cluster"] for r in here})
+    said: dict[str, set[str]] = defaultdict(set)
+    for r in here:
+        said[r["cluster"]].add(r["label"])
+    # a patient with notes of both labels speaks for neither
+    each = {name: sum(own == {name} for own in said.values()) for name in labels}
+    name, n = max(each, key=lambda label: each[label]), len(said)
     low = float(wilson(min(each[name], n), n)[0])
     base = sum(r["label"] == name for r in told) / len(told)
     if n < FEWEST_FOR_LEAK or low < NEARLY_ALWAYS or base > 1 - (1 - low) / 2:
