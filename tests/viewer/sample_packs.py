@@ -42,7 +42,7 @@ def bert() -> Pack:
         model, [REVIEW, "A dull and lifeless mess .", "I laughed twice ."], limit=3, ablate=1
     ).to_json()
     row = (f"bert.encoder.layer.{capture.sites[-1].site.layer}.attention.self", (0,))
-    others = {0: [_flipped(capture.sites[-1].dense())]}
+    others = {0: [_flipped(capture.sites[-1].dense(), len(found.units[0]))]}
     walks = [regard.walkthrough(model, REVIEW, head=h) for h in (0, 3)]
     left, right = (u.names for u in found.units)
     origin = [i if i < len(left) and name == left[i] else -1 for i, name in enumerate(right)]
@@ -54,9 +54,9 @@ def bert() -> Pack:
     )  # fmt: skip
 
 
-def _flipped(attention: Attention) -> Alternative:
+def _flipped(attention: Attention, n: int) -> Alternative:
     """Every row read backwards: as far away as an alternative may lie."""
-    weights = np.ascontiguousarray(attention.weights[0][:, :, ::-1])
+    weights = np.ascontiguousarray(attention.weights[0][:, :n, :n][:, :, ::-1])
     return Alternative(attention.site.key, weights, 0.02, 0.41, "the other attention that the audit found")
 
 

@@ -215,7 +215,7 @@ def test_flow_is_the_rollout_of_one_row(show: Callable[..., Any]) -> None:
     pack = bert()
     layers = [site_weights(pack, 0, s).mean(0).astype(np.float64) for s in range(6)]
     layers = [w / w.sum(-1, keepdims=True) for w in layers]
-    wanted = np.asarray(rollout(np.stack(layers), residual=0.5))[0]
+    wanted = np.asarray(rollout(layers, residual=0.5))[0]
     _, rows = shown.table()
     found = np.zeros(len(wanted))
     for _, place, share in rows:
@@ -237,7 +237,7 @@ def test_token_text_sums_sub_words_to_words(show: Callable[..., Any]) -> None:
     pieces = [i for i, g in enumerate(example.units.groups) if example.units.groups.count(g) > 1 and g >= 0]
     assert len(pieces) > 1
     np.testing.assert_allclose([float(x) for x in word[1:]], values[:, pieces].sum(1), atol=6e-4)
-    shown.page.get_by_label("Words").uncheck()
+    shown.page.get_by_role("checkbox", name="Words").uncheck()
     shown.settle()
     assert len(shown.table()[1]) == len(rows) + len(pieces) - 1
     shown.page.get_by_role("button", name="rollout").click()
@@ -263,7 +263,7 @@ def test_a_word_shows_its_patches_and_a_patch_its_words(show: Callable[..., Any]
     shown.open("image_overlay")
     weights = site_weights(words_and_patches(), 0, 1).mean(0)
     box = shown.page.locator(".stage canvas").bounding_box()
-    shown.point(40, box["height"] - 24, click=True)  # the first word
+    shown.point(40, box["height"] - 38, click=True)  # the first word
     assert "seen from word0" in shown.declared
     _, rows = shown.table()
     found = {name: float(v) for name, v in rows}

@@ -113,3 +113,9 @@ function hsl(h: number, s: number, l: number): Rgb {
   };
   return [f(0), f(8), f(4)];
 }
+
+/** Relative luminance as WCAG has it, 0..1. */
+export function luminance(c: Rgb): number {
+  const part = (v: number): number => (v <= 10.31475 ? v / 3294.6 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * part(c[0]) + 0.7152 * part(c[1]) + 0.0722 * part(c[2]);
+}

@@ -59,10 +59,10 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
     reset(state, { ...first(next, { ...settings, view, example: 0 }), view });
     source.value = next;
   };
-  const scene = (width: number, scroll = 0, room = 0): Scene | null =>
-    example
-      ? { manifest, example, e: state.example.value, data, values: plain(state), theme, width, scroll, room, t }
-      : null;
+  const values = plain(state);
+  const { scroll, room } = values;
+  const scene = (width: number): Scene | null =>
+    example ? { manifest, example, e: values.example, data, values, theme, width, scroll, room, t } : null;
   const context = (width: number): Context | null => {
     const base = scene(width);
     return base && { ...base, state, live: source.value.live ?? null, open, refresh };
@@ -158,11 +158,7 @@ function Answer(props: { c: Context }): ComponentChildren {
   );
 }
 
-function Panel(props: {
-  view: View;
-  c: Context;
-  scene: (width: number, scroll: number, room: number) => Scene | null;
-}): ComponentChildren {
+function Panel(props: { view: View; c: Context; scene: (width: number) => Scene | null }): ComponentChildren {
   const { view, c } = props;
   const { t, state } = c;
   const target = state.hover.value ?? state.locked.value;

@@ -1,6 +1,6 @@
 /** The canvas of a view: sharp on every screen, scrolled natively, pointed at by mouse and keyboard. */
 
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { canvasMarks } from "./marks/canvas.ts";
@@ -10,17 +10,13 @@ import type { Context, Drawn, Scene, View } from "./view.ts";
 /** Pixels that a picture takes of the page; longer ones scroll. */
 const TALLEST = 600;
 
-export function Stage(props: {
-  view: View;
-  c: Context;
-  scene: (width: number, scroll: number, room: number) => Scene | null;
-}): ComponentChildren {
+export function Stage(props: { view: View; c: Context; scene: (width: number) => Scene | null }): ComponentChildren {
   const { view, c } = props;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const drawn = useRef<Drawn>({});
   const width = useSignal(0);
-  const scroll = useSignal(0);
+  const { scroll } = c.state;
   const pressed = useRef<{ x: number; y: number; target: Target | null; moved: boolean } | null>(null);
 
   useEffect(() => {
@@ -41,10 +37,13 @@ export function Stage(props: {
   const size = { ...c, width: width.value || 640 };
   const tall = Math.ceil(view.height(size));
   const room = Math.min(TALLEST, tall);
+  useEffect(() => {
+    c.state.room.value = room;
+  }, [room]);
 
   const paint = (): void => {
     const element = canvas.current;
-    const scene = props.scene(width.value, scroll.value, room);
+    const scene = props.scene(width.value);
     if (!element || !scene || !width.value) return;
     const ratio = Math.min(3, globalThis.devicePixelRatio || 1);
     const [w, h] = [Math.round(width.value * ratio), Math.round(room * ratio)];
@@ -62,8 +61,7 @@ export function Stage(props: {
     drawn.current = view.draw(canvasMarks(context), scene);
     element.dataset["drawn"] = String(Number(element.dataset["drawn"] ?? 0) + 1);
   };
-  useSignalEffect(paint);
-  useEffect(paint); // the data came, or another view
+  useEffect(paint); // once per change, whatever changed: state, data, size or scroll
 
   const point = (event: PointerEvent | WheelEvent | MouseEvent): [number, number] => {
     const at = canvas.current?.getBoundingClientRect();
@@ -116,7 +114,7 @@ export function Stage(props: {
     if (event.key === "Escape") {
       c.state.hover.value = null;
       c.state.locked.value = null;
-    } else if (!view.key?.(event.key, { ...c, width: width.value, scroll: scroll.value, room })) return;
+    } else if (!view.key?.(event.key, { ...c, width: width.value })) return;
     event.preventDefault();
     const wanted = c.state.hover.value ? (view.top?.(c.state.hover.value, size) ?? null) : null;
     const element = box.current;

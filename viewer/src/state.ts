@@ -65,6 +65,9 @@ export const START = {
   locked: null as Target | null,
   focus: { row: 0, column: 0 },
   table: false,
+  /** Of a long picture: pixels above its window, and the height of that window. */
+  scroll: 0,
+  room: 600,
 };
 
 export type Values = typeof START;

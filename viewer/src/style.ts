@@ -11,13 +11,13 @@ button, select, input, textarea { font: inherit; color: inherit; }
 button { background: var(--wash); border: 1px solid var(--line); border-radius: 4px; padding: 3px 9px; cursor: pointer; }
 button[disabled] { opacity: .55; cursor: default; }
 button[aria-pressed="true"] { border-color: var(--mark); box-shadow: inset 0 0 0 1px var(--mark); }
-select { background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: 3px 5px; max-width: 24em; }
+select { background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: 3px 5px; max-width: 24em; min-width: 0; }
 input[type=text], textarea { background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: 4px 7px; }
 input[type=range] { width: 110px; vertical-align: middle; accent-color: var(--mark); }
 input[type=checkbox] { accent-color: var(--mark); }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 1px; }
 .bar { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; min-height: 34px; margin: 0 0 6px; }
-.control { display: inline-flex; gap: 5px; align-items: center; white-space: nowrap; }
+.control { display: inline-flex; gap: 5px; align-items: center; white-space: nowrap; max-width: 100%; }
 .control > span { color: var(--soft); }
 .squares { display: inline-flex; flex-wrap: wrap; gap: 3px; align-items: center; }
 .squares.wide button { width: auto; padding: 0 8px; font-size: 12.5px; }
@@ -53,6 +53,6 @@ progress { accent-color: var(--mark); }
 .bars { display: grid; grid-template-columns: auto 1fr auto auto; gap: 2px 8px; max-width: 560px; font-size: 13px; align-items: center; }
 .bars .bar1 { height: 9px; background: var(--line); }
 .bars .bar2 { height: 9px; background: var(--mark); }
-@container (max-width: 640px) { .sides { grid-template-columns: minmax(0, 1fr); } .caveat { order: 2; } }
+@container (max-width: 640px) { .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides { grid-template-columns: minmax(0, 1fr); } .caveat { order: 2; } }
 @media print { .bar, .tabs, details, .ask { display: none; } }
 `;

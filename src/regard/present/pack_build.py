@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import InputError, UnknownName
 from regard.present.pack_axes import axes_of
 from regard.present.pack_chunks import Chunks
 from regard.present.pack_inputs import label_of, picture_of, series_of, title_of
@@ -184,10 +185,17 @@ def _site(
 def _alternative(
     found: Alternative, i: int, number: int, sites: Sequence[SiteEntry], chunks: Chunks
 ) -> AlternativeEntry:
+    at = next((k for k, s in enumerate(sites) if s.key == found.site), None)
+    if at is None:
+        raise UnknownName("site", found.site, [s.key for s in sites])
+    wanted = (sites[at].heads, sites[at].rows, sites[at].columns)
+    if found.weights.shape != wanted:
+        raise InputError(
+            f"alternative at {found.site}", expected=f"weights of shape {wanted}", got=str(found.weights.shape)
+        )
     packed, tops, _ = to_bytes(found.weights)
     name = f"{number}/alternative/{i}"
     chunks.add(name, packed)
-    at = next(k for k, s in enumerate(sites) if s.key == found.site)
     return AlternativeEntry(at, name, tops, found.change, found.divergence, found.note)
 
 

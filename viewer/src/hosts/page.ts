@@ -26,6 +26,8 @@ export function mountBlocks(): void {
 }
 
 export function fromBase64(text: string): ArrayBuffer {
+  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, text).buffer;
   const letters = atob(text);
   const out = new Uint8Array(letters.length);
   for (let i = 0; i < out.length; i++) out[i] = letters.charCodeAt(i);

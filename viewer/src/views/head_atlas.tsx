@@ -1,5 +1,5 @@
 import { fitted, type Marks, type Rgb } from "../marks/marks.ts";
-import { mixed, rgb, series } from "../palette.ts";
+import { luminance, mixed, rgb, series } from "../palette.ts";
 import { Choice } from "../parts.tsx";
 import type { AtlasEntry, CurveEntry } from "../records.generated.ts";
 import { number, type Scene, type Table, type View } from "../view.ts";
@@ -42,7 +42,7 @@ const view: View = {
         at >= 0 ? series(at, Math.max(named.length, 3), theme.dark) : theme.dark ? [60, 64, 72] : [228, 229, 233];
       const share = at >= 0 ? 0.35 + 0.65 * (h.confidence ?? 1) : 1;
       const paper: Rgb = theme.dark ? [20, 22, 26] : [255, 255, 255];
-      const dark = luminance(mixed(paper, colour, share)) < 0.5;
+      const dark = luminance(mixed(paper, colour, share)) < 0.179;
       m.rect(x + 1, y + 1, g.cell - 2, CELL - 2, {
         fill: rgb(colour),
         alpha: share,
@@ -129,7 +129,6 @@ const view: View = {
 export default view;
 
 const letter = (i: number): string => String.fromCharCode(65 + i);
-const luminance = (c: Rgb): number => (0.3 * c[0] + 0.59 * c[1] + 0.11 * c[2]) / 255;
 const roles = (s: Scene): string[] => [...new Set(atlas(s).heads.map((h) => h.role))].filter(Boolean).sort();
 const columns = (s: Scene): number => Math.max(1, Math.floor(s.width / 200));
 

@@ -1,7 +1,7 @@
 import { allHeads, Controls, places, selection } from "../attention.tsx";
 import type { Grid } from "../data.ts";
 import { fitted, type Marks } from "../marks/marks.ts";
-import { rgb, series } from "../palette.ts";
+import { luminance, rgb, series } from "../palette.ts";
 import { Toggle } from "../parts.tsx";
 import type { SiteEntry } from "../records.generated.ts";
 import {
@@ -88,7 +88,7 @@ const view: View = {
     const at = site(s);
     if (!at) return null;
     const [q, k] = [queries(s, at), keys(s, at)];
-    const { links } = chosen({ ...s, scroll: 0, room: 1e9 }, at);
+    const { links } = sought({ ...s, scroll: 0, room: 1e9 }, at);
     const sorted = [...links].sort((a, b) => b.weight - a.weight || a.query - b.query || a.key - b.key).slice(0, 60);
     return {
       caption: s.t("The {n} heaviest lines", { n: sorted.length }),
@@ -163,7 +163,7 @@ function Squares(props: { c: Context }) {
     <span class="squares" role="group" aria-label={c.t("Heads (double click: only this one)")}>
       {heads.map((h) => {
         const colour = series(h, at.heads, c.theme.dark);
-        const lit = (0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2]) / 255 > 0.52;
+        const lit = luminance(colour) > 0.179; // where black and white are equally readable
         return (
           <button
             key={h}
@@ -203,7 +203,26 @@ function window_(s: Scene, n: number): [number, number] {
 }
 
 /** The lines that are drawn: the heaviest within a budget; what is pointed at shows all of its own. */
-function chosen(s: Scene, at: SiteEntry): { links: Link[]; total: number; least: number; top: number } {
+function chosen(s: Scene, at: SiteEntry): Chosen {
+  const mine = known.get(s.values);
+  if (mine && mine.room === s.room && mine.scroll === s.scroll) return mine.found;
+  const found = sought(s, at);
+  // several words and the picture ask for the same lines; while weights are on their way, they ask again
+  if (found.complete) known.set(s.values, { room: s.room, scroll: s.scroll, found });
+  return found;
+}
+
+interface Chosen {
+  links: Link[];
+  total: number;
+  least: number;
+  top: number;
+  complete: boolean;
+}
+
+const known = new WeakMap<object, { room: number; scroll: number; found: Chosen }>();
+
+function sought(s: Scene, at: SiteEntry): Chosen {
   const heads = on(s, at);
   const { rows, columns } = places(s, at);
   const pointed = s.values.hover ?? s.values.locked;
@@ -218,6 +237,7 @@ function chosen(s: Scene, at: SiteEntry): { links: Link[]; total: number; least:
   for (const k of columns.slice(c0, c1)) inside[k] = 1;
   const counts = [new Uint32Array(256), new Uint32Array(256)];
   const grids: (Grid | null)[] = heads.map((h) => s.data.head(s.e, s.values.site, h));
+  if (grids.some((g) => !g)) return { links: [], total: 0, least: 0, top: 0, complete: false };
   let top = 0;
   for (const g of grids) if (g && g.top > top) top = g.top;
   const bins = 255 / Math.sqrt(top || 1);
@@ -253,7 +273,7 @@ function chosen(s: Scene, at: SiteEntry): { links: Link[]; total: number; least:
   });
   let lightest = links.length ? Number.POSITIVE_INFINITY : 0;
   for (const l of links) lightest = Math.min(lightest, l.weight);
-  return { links, total, least: lightest, top };
+  return { links, total, least: lightest, top, complete: true };
 }
 
 /** Mean weights between the target and every place of the other side, the strongest first. */
@@ -281,7 +301,7 @@ function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns: nu
   const [rowAt, columnAt] = [index(rows, at.rows), index(columns, at.columns)];
   const pointed = s.values.hover ?? s.values.locked;
   const heads = on(s, at);
-  const { links, top } = chosen(s, at);
+  const { links, top, complete } = chosen(s, at);
   const roomy = s.room || 1e6;
   m.clip(0, TOP - 4, s.width, roomy - TOP + 4, () => {
     shades(m, s, at, pointed, rowAt, columnAt, y, left, right);
@@ -302,7 +322,7 @@ function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns: nu
       name(k, place, i, right + 5, "start", pointed?.query === undefined && pointed?.key === place),
     );
     if (!links.length && heads.length)
-      m.text(left + 20, TOP + 20, s.t("no line reaches the threshold"), { fill: theme.soft });
+      m.text(left + 20, TOP + 20, s.t(complete ? "no line reaches the threshold" : "loading…"), { fill: theme.soft });
   });
   m.rect(0, 0, s.width, TOP - 4, { fill: theme.paper });
   m.text(left - 5, 14, s.t("queries: who looks"), { align: "end", fill: theme.soft, size: 11 });
