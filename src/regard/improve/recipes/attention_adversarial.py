@@ -8,7 +8,7 @@ from regard.registry import method
 
 @method("recipe", cite="Kitada & Iyatomi 2021", aims="agreement of attention with gradients")
 def attention_adversarial(
-    modality: str, *, epsilon: float = 3.0, steps: int = 1, weight: float = 1.0, control: bool = True
+    modality: str, *, epsilon: float = 0.5, steps: int = 1, weight: float = 1.0, control: bool = True
 ) -> Recipe:
     """Say the label also where the attention scores are moved against it; with the random control arm of the paper.
 
