@@ -158,3 +158,14 @@ def test_the_other_attention_that_was_found_is_kept_and_is_as_far_as_it_says() -
         assert float(jsd(other, own[i] / own[i].sum())) == pytest.approx(float(score.values[i]), abs=1e-5)
         found += 1
     assert found > N / 2
+
+
+def test_a_head_is_worth_what_its_first_word_is_worth() -> None:
+    """One head: it is the attention. On the evidence it is worth much, beside it nothing."""
+    worth = {}
+    for kind in ("decides", "neighbour"):
+        rows = {s.method: s.values for s in page(kind).findings if s.metric == "head_gain"}  # type: ignore[arg-type]
+        assert set(rows) == {"attention", "layer 0, head 0"}
+        np.testing.assert_allclose(rows["attention"], rows["layer 0, head 0"])
+        worth[kind] = float(rows["attention"].mean())
+    assert worth["decides"] > 0.1 > 0.05 > worth["neighbour"]
