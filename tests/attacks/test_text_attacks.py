@@ -111,7 +111,7 @@ def test_a_targeted_attack_wants_its_class_and_skips_those_that_have_it() -> Non
 
 
 def test_importance_by_gradient_costs_one_question() -> None:
-    case = ToyCase(("wonderful film of a good year and a long cast",))
+    case = ToyCase(("wonderful film and a dull middle",))
     threat = Threat(max_share=1.0, stop_words=True)
     slow, fast = (case.attacked(f"greedy_word:importance={how}", threat)[0] for how in ("deletion", "gradient"))
     assert slow.status == fast.status == "success"
@@ -172,7 +172,7 @@ def test_a_model_without_a_vocabulary_can_be_misspelt_but_not_flipped() -> None:
     from torch import nn
 
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Embedding(97, 4), nn.Flatten(), nn.Linear(12, 2))
+    module = nn.Sequential(nn.Embedding(97, 4), nn.AdaptiveAvgPool2d((1, 4)), nn.Flatten(), nn.Linear(4, 2))
     model = wrap(module, lambda text: [sum(map(ord, w)) % 97 for w in text.split()])
     case = DeskCase(Desk(model), [Example("a", {"text": "some longer words"})])
     with pytest.raises(Unsupported, match="vocabulary"):

@@ -68,7 +68,8 @@ def _cased(found: str, like: str) -> str:
 
 
 def _dictionary(source: str, many: int) -> Substitutes:
-    table = _read(str(Path(source).resolve()))
+    path = Path(source).resolve()
+    table = _read(str(path), path.stat().st_mtime_ns if path.exists() else 0)
 
     def find(word: str) -> list[str]:
         found = table.get(word) or table.get(word.casefold()) or []
@@ -78,7 +79,8 @@ def _dictionary(source: str, many: int) -> Substitutes:
 
 
 @lru_cache(maxsize=8)
-def _read(path: str) -> Mapping[str, list[str]]:
+def _read(path: str, changed: int) -> Mapping[str, list[str]]:
+    """`changed` is only there so that a file that was written again is read again."""
     try:
         table = json.loads(Path(path).read_text("utf-8"))
     except (OSError, ValueError) as problem:

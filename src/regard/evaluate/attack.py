@@ -198,7 +198,8 @@ def _one(
             part = list(range(first, min(total, first + size)))
             if progress is not None:
                 progress(name, first, total)
-            if all((name, case.ids[i]) in lines.known for i in part):
+            part = [i for i in part if whole or (name, case.ids[i]) not in lines.known]
+            if not part:
                 continue
             some = case.subset(part)
             made = [replace(one, attack=name) for one in some.attacked(spec, threat)]

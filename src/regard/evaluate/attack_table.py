@@ -58,7 +58,7 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
     names = sorted({name for one in hits for name in one.extras})
     wrong = sum(one.why == "misclassified" for one in found)
     return AttackRow(
-        attack, access, len(found), len(met), Counter(one.why for one in found if one.status == "skipped"), len(hits),
+        attack, access, len(found), len(met), dict(Counter(one.why for one in found if one.status == "skipped")), len(hits),
         len(hits) / len(met) if met else float("nan"), low, high,
         (len(found) - wrong - len(hits)) / len(found) if found and not keeps else float("nan"),
         _middle([one.queries for one in hits]), _middle([one.queries for one in met]),
@@ -67,7 +67,7 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
         next((one.similarity_is for one in met), ""),
         tuple((q, float((reached <= q).sum()) / len(met)) for q in steps) if met else (),
         {name: _mean([one.extras[name] for one in hits if name in one.extras]) for name in names},
-        Counter(note for one in met for note in one.notes if not note.startswith(("trigger", "by "))),
+        dict(Counter(note for one in met for note in one.notes if not note.startswith(("trigger", "by ")))),
     )  # fmt: skip
 
 
