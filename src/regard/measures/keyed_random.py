@@ -70,9 +70,14 @@ class Stream:
     def sample(self, n: int, k: int) -> list[int]:
         """k different integers of 0..n-1, in increasing order (Floyd's method)."""
         chosen: set[int] = set()
+        state = self._state
         for top in range(n - min(k, n), n):
-            drawn = self.below(top + 1)
+            state = z = (state + _GAMMA) & _WORD  # `below`, without the price of a call
+            z = ((z ^ (z >> 30)) * _FIRST) & _WORD
+            z = ((z ^ (z >> 27)) * _SECOND) & _WORD
+            drawn = ((z ^ (z >> 31)) * (top + 1)) >> 64
             chosen.add(top if drawn in chosen else drawn)
+        self._state = state
         return sorted(chosen)
 
     def shares(self, *shape: int) -> NDArray[np.float64]:

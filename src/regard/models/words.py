@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,9 +24,9 @@ Span = tuple[int, int]
 _JOINER = "\u200d"
 _APOSTROPHES = "'\u2019"
 _ASCII = re.compile(
-    r"[A-Za-z0-9_]+(?:(?:(?<=[A-Za-z])'(?=[A-Za-z])|(?<=[0-9])[.,](?=[0-9]))[A-Za-z0-9_]+)*|[!-/:-@\[-^`{-~]"
+    r"\w+(?:['.,](?:(?<=[A-Za-z]')(?=[A-Za-z])|(?<=[0-9][.,])(?=[0-9]))\w+)*|[!-/:-@\[-^`{-~]", re.ASCII
 )
-_ASCII_CUT = re.compile(f"({_ASCII.pattern})")
+_ASCII_CUT = re.compile(f"({_ASCII.pattern})", re.ASCII)
 
 
 def clusters(text: str) -> list[Span]:
@@ -39,14 +40,7 @@ def clusters(text: str) -> list[Span]:
     for at, char in enumerate(text):
         flag = "\U0001f1e6" <= char <= "\U0001f1ff"
         previous = text[at - 1] if at else ""
-        joins = bool(spans) and (
-            char == _JOINER
-            or previous == _JOINER
-            or unicodedata.category(char) in ("Mn", "Mc", "Me")
-            or "\U0001f3fb" <= char <= "\U0001f3ff"
-            or "\U000e0020" <= char <= "\U000e007f"
-            or (flag and flags % 2 == 1)
-        )
+        joins = bool(spans) and (char == _JOINER or previous == _JOINER or _belongs(char) or (flag and flags % 2 == 1))
         flags = flags + 1 if flag else 0
         if joins:
             spans[-1][1] = at + 1
@@ -55,6 +49,14 @@ def clusters(text: str) -> list[Span]:
     return [(a, b) for a, b in spans]
 
 
+@cache
+def _belongs(char: str) -> bool:
+    """Whether a character changes the one before it: a mark, a shade of skin, a tag of a flag."""
+    mark = unicodedata.category(char) in ("Mn", "Mc", "Me")
+    return mark or "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f"
+
+
+@cache
 def _kind(char: str) -> str:
     """What a character does to its neighbours: "space", "alone", or the name of a script that runs on."""
     category = unicodedata.category(char)

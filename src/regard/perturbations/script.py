@@ -68,24 +68,32 @@ class Script:
     def with_words(self, changes: Mapping[int, str], *, kept: bool = False) -> Perturbed:
         """Some words written differently, everything else as it was.
 
-        kept: letters stand where letters stood and digits where digits stood, so nobody need look for words again.
+        kept: every word stays one word with a letter where it had one at its ends and beside an apostrophe, so nobody
+        need look for words again.
         """
-        if self.example.rationale is None:
-            made = self._spliced(changes, kept)
-            if made is not None:
-                return made
+        was = self.example
+        if was.rationale is None:
+            if kept and len(self.parts) == 1 and "text" in was.inputs:  # the way of most texts, without detours
+                parts = self.parts[0].copy()
+                for w, new in changes.items():
+                    parts[2 * w + 1] = new
+                inputs = {**was.inputs, "text": "".join(parts)}
+                made = Example(was.id, inputs, was.label, None, was.group, was.parent, was.slices)
+                return Perturbed(made, _as_they_are(len(self.words)))
+            spliced = self._spliced(changes, kept)
+            if spliced is not None:
+                return spliced
         return self.with_pieces([[(changes.get(w, piece), w) for piece, w in here] for here in self.pieces()])
 
     def _spliced(self, changes: Mapping[int, str], kept: bool) -> Perturbed | None:
         """`with_words` where every word surely stays one word; None where that is not sure."""
         parts = [here.copy() for here in self.parts]
-        here, second = parts[0], len(self.parts[0]) // 2
+        second = len(parts[0]) // 2
         for w, new in changes.items():
-            here, i = (here, 2 * w + 1) if w < second else (parts[1], 2 * (w - second) + 1)
+            here, i = (parts[0], 2 * w + 1) if w < second else (parts[1], 2 * (w - second) + 1)
             if not kept and not _stays(here, i, new):
                 return None
             here[i] = new
-            here = parts[0]
         texts = ["".join(here) for here in parts]
         return self._finished(texts, self.example.rationale, _as_they_are(len(self.words)))
 
@@ -167,5 +175,4 @@ def chosen(
     candidates: Sequence[int], severity: int, rng: Stream, of: int, shares: Sequence[float] = SHARES
 ) -> list[int]:
     """Which of the candidates are changed: the share for this severity of `of` words, at least one, at most all."""
-    count = min(len(candidates), max(1, round(shares[severity - 1] * of)))
-    return [candidates[i] for i in rng.sample(len(candidates), count)]
+    return [candidates[i] for i in rng.sample(len(candidates), max(1, round(shares[severity - 1] * of)))]

@@ -16,10 +16,11 @@ def drop_letters(example: Example, severity: int, rng: Stream, *, shortest: int 
     Reference: Pruthi et al. 2019.
     """
     script = Script.of(example)
-    able = [w for w, word in enumerate(script.words) if len(word) >= shortest and word[1:].isalpha()]
+    words = script.words
+    able = [w for w, word in enumerate(words) if len(word) >= shortest and word.isalpha()]
     changes = {}
-    for w in chosen(able, severity, rng, len(script.words)):
-        word = script.words[w]
+    for w in chosen(able, severity, rng, len(words)):
+        word = words[w]
         i = 1 + rng.below(len(word) - 1)
         changes[w] = word[:i] + word[i + 1 :]
-    return script.with_words(changes)
+    return script.with_words(changes, kept=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.measures.keyed_random import Stream
 from regard.perturbations.script import Script, chosen
-from regard.perturbations.text.keyboard import NEAR
+from regard.perturbations.text.keyboard import KEYS, NEAR
 from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
@@ -16,12 +16,13 @@ def insert_letters(example: Example, severity: int, rng: Stream, *, shortest: in
     shortest: words with fewer characters are left alone. Reference: Pruthi et al. 2019.
     """
     script = Script.of(example)
-    able = [w for w, word in enumerate(script.words) if len(word) >= shortest and word[0] in NEAR and word[0].isalpha()]
+    words = script.words
+    able = [w for w, word in enumerate(words) if len(word) >= shortest and word[0] in NEAR]
     changes = {}
-    for w in chosen(able, severity, rng, len(script.words)):
-        word = script.words[w]
-        letters = [i for i, char in enumerate(word) if char.isalpha() and char in NEAR]
-        i = letters[rng.below(len(letters))]
-        keys = NEAR[word[i]]
-        changes[w] = word[: i + 1] + keys[rng.below(len(keys))] + word[i + 1 :]
-    return script.with_words(changes)
+    for w in chosen(able, severity, rng, len(words)):
+        word = words[w]
+        i, key = divmod(rng.below(KEYS * len(word)), KEYS)
+        if word[i] not in NEAR:  # an apostrophe, a letter of another keyboard
+            i = 0
+        changes[w] = f"{word[: i + 1]}{NEAR[word[i]][key]}{word[i + 1 :]}"
+    return script.with_words(changes, kept=True)

@@ -10,7 +10,7 @@ from regard.registry import perturbation
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
-_KEYS = 60
+KEYS = 60
 """A multiple of every number of neighbours: written out that often, one draw says which letter and which key."""
 
 
@@ -21,7 +21,7 @@ def _neighbours() -> dict[str, str]:
         for c, key in enumerate(row):
             above, below = (_ROWS[r - 1] if r else ""), (_ROWS[r + 1] if r + 1 < len(_ROWS) else "")
             touching = row[max(c - 1, 0) : c] + row[c + 1 : c + 2] + above[c : c + 2] + below[max(c - 1, 0) : c + 1]
-            near[key] = touching * (_KEYS // len(touching))
+            near[key] = touching * (KEYS // len(touching))
             near[key.upper()] = near[key].upper()
     return near
 
@@ -43,7 +43,7 @@ def keyboard(example: Example, severity: int, rng: Stream, *, shortest: int = 2)
     changes = {}
     for w in chosen(able, severity, rng, len(words)):
         word = words[w]
-        i, key = divmod(rng.below(_KEYS * len(word)), _KEYS)
+        i, key = divmod(rng.below(KEYS * len(word)), KEYS)
         if word[i] not in NEAR:  # an apostrophe, a letter of another keyboard
             i = 0
         changes[w] = f"{word[:i]}{NEAR[word[i]][key]}{word[i + 1 :]}"

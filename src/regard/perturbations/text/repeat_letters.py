@@ -15,15 +15,14 @@ def repeat_letters(example: Example, severity: int, rng: Stream, *, times: int =
     times: how often; 3 gives the long vowels of messages ("sooood").
     """
     script = Script.of(example)
-    able = [w for w, word in enumerate(script.words) if len(word) > 1 and any(map(_letter, word))]
+    words = script.words
+    # scripts without capitals are not typed letter by letter
+    able = [w for w, word in enumerate(words) if len(word) > 1 and word[0].swapcase() != word[0]]
     changes = {}
-    for w in chosen(able, severity, rng, len(script.words)):
-        word = script.words[w]
-        letters = [i for i, char in enumerate(word) if _letter(char)]
-        i = letters[rng.below(len(letters))]
-        changes[w] = word[:i] + word[i] * times + word[i:]
-    return script.with_words(changes)
-
-
-def _letter(char: str) -> bool:
-    return char.isalpha() and char.lower() != char.upper()  # scripts without case are not typed letter by letter
+    for w in chosen(able, severity, rng, len(words)):
+        word = words[w]
+        i = rng.below(len(word))
+        if not word[i].isalpha():
+            i = 0
+        changes[w] = f"{word[:i]}{word[i] * times}{word[i:]}"
+    return script.with_words(changes, kept=True)

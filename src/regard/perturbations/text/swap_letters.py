@@ -16,15 +16,16 @@ def swap_letters(example: Example, severity: int, rng: Stream, *, ends: bool = F
     default leaves the ends alone. Reference: Belinkov & Bisk 2018 (swap).
     """
     script = Script.of(example)
-    places = {w: found for w, word in enumerate(script.words) if (found := _places(word, ends))}
+    words, edge = script.words, 0 if ends else 1
+    able = [w for w, word in enumerate(words) if len(word) > 1 + 2 * edge and word.isalpha()]
     changes = {}
-    for w in chosen(list(places), severity, rng, len(script.words)):
-        word, i = script.words[w], places[w][rng.below(len(places[w]))]
-        changes[w] = word[:i] + word[i + 1] + word[i] + word[i + 2 :]
+    for w in chosen(able, severity, rng, len(words)):
+        word = words[w]
+        count = len(word) - 1 - 2 * edge
+        first = rng.below(count)
+        for step in range(count):  # two equal letters: the next two
+            i = edge + (first + step) % count
+            if word[i] != word[i + 1]:
+                changes[w] = f"{word[:i]}{word[i + 1]}{word[i]}{word[i + 2 :]}"
+                break
     return script.with_words(changes, kept=True)
-
-
-def _places(word: str, ends: bool) -> list[int]:
-    """Where a letter may change places with the next one and it makes a difference."""
-    first, last = (0, len(word) - 1) if ends else (1, len(word) - 2)
-    return [i for i in range(first, last) if word[i] != word[i + 1] and word[i : i + 2].isalpha()]
