@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -102,6 +103,22 @@ def siblings(model: Model) -> dict[str, Json]:
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
     found = membership(place) if place is not None and place.is_dir() else None
     return {} if found is None else {"family": found}
+
+
+def improved(model: Model) -> dict[str, Json]:
+    """What `regard improve` found about a model that it made: its recipe, before and after; nothing about others."""
+    place = Path(model.spec.name).expanduser() if model.spec is not None else None
+    for folder in () if place is None else (place, place.parent):
+        try:
+            found = json.loads((folder.parent / "improvement.json").read_text("utf-8"))
+            rows: list[Json] = [c for c in found["comparisons"] if c["arm"] == folder.name]
+            kept: dict[str, Json] = {key: found[key] for key in ("seeds", "plan")}
+            what = found["recipes"][folder.name]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if rows:
+            return {"improvement": {"arm": folder.name, "what": what, "comparisons": rows, **kept}}
+    return {}
 
 
 def beside(about: Mapping[str, Json]) -> list[str]:

@@ -19,8 +19,8 @@ from regard.present.viewer_block import digest, viewer_script
 
 SECTIONS = (
     "verdicts", "shift", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix",
-    "by_class", "by_slice", "worked_examples", "attention_view", "heads", "robustness", "meaning", "settings", "facts",
-    "troubles", "limits",
+    "by_class", "by_slice", "worked_examples", "attention_view", "heads", "robustness", "improvement", "meaning",
+    "settings", "facts", "troubles", "limits",
 )  # fmt: skip
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
 CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
