@@ -56,9 +56,10 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
     reached = np.array([one.curve[-1][0] if one.curve else one.queries for one in hits], np.float64)
     steps = [q for q in GRID if q < budget] + [budget]
     names = sorted({name for one in hits for name in one.extras})
+    left = dict(Counter(one.why for one in found if one.status == "skipped"))
     wrong = sum(one.why == "misclassified" for one in found)
     return AttackRow(
-        attack, access, len(found), len(met), dict(Counter(one.why for one in found if one.status == "skipped")), len(hits),
+        attack, access, len(found), len(met), left, len(hits),
         len(hits) / len(met) if met else float("nan"), low, high,
         (len(found) - wrong - len(hits)) / len(found) if found and not keeps else float("nan"),
         _middle([one.queries for one in hits]), _middle([one.queries for one in met]),
