@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import inspect
 import re
+import shutil
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -26,14 +27,17 @@ PAGES = [
     ("report.md", "The report"),
     ("faq.md", "Questions people ask"),
     ("walkthrough.md", "Attention by hand"),
+    ("gallery.md", "Every view"),
     ("capture.md", "Capture and edit"),
     ("preconditions.md", "Before you look"),
     ("data.md", "Data and models"),
     ("training.md", "Training"),
     ("metrics.md", "Metrics"),
     ("experiments.md", "Experiments that train"),
+    ("attacks.md", "Attacks"),
     ("heads.md", "Heads"),
     ("explanation-robustness.md", "Robustness"),
+    ("improving.md", "Improving"),
     ("gates.md", "Gates"),
     ("reading.md", "Reading the numbers"),
     ("truth.md", "The judge is judged"),
@@ -165,6 +169,7 @@ def build(target: Path) -> list[Path]:
         path = target / file
         path.write_text(page, "utf-8")
         written.append(path)
+    shutil.copytree(HERE / "pictures", target / "pictures", dirs_exist_ok=True)
     return written
 
 
