@@ -21,6 +21,7 @@ from regard.experiments._drift import aligned, drift, moved
 from regard.experiments._robustness import chosen_noises
 from regard.experiments.attack_success import attack_success
 from regard.experiments.certified import FIRST, _noisy_votes, _scale, _words, certified
+from regard.experiments.explanation_attack import explanation_attack
 from regard.experiments.explanation_drift import explanation_drift
 from regard.experiments.noise import noise
 from regard.measures.intervals import clopper_pearson
@@ -88,8 +89,9 @@ def test_labels_make_it_accuracy_and_calibration() -> None:
         lambda case: explanation_drift(case, noises=1, share=0.6),
         lambda case: attack_success(case, budget=30, share=0.6),
         lambda case: certified(case, samples=20, share=0.6),
+        lambda case: explanation_attack(case, explainers=("attention",), budget=6, share=0.3),
     ],
-    ids=["noise", "explanation_drift", "attack_success", "certified"],
+    ids=["noise", "explanation_drift", "attack_success", "certified", "explanation_attack"],
 )
 def test_shards_do_not_change_a_number(experiment: object) -> None:
     whole = {(s.metric, s.method, str(dict(s.where))): s for s in experiment(CASE) if s.metric != "witness"}
@@ -195,7 +197,7 @@ def small_case(texts: list[str]) -> DeskCase:
 
 def test_drift_has_its_null_and_its_share() -> None:
     names = ("attention", "leave_one_out", "random", "position")
-    case = small_case([f"{text} {more}" for text in WORDS[:3] for more in WORDS[:4]])
+    case = small_case([f"{text} {more}" for text in WORDS[:2] for more in WORDS[:4]])
     scores = list(explanation_drift(case, explainers=names, noises=("keyboard",), severities=(3,), share=1.0))
     at = ("keyboard", "3", "None")
     rank = {m: found(scores, "explanation_rank")[(m, *at)].values for m in names}
@@ -247,6 +249,20 @@ def test_attacks_turn_what_they_say_they_turn() -> None:
 def test_usual_attacks_come_with_their_baseline() -> None:
     scores = list(attack_success(CASE, attacks=1, budget=20, share=1.0))
     assert {s.where["attack"] for s in scores if s.metric == "attack_success"} == {"greedy_word", "random_words"}
+
+
+def test_attacks_on_explanations_keep_the_prediction() -> None:
+    part = CASE.subset([0, 1])
+    scores = list(explanation_attack(part, explainers=("attention",), budget=12, share=1.0))
+    (tried,) = [s for s in scores if s.metric == "explanation_attack_success"]
+    assert tried.where["aimed_at"] == tried.method == "attention"
+    (rank,) = [s for s in scores if s.metric == "explanation_rank"]
+    attacked = dict(zip(tried.ids, tried.values, strict=True))
+    assert all(not np.isnan(attacked[name]) for name in rank.ids), "only what was attacked has drifted"
+    (queries,) = [s for s in scores if s.metric == "explanation_attack_queries"]
+    assert np.nanmax(queries.values) <= 12
+    every = {s.method for s in explanation_attack(CASE.subset([2]), budget=2, share=1.0)}
+    assert every == {"attention", "leave_one_out"}, "baselines are not attacked"
 
 
 # ------------------------------------------------------------------------------------------------------- certified

@@ -53,10 +53,11 @@ QUICK_ROBUSTNESS: tuple[str, ...] = (
 ROBUSTNESS: tuple[str, ...] = (
     "noise:noises=5", "explanation_drift:noises=3,severities=[1,3,5],share=0.15",
     "attack_success:attacks=3,budget=200", "certified:samples=200",
+    'explanation_attack:explainers=["attention","input_x_gradient"],share=0.05',
 )  # fmt: skip
 WHOLE_ROBUSTNESS: tuple[str, ...] = (
     "noise:noises=20,severities=[1,2,3,4,5]", "explanation_drift:noises=6,severities=[1,3,5]",
-    "attack_success:attacks=5,budget=1000,share=0.5", "certified:samples=1000",
+    "attack_success:attacks=5,budget=1000,share=0.5", "explanation_attack:budget=200", "certified:samples=1000",
 )  # fmt: skip
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from regard.errors import Unsupported
+from regard.evaluate.origins import unit_origins
 from regard.measures.agreement import ragged, spearman
 from regard.measures.centre import centre_shift, middles
 from regard.measures.divergence import jsd
 from regard.measures.ranking import top_k
-from regard.records import Bools, Floats, Ints, Relevance, Units
+from regard.protocols import Case
+from regard.records import Attacked, Bools, Floats, Ints, Json, Perturbed, Relevance, Score, Units
 
 LN2 = float(np.log(2.0))
 TOP = 5
@@ -109,3 +112,36 @@ def drift(
     """`moved` of every example; NaN where the prediction is another one, for then another explanation is only right."""
     pairs = [aligned(before[i], after[i], units[i], origins[i]) for i in range(len(units))]
     return {name: np.where(preserved, values, np.nan) for name, values in moved(pairs).items()}
+
+
+def attacked_drift(
+    case: Case, results: Sequence[Attacked], explainers: Sequence[str], where: Mapping[str, Json]
+) -> list[Score]:
+    """How far explanations moved where an attack changed the input but not the answer."""
+    same = [i for i, r in enumerate(results) if r.example is not None and r.after == r.before]
+    if not same:
+        return []
+    part, made = case.subset(same), [results[i] for i in same]
+    # under other names, so that an explainer that draws draws anew
+    inputs = [replace(r.example, id=f"{r.id}~{r.attack}") for r in made if r.example is not None]
+    after = part.instead(inputs)
+    origins = []
+    for k, r in enumerate(made):
+        words = Perturbed(inputs[k], None if r.origin is None else np.array(r.origin))
+        origins.append(unit_origins(part.units[k], after.units[k], part.examples[k], words))
+    kept = np.array([np.argmax(a) == np.argmax(b) for a, b in zip(_rows(part), _rows(after), strict=True)], np.bool_)
+    found = []
+    for method in explainers:
+        try:
+            values = drift(part.relevance(method), after.relevance(method), part.units, origins, kept)
+        except Unsupported:  # the audit itself says why
+            continue
+        found += [Score(q, method, part.ids, values[q], better, dict(where)) for q, better in QUANTITIES.items()]
+    return found
+
+
+def _rows(case: Case) -> Floats:
+    rows = case.base().distribution
+    if rows is None:
+        raise Unsupported("drift under attack", expected="a model that decides among classes", got="another task")
+    return rows

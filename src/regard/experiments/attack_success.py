@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.evaluate.origins import unit_origins
-from regard.experiments._drift import QUANTITIES, drift
+from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import (
     MODEL,
     Chosen,
@@ -21,7 +20,7 @@ from regard.experiments._robustness import (
     witness,
 )
 from regard.protocols import Case, Findings
-from regard.records import Attacked, Floats, Json, Perturbed, Score, Spec, Threat
+from regard.records import Attacked, Floats, Json, Score, Spec, Threat
 from regard.registry import entry, experiment
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
@@ -75,7 +74,7 @@ def attack_success(
             found.append(Score("accuracy", MODEL, part.ids, under, "higher", where))
         if facts.get("role") != "baseline":
             turned.append(under)
-        found += _drifts(part, results, explainers or part.explainers, where)
+        found += attacked_drift(part, results, explainers or part.explainers, where)
         found += _shown(part, results, where)
     if not found:
         raise Unsupported(f"experiment {name}", expected="an attack that works here", got="; ".join(reasons) or "none")
@@ -112,34 +111,6 @@ def _table(case: Case, results: Sequence[Attacked], success: Floats, where: dict
         ("attack_similarity", np.array([r.similarity for r in results]), turned, named),
     ):
         found.append(Score(metric, MODEL, case.ids, np.where(keep, values, np.nan), "none", about))
-    return found
-
-
-def _drifts(case: Case, results: Sequence[Attacked], explainers: Sequence[str], where: dict[str, Json]) -> list[Score]:
-    """How far explanations moved where the attack changed the input but not the answer."""
-    same = [i for i, r in enumerate(results) if r.status == "failed" and r.example is not None]
-    if not same:
-        return []
-    part, made = case.subset(same), [results[i] for i in same]
-    inputs = [replace(r.example, id=f"{r.id}~{r.attack}") for r in made if r.example is not None]
-    after = part.instead(inputs)
-    origins = [
-        unit_origins(
-            part.units[k], after.units[k], part.examples[k],
-            Perturbed(inputs[k], None if r.origin is None else np.array(r.origin)),
-        )
-        for k, r in enumerate(made)
-    ]  # fmt: skip
-    kept = distribution(after.base(), "attack_success").argmax(-1) == distribution(
-        part.base(), "attack_success"
-    ).argmax(-1)
-    found = []
-    for method in explainers:
-        try:
-            values = drift(part.relevance(method), after.relevance(method), part.units, origins, kept)
-        except Unsupported:
-            continue
-        found += [Score(q, method, part.ids, values[q], better, where) for q, better in QUANTITIES.items()]
     return found
 
 

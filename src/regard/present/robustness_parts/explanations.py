@@ -122,6 +122,8 @@ def _under_attack(material: Material, methods: list[str]) -> Html | None:
         *(join(a, tag("small", None, say("results.n_is", n=n))) for a, n in zip(attacks, sizes, strict=True)),
     ]
     caption = say("robustness.under_attack_caption")
+    if picked(material, "explanation_attack_success"):
+        caption += " " + say("robustness.aimed_caption")
     return table(head, rows, caption=caption, numeric=True, shaded=_shaded(methods))
 
 

@@ -1,0 +1,61 @@
+"""How little moves the explanation while the prediction stays?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.experiments._drift import attacked_drift
+from regard.experiments._robustness import modality, sampled
+from regard.protocols import Case, Findings
+from regard.records import Json, Score, Spec, Threat
+from regard.registry import entry, experiment, names
+
+
+@experiment(
+    question="How far can an explanation be moved while the prediction stays?",
+    cite="Ghorbani et al. 2019; Sinha et al. 2021",
+    formula="substitutions of words, or steps in a ball, that take mass off the most relevant units, the class kept",
+    cost="up to `budget` explanations per explainer and example",
+    misleads="if a substitute changes what the text says, an explanation that moves with it is right to do so",
+)
+def explanation_attack(
+    case: Case, *, explainers: tuple[str, ...] = (), budget: int = 50, share: float = 0.1
+) -> Findings:
+    """How often does an attack on the explanation succeed, and how far does it move then?
+
+    Comes out, per example and explainer: `explanation_attack_success` (1 where at most half of the most relevant units
+    are still among the first; NaN where it was not attacked), `explanation_attack_queries`, and the drift of
+    `explanation_drift` under the attack. Texts: every explainer is attacked itself (`aimed_at`). Images, series, rows:
+    the attack is aimed at input x gradient, and the others are looked at. explainers: those of the audit that are no
+    baselines.
+    """
+    name = "explanation_attack"
+    text = modality(case, name) == "text"
+    positions = sampled(case, share)
+    if not positions:
+        return []
+    part = case.subset(positions)
+    methods = [m for m in explainers or part.explainers if explainers or not _is_baseline(m)]
+    aims = [(m, Spec("attack", "explanation_words", {"explainer": m})) for m in methods]
+    found, reasons = list[Score](), list[str]()
+    for aim, spec in aims if text else [("input_x_gradient", Spec("attack", "explanation_pgd"))]:
+        try:
+            results = part.attacked(spec, Threat(budget=budget))
+        except Unsupported as refusal:
+            reasons.append(str(refusal))
+            continue
+        where: dict[str, Json] = {"attack": spec.name, "aimed_at": aim, "budget": budget}
+        tried = np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
+        spent = np.where(np.isnan(tried), np.nan, [r.queries for r in results])
+        found.append(Score("explanation_attack_success", aim, part.ids, tried, "lower", where))
+        found.append(Score("explanation_attack_queries", aim, part.ids, spent, "none", where))
+        found += attacked_drift(part, results, [aim] if text else methods, where)
+    if not found:
+        raise Unsupported(f"experiment {name}", expected="an explanation that can be attacked", got="; ".join(reasons))
+    return found
+
+
+def _is_baseline(method: str) -> bool:
+    name = Spec.parse("explainer", method).name
+    return name in names("explainer") and entry("explainer", name).facts.get("role") == "baseline"
