@@ -27,6 +27,7 @@ PAGES = [
     ("report.md", "The report"),
     ("faq.md", "Questions people ask"),
     ("walkthrough.md", "Attention by hand"),
+    ("viewing.md", "Looking at attention"),
     ("gallery.md", "Every view"),
     ("capture.md", "Capture and edit"),
     ("preconditions.md", "Before you look"),
