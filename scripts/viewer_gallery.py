@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import html
+import io
 import os
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +70,9 @@ def shoot_docs(browser: Browser, name: str, path: Path, out: Path, views: tuple[
     for view in views:
         if (name, view) in IN_DOCS:
             drawn(page, view)
-            page.locator("[role=tabpanel]").screenshot(path=str(out / f"{view}.png"))
+            picture = page.locator("[role=tabpanel]").screenshot()
+            # 64 colours are enough for the eye, and the repository stays small
+            Image.open(io.BytesIO(picture)).quantize(64).save(out / f"{view}.png", optimize=True)
     page.close()
 
 

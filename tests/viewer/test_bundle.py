@@ -91,3 +91,16 @@ def test_a_picture_without_a_browser_escapes_everything() -> None:
     drawn = svg(given([evil, "b", "\x00"]), "heat_map")
     assert "<script" not in drawn
     assert any(evil[:10] in (element.text or "") for element in ET.fromstring(drawn).iter())
+
+
+def test_every_word_of_the_interface_is_translated() -> None:
+    """Plain strings handed to `t` in the views, and their titles, are keys of the Chinese catalogue."""
+    book = (VIEWER / "src" / "words_zh.ts").read_text("utf-8")
+    keys = {a or b for a, b in re.findall(r'^  (?:"((?:[^"\\]|\\.)+)"|(\w+)):', book, re.M)}
+    asked: set[str] = set()
+    for path in (VIEWER / "src").rglob("*.tsx"):
+        text = path.read_text("utf-8")
+        asked |= set(re.findall(r'\bt\(\s*"((?:[^"\\]|\\.)+)"', text))
+        asked |= set(re.findall(r'^  title: "([^"]+)"', text, re.M))
+    assert len(asked) > 150
+    assert not asked - keys, sorted(asked - keys)

@@ -29,6 +29,7 @@ from regard.present.pack_records import (
     VerdictEntry,
     WalkEntry,
 )
+from regard.present.retelling import retold
 from regard.present.run_reader import Material, RunReader
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
@@ -184,7 +185,9 @@ def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:
     if judgement is None:
         return None
     j = judgement
-    return VerdictEntry(str(j["reading"]), headline(j), str(j["sentence"]), str(j["attention"]), int(j["n"]))
+    return VerdictEntry(
+        str(j["reading"]), headline(j), retold(str(j["sentence"])), retold(str(j["attention"])), int(j["n"])
+    )
 
 
 def atlas_entry(survey: Mapping[str, Any] | None) -> AtlasEntry | None:

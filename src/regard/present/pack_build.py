@@ -28,7 +28,7 @@ from regard.present.pack_records import (
     WalkEntry,
 )
 from regard.present.pack_weights import POOLED, THUMB, chunks_of, levels_of, pooled, storage_of, to_bytes
-from regard.present.wording import CAVEAT
+from regard.present.saying import say
 from regard.records import Attention, Floats, Json, Units
 
 BUDGET = 50 << 20
@@ -99,8 +99,8 @@ def pack(
     left_out: list[str] = []
     entries = [_example(s, number, chunks, labels, set(first), left_out) for number, s in enumerate(shown)]
     manifest = Manifest(
-        title or f"Attention of {model or 'a model'}", model, task, list(labels), CAVEAT, verdict, entries, atlas,
-        list(pairs), left_out, list(notes),
+        title or f"Attention of {model or 'a model'}", model, task, list(labels), say("caveat"), verdict, entries,
+        atlas, list(pairs), left_out, list(notes),
     )  # fmt: skip
     return Pack(manifest, chunks)
 
