@@ -10,7 +10,7 @@ from made_evidence import made
 
 from regard.judge.beside import Beside, Table, beside_of
 from regard.judge.comparing import Mean
-from regard.judge.evidence import Evidence
+from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.instead import heads_instead
 from regard.judge.judging import judge
 from regard.records import Floats, Json, Judgement, Score, Verdict
@@ -238,3 +238,19 @@ def test_metrics_of_a_run_become_the_worth_of_methods() -> None:
     np.testing.assert_allclose(found.methods["x"]["mask"], [0.15, 0.1])
     assert "y" not in found.methods
     np.testing.assert_array_equal(found.moved["x"], [np.nan, 0.3])
+
+
+def test_what_trains_about_another_layer_is_no_second_map() -> None:
+    rows = [
+        {"id": i, "predicted": "x", "target": 0, "probability": 0.9, "distribution": [0.9, 0.1], "cluster": i}
+        for i in ("a", "b")
+    ]
+    map_ = Score("keys", "attention", ("a", "b"), np.array([4.0, 5.0]), "none", {"layers": "all", "heads": "mean"})
+    seeds = Score(
+        "seed_jsd", "attention", ("a", "b"), np.array([0.1, 0.2]), "none", {"layers": "last", "heads": "mean"}
+    )
+    (found,) = evidence_of(rows, [map_, seeds])
+    assert found.layers == "all"
+    assert found.beside.table("seed_jsd") is not None
+    (alone,) = evidence_of(rows, [seeds])
+    assert alone.beside.table("seed_jsd") is not None

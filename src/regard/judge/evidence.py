@@ -131,6 +131,11 @@ def evidence_of(
             whole.append(score)
     if not known:
         return []
+    # what trains says which attention it is about, and may be all that there is about that one: it is no map to judge
+    maps = {k: some for k, some in groups.items() if any(s.metric in (*SINGLE, "pointing") for s in some)}
+    if maps:
+        whole += [s for k, some in groups.items() if k not in maps for s in some]
+        groups = maps
     metrics, plain = list(scores), frozenset(plain)
     clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in known}
     found = []
