@@ -1,5 +1,5 @@
 # Everything goes through these verbs; CI calls exactly them.
-.PHONY: help setup setup-dev demo test check bench docs catalogue quality truth clean
+.PHONY: help setup setup-dev demo test test-viewer check bench docs catalogue quality truth replicate viewer gallery clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV ?= .venv
@@ -19,7 +19,7 @@ setup:  ## virtual environment with pinned packages for the demo
 	@EXTRAS=demo scripts/setup.sh
 
 setup-dev:
-	@EXTRAS=demo,models,data,peft,dev scripts/setup.sh
+	@EXTRAS=demo,models,data,peft,live,notebook,figures,dev scripts/setup.sh
 
 demo: setup  ## audit the embedded default model and write demo-run/report.html (about 2 minutes after installs)
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m regard audit --profile quick --out $(OUT)
@@ -37,7 +37,8 @@ check: setup-dev  ## style, types, generated files
 catalogue: setup-dev  ## rebuild the list of methods from the code
 	@$(PY) -m regard.testing.catalogue
 
-bench: setup-dev  ## speed and memory side by side with the peers; writes benchmarks/results/
+bench:  ## speed and memory side by side with the peers; writes benchmarks/results/
+	@EXTRAS=demo,models,data,peft,live,notebook,figures,dev,bench scripts/setup.sh
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
 quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results/
@@ -45,6 +46,18 @@ quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results
 
 truth: setup-dev  ## the judge on planted models, both halves (about 2 hours; goes on where it was stopped)
 	@OMP_NUM_THREADS=1 nice -n 10 $(PY) -m benchmarks.truth --half both
+
+replicate: setup-dev  ## the published tables on SST beside ours (DATA=sst_dataset.csv; hours; goes on where it was stopped)
+	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.replicate $(if $(DATA),--data $(DATA))
+
+viewer:  ## build the front end anew (needs Node; the built one is committed)
+	@cd viewer && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+test-viewer: setup-dev  ## the front end from its lock file: types, style, byte for byte the committed bundle
+	@PY=$(PY) scripts/viewer_check.sh
+
+gallery: setup-dev  ## every view in light and dark at three sizes, as pictures
+	@REGARD_BROWSER="$$(scripts/browser.sh)" OMP_NUM_THREADS=$(THREADS) $(PY) scripts/viewer_gallery.py
 
 docs: setup-dev  ## the documentation as pages in site/
 	@$(PY) docs/build.py site
