@@ -11,7 +11,7 @@ import pytest
 import regard
 from regard.records import Edit
 
-pytest.importorskip("uvicorn", reason="NOT RUN: needs regard[app]")
+pytest.importorskip("uvicorn", reason="NOT RUN: needs regard[live]")
 
 TEXT = "a quiet , moving film that never begs"
 
