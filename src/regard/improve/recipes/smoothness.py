@@ -13,7 +13,7 @@ def smoothness(
     modality: str,
     *,
     direction: Literal["random", "worst"] = "worst",
-    epsilon: float = 0.3,
+    epsilon: float = 0.05,
     weight: float = 1.0,
     attention: float = 0.0,
 ) -> Recipe:
