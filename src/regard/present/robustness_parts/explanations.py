@@ -33,7 +33,9 @@ def explanations(material: Material) -> Html | None:
     """Which explanation is the most stable, in a sentence; then every method with every measure."""
     rank = [s for s in picked(material, "explanation_rank", attack=None) if "noise" in s.where]
     if not rank:
-        return None
+        attacked = list(dict.fromkeys(s.method for s in picked(material, "explanation_rank")))
+        beside = _under_attack(material, attacked)
+        return join(tag("h3", None, say("robustness.explanations")), beside) if beside else None
     methods = list(dict.fromkeys(s.method for s in rank))
     dots = []
     for method in methods:
