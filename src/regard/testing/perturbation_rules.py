@@ -185,8 +185,10 @@ def amount(before: Example, after: Example) -> float:
     """How much was changed: for texts the share of characters, else the root mean square of the difference."""
     total = 0.0
     for name, old in before.inputs.items():
-        new = after.inputs[name]
-        if isinstance(old, str):
+        new = after.inputs.get(name)
+        if new is None:
+            total += 1
+        elif isinstance(old, str):
             total += edits(old, new) / max(1, len(old))
         else:
             total += float(np.sqrt(np.mean((np.asarray(new, np.float64) - np.asarray(old, np.float64)) ** 2)))

@@ -1,0 +1,86 @@
+"""`regard perturb` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import Result
+
+
+def test_a_text_with_its_changed_words_marked(regard: Callable[..., Result]) -> None:
+    result = regard("perturb", "a quiet, moving film", "--noise", "keyboard,filler", "--severity", "3", "--seed", "1")
+    assert result.exit_code == 0, result.stderr
+    assert "keyboard, severity 3, seed 1" in result.stdout
+    assert "[" in result.stdout
+    again = regard("perturb", "a quiet, moving film", "--noise", "keyboard,filler", "--severity", "3", "--seed", "1")
+    assert again.stdout == result.stdout
+    found = json.loads(regard("perturb", "a quiet film", "--severity", "1,5", "--json").stdout)
+    assert [e["severity"] for e in found["examples"]] == [1, 5]
+    assert found["examples"][0]["origin"] == [0, 1, 2]
+
+
+def test_a_file_in_and_a_file_out(regard: Callable[..., Result], place: Path) -> None:
+    result = regard("perturb", "good.csv", "--noise", "swap_letters", "--out", "noisy.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "6 changed examples (seed 0)" in " ".join(result.stdout.split())
+    again = json.loads(regard("perturb", "noisy.csv", "--noise", "letter_case:style=upper", "--json").stdout)
+    before = json.loads(regard("perturb", "good.csv", "--noise", "swap_letters", "--json").stdout)["examples"]
+    assert [e["original"]["text"] for e in again["examples"]] == [e["text"] for e in before]
+    assert [str(e["label"]) for e in again["examples"]] == [str(e["label"]) for e in before]
+    assert regard("perturb", "good.csv", "--out", "noisy.jsonl").exit_code == 0
+    rows = [json.loads(line) for line in (place / "noisy.jsonl").read_text("utf-8").splitlines()]
+    assert {"id", "text", "label", "noise", "severity", "seed", "original", "origin"} <= set(rows[0])
+
+
+def test_accuracy_by_noise_and_severity(regard: Callable[..., Result]) -> None:
+    result = regard(
+        "perturb", "mine.py:make", "--data", "good.csv", "--noise", "keyboard,drop_words", "--severity", "1,5"
+    )
+    assert result.exit_code == 0, result.stderr
+    shown = " ".join(result.stdout.split())
+    for words in ("on 6 examples of", "Wilson 95 % interval, seed 0", "severity 1", "severity 5", "drop_words"):
+        assert words in shown, words
+    found = json.loads(regard("perturb", "mine.py:make", "--data", "good.csv", "--noise", "all", "--severity", "2",
+                              "--json").stdout)  # fmt: skip
+    assert found["rows"][0]["noise"] == "none"
+    assert {"keyboard", "ocr", "word_order"} <= {row["noise"] for row in found["rows"]}
+    assert all(row["n"] + row["left_out"] == 6 for row in found["rows"])
+
+
+def test_tests_of_behaviour_have_exit_codes(regard: Callable[..., Result], place: Path) -> None:
+    text = '[[test]]\nname = "x"\nkind = "invariance"\ntemplate = "a {names} b"\nvary = "names"\nrequire = REQ\n'
+    (place / "t.toml").write_text(text.replace("REQ", "0.0"))
+    easy = regard("perturb", "mine.py:make", "--tests", "t.toml")
+    assert easy.exit_code == 0, easy.stderr
+    assert "met" in easy.stdout
+    (place / "t.toml").write_text(text.replace("REQ", "1.0").replace("invariance", "invariance"))
+    hard = regard("perturb", "mine.py:make", "--tests", "t.toml", "--json")
+    assert hard.exit_code in (1, 3)  # no finite number of fillings shows that all pass
+    assert json.loads(hard.stdout)["tests"][0]["status"] in ("failed", "open")
+
+
+def test_sensitive_terms(regard: Callable[..., Result], place: Path) -> None:
+    (place / "s.toml").write_text('[swap.x]\ngroups = [["good", "fine"], ["bad", "dull"]]\nsame = true\n')
+    result = regard("perturb", "mine.py:make", "--data", "good.csv", "--swaps", "s.toml")
+    assert result.exit_code == 0, result.stderr
+    assert "placebo" in result.stdout
+
+
+def test_list_and_mistakes(regard: Callable[..., Result]) -> None:
+    shown = regard("perturb", "--list").stdout
+    assert all(word in shown for word in ("keyboard", "frost_like", "band_limit", "time_warp", "column_noise"))
+    for words, said in (
+        (("perturb",), "a text, a data set or a model"),
+        (("perturb", "x", "--noise", "keybord"), "keyboard"),
+        (("perturb", "x", "--severity", "6"), "numbers from 1 to 5"),
+        (("perturb", "none.csv"), "no such file"),
+        (("perturb", "x y", "--out", "x.txt"), "FILE.jsonl"),
+        (("perturb", "mine.py:make", "--data", "good.csv", "--swaps", "nmes"), "names"),
+        (("perturb", "mine.py:make", "--tests", "none.toml"), "no such file"),
+    ):
+        result = regard(*words)
+        assert result.exit_code == 2, words
+        assert said in result.stderr, (words, result.stderr)
+        assert "Traceback" not in result.stderr
