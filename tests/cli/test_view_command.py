@@ -110,3 +110,17 @@ def post(url: str, token: str) -> Any:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=20) as answer:
         return json.load(answer)
+
+
+def test_edits_that_somebody_shared_are_drawn_before_and_after(regard: Run, place: Path, tmp_path: Path) -> None:
+    params = {"text": TEXT, "methods": ["attention"], "edits": [{"what": "uniform", "site": "*"}]}
+    spec = {"kind": "edits", "name": "attention", "params": params}
+    (tmp_path / "spec.json").write_text(json.dumps(spec), "utf-8")
+    words = ["--spec", str(tmp_path / "spec.json"), "--view", "compare", "--svg", "-"]
+    done = regard("view", "mine.py:make", *words)
+    assert done.exit_code == 0, done.output
+    assert "edited" in done.stdout
+    (tmp_path / "spec.json").write_text("{", "utf-8")
+    done = regard("view", "mine.py:make", *words)
+    assert done.exit_code == 2
+    assert "a Spec as JSON" in done.stderr

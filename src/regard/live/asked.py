@@ -117,12 +117,12 @@ class Asked:
 
         return compiled(given, weights)
 
-    def counterfactual(self, i: int, given: object) -> tuple[dict[str, Json], Pack]:
+    def counterfactual(self, i: int, given: object, budget: int | None = None) -> tuple[dict[str, Json], Pack]:
         """{before, after, change} of the answer under edits, and a pack of both attentions, to be compared."""
         edits = self.compile(i, given)
         before = self.said(i)
         if not edits:
-            return {"before": before, "after": before, "change": 0.0}, self.pack()
+            return {"before": before, "after": before, "change": 0.0}, self.pack(budget)
         seen = self.edited(i, edits)
         row = None if seen.answers.distribution is None else seen.answers.distribution[0]
         after = self._answer(i, float(seen.answers.probability[0]), row)
@@ -134,7 +134,7 @@ class Asked:
         )
         both = [self._shown(i), self._shown(i, seen)]
         same = list(range(len(self.case.units[i])))
-        made = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),))
+        made = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
         return {"before": before, "after": after, "change": change}, made
 
     # ------------------------------------------------------------------ packs
@@ -157,10 +157,11 @@ class Asked:
         at = i if seen is None else 0
         reading = {s.site.key: _rows(lambda s=s: self.case.reading(i, s.site)) for s in sites}  # type: ignore[misc]
         methods = {m: (r.signed, r[i]) for m, r in self.found.items()} if seen is None else {}
+        mark = "" if seen is None else ", attention edited"
         return Shown(
-            example.id if seen is None else f"{example.id}, edited", units, [s.dense() for s in sites],
-            self.model.name, example.inputs, example.label, self.case.targets[i], float(base.probability[at]),
-            float(base.value[at]), () if base.distribution is None else base.distribution[at].tolist(), methods,
+            example.id + mark, units, [s.dense() for s in sites], self.model.name + mark, example.inputs,
+            example.label, self.case.targets[i], float(base.probability[at]), float(base.value[at]),
+            () if base.distribution is None else base.distribution[at].tolist(), methods,
             reading=reading,
         )  # fmt: skip
 

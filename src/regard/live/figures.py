@@ -98,7 +98,7 @@ def _typeset(drawn: str, form: str, scale: float) -> bytes:
         raise EnvironmentProblem(f"a {form} file", expected="the package typst", got="none", remedy=EXTRA) from error
     import tempfile
 
-    drawn = drawn.replace("system-ui,", SANS, 1)  # a browser's word, which no font answers to
+    drawn = drawn.replace("system-ui,", SANS)  # a browser's word, which no font answers to
     page = '#set page(width: auto, height: auto, margin: 0pt)\n#image("drawn.svg")\n'
     with tempfile.TemporaryDirectory(prefix="regard-figure-") as folder:
         (Path(folder) / "drawn.svg").write_text(drawn, "utf-8")

@@ -22,7 +22,7 @@ from regard.present.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack_records import Pack
 from regard.present.saying import speaking
 from regard.protocols import Model
-from regard.records import Example, Json
+from regard.records import Example, Json, Spec
 from regard.registry import entry, names
 from regard.store.rationales import FILE, Mark, keep_mark, read_marks
 from regard.store.run import Run
@@ -40,6 +40,7 @@ class Held:
     owners: list[tuple[Asked, int]] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     methods: tuple[str, ...] = ()
+    edits: list[Any] = field(default_factory=list)
 
 
 class Session:
@@ -100,6 +101,14 @@ class Session:
         self.first = str(self._answered(example, list(methods or self.methods), quiet)["pack"])
         return self.first
 
+    def show_spec(self, value: object) -> str:
+        """Somebody's text with their edits, before and after: shown first from now on."""
+        quiet = Job("first", lambda job: {}, threading.Condition())
+        edited = self._opened(received(value), quiet)["edited"]
+        assert isinstance(edited, dict)
+        self.first = str(edited["pack"])
+        return self.first
+
     def show_generation(self, text: str, tokens: int) -> str:
         """Let the model go on with a text, and show the attention of the writing."""
         from regard.models.generating import capture_generation
@@ -123,7 +132,8 @@ class Session:
         if self.run is not None and held.rows:
             return pack_of_run(self.run, budget_bytes=budget)
         if held.owners:
-            return held.owners[0][0].pack(budget)
+            asked, i = held.owners[0]
+            return asked.counterfactual(i, held.edits, budget)[1] if held.edits else asked.pack(budget)
         return held.pack
 
     def close(self) -> None:
@@ -213,7 +223,7 @@ class Session:
         with speaking(self.lang):
             found, pack = asked.counterfactual(i, edits)
         spec = shared(asked.model.name, asked.model.fingerprint, asked.examples[i].inputs, held.methods, edits)
-        mine = Held(pack, [(asked, i)] * len(pack.manifest.examples), methods=held.methods)
+        mine = Held(pack, [(asked, i)] * len(pack.manifest.examples), methods=held.methods, edits=edits)
         return {**found, "pack": self._hold(mine), "spec": spec.to_json()}
 
     def _alternative(self, body: Body) -> dict[str, Json]:
@@ -227,25 +237,24 @@ class Session:
 
     def _open(self, body: Body) -> dict[str, Json]:
         spec = received(body.get("spec"))
+        return self._jobs.start(lambda job: self._opened(spec, job))
+
+    def _opened(self, spec: Spec, job: Job) -> dict[str, Json]:
         text = {"text": spec.params["text"], "pair": spec.params.get("text_pair")}
         self._count += 1
         example, methods = text_example(text, self._count), method_names(spec.params.get("methods", []))
-
-        def work(job: Job) -> dict[str, Json]:
-            theirs = spec.params.get("fingerprint")
-            if theirs and theirs != self.model.fingerprint:
-                raise InputError(
-                    "spec",
-                    expected=f"edits of this model, {self.model.name}",
-                    got=f"edits of {spec.params.get('model')}",
-                )
-            first = self._answered(example, methods, job)
-            edits = spec.params.get("edits")
-            listed = edits if isinstance(edits, list) else []
-            after = self._edited(self._held(str(first["pack"])), 0, listed, job)
-            return {**first, "edited": after, "edits": listed}
-
-        return self._jobs.start(work)
+        theirs = spec.params.get("fingerprint")
+        if theirs and theirs != self.model.fingerprint:
+            raise InputError(
+                "spec",
+                expected=f"edits of this model, {self.model.name}",
+                got=f"edits of {spec.params.get('model')}",
+            )
+        first = self._answered(example, methods, job)
+        edits = spec.params.get("edits")
+        listed = edits if isinstance(edits, list) else []
+        after = self._edited(self._held(str(first["pack"])), 0, listed, job)
+        return {**first, "edited": after, "edits": listed}
 
     def _job(self, body: Body) -> dict[str, Json]:
         after = body.get("after")

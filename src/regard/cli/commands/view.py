@@ -31,6 +31,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
     "regard view digits --data digits --row 3 --png digit.png",
+    "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
     "regard view RUN --example 17 --view token_text --svg -    the picture on standard output",
 )
 @click.argument("target", metavar="RUN|MODEL")
@@ -38,6 +39,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--pair", help="The second text, for models that read two.")
 @click.option("--data", help="Take the input from a data set instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--spec", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="Edits of attention that somebody shared: their text, before and after.")  # fmt: skip
 @click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
 @click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
 @click.option("--view", default="", help="The view that is open, or drawn (default: the first with data).")
@@ -58,16 +61,16 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @lang_option
 @model_options
 def command(
-    target: str, text: str | None, pair: str | None, data: str | None, row: int, generate: int | None, method: str,
-    view: str, example: str | None, site: str | None, head: int | None, html: Path | None, svg: Path | None,
-    png: Path | None, pdf: Path | None, dark: bool, width: int, port: int, browser: bool,
-    allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
+    target: str, text: str | None, pair: str | None, data: str | None, row: int, spec: Path | None,
+    generate: int | None, method: str, view: str, example: str | None, site: str | None, head: int | None,
+    html: Path | None, svg: Path | None, png: Path | None, pdf: Path | None, dark: bool, width: int, port: int,
+    browser: bool, allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
     overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     methods = listed(method) or []
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
-    asks = text is not None or data is not None
+    asks = text is not None or data is not None or spec is not None
     from regard.live.session import Session
     from regard.present.saying import language
     from regard.store.run import Run
@@ -75,7 +78,9 @@ def command(
     lang = language()
     if (Path(target) / "ledger.sqlite").is_file():
         session = Session(run=Run(target), methods=methods, marks=rationales, lang=lang, seed=seed)
-        if asks:
+        if spec is not None:
+            session.show_spec(_shared(spec))
+        elif asks:
             session.show(one_example(text, pair, data, row), methods)
     else:
         if example is not None:
@@ -86,7 +91,9 @@ def command(
         with bar(remarks(), making=choice.making):
             live = choice.open()
             session = Session(live, methods=methods, marks=rationales or Path("rationales.jsonl"), lang=lang, seed=seed)
-            if generate is not None:
+            if spec is not None:
+                session.show_spec(_shared(spec))
+            elif generate is not None:
                 session.show_generation(_text(text), generate)
             elif asks:
                 session.show(one_example(text, pair, data, row), methods)
@@ -95,6 +102,15 @@ def command(
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
     else:
         _serve(session, port, allow_host, browser=browser, as_json=as_json)
+
+
+def _shared(path: Path) -> object:
+    import json
+
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"--spec {path}", expected="a Spec as JSON", got=str(error)) from error
 
 
 def _text(text: str | None) -> str:
