@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ def alternative(asked: Asked, i: int, run: Run | None) -> dict[str, Json]:
 
 
 def _searched(case: Any) -> Score:
-    return next(s for s in build(Spec("experiment", EXPERIMENT))(case) if s.metric == "max_jsd")
+    found: Sequence[Score] = build(Spec("experiment", EXPERIMENT))(case)
+    return next(s for s in found if s.metric == "max_jsd")
 
 
 def _stored(run: Run, name: str) -> tuple[Score, int] | None:

@@ -116,7 +116,7 @@ def _displayed(found: View) -> bool:
         from IPython.display import display
     except ImportError:
         return False
-    if get_ipython() is None:  # type: ignore[no-untyped-call]
+    if get_ipython() is None:
         return False
     display(found)  # type: ignore[no-untyped-call]
     return True

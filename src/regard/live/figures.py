@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.present.pack_records import Pack
@@ -91,7 +91,7 @@ def pdf(drawn: str) -> bytes:
     return bytes(_typeset(drawn, "pdf", 1.0))
 
 
-def _typeset(drawn: str, form: str, scale: float) -> bytes:
+def _typeset(drawn: str, form: Literal["png", "pdf"], scale: float) -> bytes:
     try:
         import typst
     except ImportError as error:
@@ -103,7 +103,7 @@ def _typeset(drawn: str, form: str, scale: float) -> bytes:
     with tempfile.TemporaryDirectory(prefix="regard-figure-") as folder:
         (Path(folder) / "drawn.svg").write_text(drawn, "utf-8")
         (Path(folder) / "page.typ").write_text(page, "utf-8")
-        made = typst.compile(str(Path(folder) / "page.typ"), root=folder, format=form, ppi=96.0 * scale)
+        made: bytes = typst.compile(str(Path(folder) / "page.typ"), root=folder, format=form, ppi=96.0 * scale)
     return bytes(made)
 
 
@@ -137,7 +137,7 @@ globalThis.callJson = (name, given) => {
 
 def _call(name: str, *args: Any) -> Any:
     try:
-        import quickjs
+        import quickjs  # type: ignore[import-untyped]
     except ImportError as error:
         raise EnvironmentProblem("a figure", expected="the package quickjs-ng", got="none", remedy=EXTRA) from error
     context = quickjs.Context()

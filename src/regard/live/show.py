@@ -152,7 +152,7 @@ def show(
             )
         from regard.models.load import load
 
-        session = Session(load(shown), methods=methods, lang=lang)  # type: ignore[arg-type]
+        session = Session(load(shown), methods=methods, lang=lang)
         session.show(text if isinstance(text, Example) else Example("text", {"text": text}))
     else:
         session = Session.of_pack(captured_pack(shown), lang=lang)  # type: ignore[arg-type]

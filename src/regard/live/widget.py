@@ -49,7 +49,7 @@ def _class() -> Any:
     except ImportError as error:
         raise EnvironmentProblem("a widget", expected="anywidget", got="none", remedy=EXTRA) from error
 
-    class RegardWidget(anywidget.AnyWidget):  # type: ignore[misc,name-defined]
+    class RegardWidget(anywidget.AnyWidget):
         _esm = viewer_script()
         hello = traitlets.Dict().tag(sync=True)
         settings = traitlets.Dict().tag(sync=True)

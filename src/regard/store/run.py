@@ -70,7 +70,7 @@ class Run:
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
         status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
-        late = {name: self._facts[name] for name in ("preconditions", "shift") if name in self._facts}
+        late: dict[str, Any] = {name: self._facts[name] for name in ("preconditions", "shift") if name in self._facts}
         return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judged}
 
     @property
