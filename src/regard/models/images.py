@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,13 @@ def as_channels_first(image: Any, channels: int, subject: str) -> Array:
 
 def patches(array: Array, patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
     """Units and owners of an array (c, h, w) cut into patches; places are pixels of the user's image of `size`."""
-    _, height, width = array.shape
+    return _cut(array.shape, patch, lead, size)
+
+
+@lru_cache(maxsize=64)
+def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
+    """The same for every image of one shape, and read-only."""
+    _, height, width = shape
     rows, columns = height // patch[0], width // patch[1]
     if not rows or not columns:
         raise InputError("image", expected=f"at least {patch[0]} x {patch[1]} pixels", got=f"{height} x {width}")
@@ -79,7 +86,9 @@ def patches(array: Array, patch: tuple[int, int], lead: int, size: tuple[int, in
     places = np.stack([r * tall, c * broad, (r + 1) * tall, (c + 1) * broad], axis=1)
     names = [f"r{i}c{j}" for i, j in zip(r, c, strict=True)]
     units = with_class_tokens(names, places, "patch", "box", (rows, columns), lead)
-    return units, np.broadcast_to(owner, array.shape).astype(np.int64)
+    everywhere = np.broadcast_to(owner, shape).astype(np.int64)
+    everywhere.setflags(write=False)
+    return units, everywhere
 
 
 def image_reader(main: str, prepare: Prepare, patch: tuple[int, int], lead: int) -> ArrayReader:

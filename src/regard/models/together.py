@@ -23,6 +23,7 @@ from regard.models.continuous import Differentiable, ends, free_entries, inserte
 from regard.models.encoded import Item
 from regard.models.objective import as_logits, wide
 from regard.models.regions import ArrayReader
+from regard.models.tasks import Asked
 from regard.records import Example
 
 FITS = 1e-4
@@ -92,7 +93,11 @@ class TogetherItems:
         if self._scaling is not None:
             scale, offset = self._scaling
             x = x * scale[chosen] + offset[chosen]
-        tensors, asked = self.model.tensors([self.items[i] for i in chosen], [0] * len(chosen))
+        items = [self.items[i] for i in chosen]
+        if self.spaces is None:
+            tensors, asked = self.model.tensors(items, [0] * len(chosen))
+        else:  # x is all that the module reads
+            tensors, asked = {self.model.reader.main: x}, Asked(items, {})
         with self.model.backward_allowed(), inserted(self.model, tensors, x) as given:
             found = self.model.run(given, asked)["logits"]
         if found.ndim != 2:

@@ -125,15 +125,14 @@ def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
     first, last = np.full(len(spans), -1), np.full(len(spans), -1)
     starts = np.array([a for a, _ in words], dtype=np.int64)
     stops = np.array([b for _, b in words], dtype=np.int64)
-    for i, (a, b) in enumerate(spans):
-        if b <= a:
-            continue
-        low, high = int(np.searchsorted(stops, a, "right")), int(np.searchsorted(starts, b, "left")) - 1
-        if low <= high:
-            first[i], last[i] = low, high
+    if len(spans):
+        begin, end = np.array(spans, dtype=np.int64).T
+        lowest, highest = np.searchsorted(stops, begin, "right"), np.searchsorted(starts, end, "left") - 1
+        there = (end > begin) & (lowest <= highest)
+        first[there], last[there] = lowest[there], highest[there]
     joined = np.zeros(len(words) + 1, dtype=bool)  # joined[w]: word w continues word w - 1
-    for low, high in zip(first, last, strict=True):
-        joined[low + 1 : high + 1] = joined[low + 1 : high + 1] | (low >= 0)
+    for i in np.flatnonzero(last > first):  # a span over several words
+        joined[first[i] + 1 : last[i] + 1] = True
     number = np.cumsum(~joined[: len(words)]) - 1
     merged: dict[int, Span] = {}
     for w, (a, b) in enumerate(words):
