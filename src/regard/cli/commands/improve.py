@@ -33,8 +33,7 @@ MARKS = {"better": "better", "worse": "WORSE", "no significant change": "no sign
     "regard improve runs/base --with noise --with attention-adversarial --data reviews.csv",
     "regard improve bilstm --with adversarial:how=freelb,epsilon=0.5 --seeds 3 --examples 100",
     "regard improve ./my-bert --data reviews.csv --with attention-regularised:toward=rationales --layers 0",
-    "regard audit runs/sturdy/adversarial                        what came of it, looked at closely",
-    "regard list recipe                                          every recipe with its parameters; again: goes on",
+    "regard improve bilstm --with smoothness --out runs/sturdy   a further recipe (regard list recipe), or again: goes on",
 )
 @click.argument("model")
 @click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
