@@ -31,9 +31,9 @@ MARKS = {"better": "better", "worse": "WORSE", "no significant change": "no sign
     "improve",
     "regard improve bilstm --with adversarial --out runs/sturdy",
     "regard improve runs/base --with noise --with attention-adversarial --data reviews.csv",
-    "regard improve bilstm --with adversarial:how=freelb,epsilon=0.5 --seeds 3 --examples 100",
+    "regard improve bilstm --with adversarial:how=freelb,epsilon=0.1 --seeds 3 --examples 100",
     "regard improve ./my-bert --data reviews.csv --with attention-regularised:toward=rationales --layers 0",
-    "regard improve bilstm --with smoothness --out runs/sturdy   a further recipe (regard list recipe), or again: goes on",
+    "regard improve bilstm --with smoothness --out runs/sturdy   one more recipe (regard list recipe); again: goes on",
 )
 @click.argument("model")
 @click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
