@@ -1,4 +1,4 @@
-import { type Marks, type Raster, SIZE } from "./marks/marks.ts";
+import { fitted, type Marks, type Raster, SIZE } from "./marks/marks.ts";
 import type { Theme } from "./palette.ts";
 import { number } from "./view.ts";
 
@@ -19,21 +19,45 @@ function gradient(theme: Theme): { amounts: Raster; signs: Raster } {
 }
 
 /** What the colours of a map mean: 0 to the largest weight, by its square root. */
-export function amountLegend(m: Marks, theme: Theme, x: number, y: number, top: number, what: string): void {
+export function amountLegend(
+  m: Marks,
+  theme: Theme,
+  x: number,
+  y: number,
+  top: number,
+  what: string,
+  width = 1e4,
+): void {
   m.raster(x, y, 120, 9, gradient(theme).amounts);
   m.rect(x + 0.5, y + 0.5, 120, 9, { stroke: theme.line });
   m.text(x, y + 22, "0", { fill: theme.soft, size: 11 });
   m.text(x + 120, y + 22, number(top), { fill: theme.soft, size: 11, align: "end" });
-  m.text(x + 130, y + 9, what, { fill: theme.soft, size: 11 });
+  beside(m, theme, x, y, what, width);
 }
 
 /** What signed colours mean: blue against, orange for. */
-export function signLegend(m: Marks, theme: Theme, x: number, y: number, top: number, words: [string, string]): void {
+export function signLegend(
+  m: Marks,
+  theme: Theme,
+  x: number,
+  y: number,
+  top: number,
+  words: [string, string],
+  width = 1e4,
+): void {
   m.raster(x, y, 120, 9, gradient(theme).signs);
   m.rect(x + 0.5, y + 0.5, 120, 9, { stroke: theme.line });
   m.text(x, y + 22, number(-top), { fill: theme.soft, size: 11 });
   m.text(x + 120, y + 22, `+${number(top)}`, { fill: theme.soft, size: 11, align: "end" });
-  m.text(x + 130, y + 9, `${words[0]} ↔ ${words[1]}`, { fill: theme.soft, size: 11 });
+  beside(m, theme, x, y, `${words[0]} ↔ ${words[1]}`, width);
 }
 
-export const LEGEND = 2 * SIZE + 10;
+/** What the colours mean: beside them, or below where there is no room. */
+function beside(m: Marks, theme: Theme, x: number, y: number, what: string, width: number): void {
+  const fits = m.measure(what, 11) <= width - x - 134;
+  const style = { fill: theme.soft, size: 11 };
+  if (fits) m.text(x + 130, y + 9, what, style);
+  else m.text(Math.min(x, 4), y + 36, fitted(m, what, width - 8, 11), style);
+}
+
+export const LEGEND = 3 * SIZE + 8;

@@ -155,6 +155,7 @@ export const ZH: Record<string, string> = {
   "is looked at most by": "最受关注于",
   "its only head": "唯一的头",
   key: "键",
+  keys: "键",
   "keys: what is looked at": "键：被看者",
   label: "标签",
   "largest difference of a weight": "单个权重的最大差",

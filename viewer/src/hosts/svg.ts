@@ -6,6 +6,7 @@
  */
 
 import { Data } from "../data.ts";
+import { wrapped } from "../marks/marks.ts";
 import { svgMarks } from "../marks/svg.ts";
 import { DARK, LIGHT } from "../palette.ts";
 import { initial, ordered } from "../pictures.ts";
@@ -26,8 +27,8 @@ export function renderSvg(name: string, manifest: Manifest, chunks: Chunks, opti
   const { view, scene } = prepared(name, manifest, chunks, options);
   const { marks, svg } = svgMarks();
   const height = view.height(scene);
-  const words = wrapped(view.declared(scene), marks.measure, scene.width - 16);
-  const notes = view.attention ? wrapped(caveat(manifest, scene), marks.measure, scene.width - 16) : [];
+  const words = wrapped(marks.measure, view.declared(scene), scene.width - 16, 11);
+  const notes = view.attention ? wrapped(marks.measure, caveat(manifest, scene), scene.width - 16, 11) : [];
   const title = `${scene.t(view.title)}: ${scene.example.title}`;
   marks.text(8, 16, title, { bold: true, fill: scene.theme.ink });
   words.forEach((line, i) => marks.text(8, 34 + 15 * i, line, { fill: scene.theme.soft, size: 11 }));
@@ -91,19 +92,6 @@ function caveat(manifest: Manifest, s: Scene): string {
     ? `${s.t("This model's own audit says")}: ${v.headline}. ${v.sentence} `
     : `${s.t("This model was not audited here: whether its attention explains its answers is not known.")} `;
   return own + manifest.caveat;
-}
-
-function wrapped(text: string, measure: (text: string, size?: number) => number, width: number): string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(/(?<=[\s\u3000-\u9fff])/)) {
-    if (line && measure(line + word, 11) > width) {
-      lines.push(line.trimEnd());
-      line = "";
-    }
-    line += word;
-  }
-  return line.trim() ? [...lines, line] : lines;
 }
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

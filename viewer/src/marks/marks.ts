@@ -63,3 +63,22 @@ export function fitted(marks: Marks, text: string, width: number, size = SIZE): 
   }
   return `${letters.slice(0, low).join("")}…`;
 }
+
+/** A text in lines of a width, broken at spaces and between wide letters. */
+export function wrapped(
+  measure: (text: string, size?: number) => number,
+  text: string,
+  width: number,
+  size = SIZE,
+): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/(?<=[\s\u3000-\u9fff])/)) {
+    if (line && measure(line + word, size) > width) {
+      lines.push(line.trimEnd());
+      line = "";
+    }
+    line += word;
+  }
+  return line.trim() ? [...lines, line] : lines;
+}

@@ -47,7 +47,7 @@ const view: View = {
     const p = s.values.hover;
     if (p?.query !== undefined && p.key !== undefined)
       m.rect(f.x + p.key * dx, f.y + p.query * dy, dx, dy, { stroke: theme.ink, width: 2 });
-    amountLegend(m, theme, f.x, f.y + f.h + 8, grid.top, s.t("weight (colour: its square root)"));
+    amountLegend(m, theme, f.x, f.y + f.h + 8, grid.top, s.t("weight (colour: its square root)"), s.width);
     return {
       hit(x, y) {
         const [key, query] = [Math.floor((x - f.x) / dx), Math.floor((y - f.y) / dy)];

@@ -54,10 +54,15 @@ const view: View = {
     });
     m.line(zero, 6 - s.scroll, zero, 10 + order.length * STEP - s.scroll, { stroke: theme.line });
     if (signed)
-      signLegend(m, theme, left, 16 + order.length * STEP - s.scroll, top, [
-        s.t("against the answer"),
-        s.t("for the answer"),
-      ]);
+      signLegend(
+        m,
+        theme,
+        left,
+        16 + order.length * STEP - s.scroll,
+        top,
+        [s.t("against the answer"), s.t("for the answer")],
+        s.width,
+      );
     return {
       hit(_x, y) {
         const i = order[Math.floor((y + s.scroll - 10) / STEP)];

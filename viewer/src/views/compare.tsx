@@ -387,11 +387,24 @@ function maps(m: Marks, s: Scene) {
       });
     }
   const y = spots[2]!.y + tall + 10;
-  amountLegend(m, theme, spots[0]!.x, f.stacked ? spots[1]!.y + tall + 6 : y, top, s.t("one scale for A and B"));
-  signLegend(m, theme, f.stacked ? f.left : Math.min(spots[2]!.x, s.width - 230), y, found.difference.top, [
-    s.t("less in B"),
-    s.t("more"),
-  ]);
+  amountLegend(
+    m,
+    theme,
+    spots[0]!.x,
+    f.stacked ? spots[1]!.y + tall + 6 : y,
+    top,
+    s.t("one scale for A and B"),
+    s.width,
+  );
+  signLegend(
+    m,
+    theme,
+    f.stacked ? f.left : Math.min(spots[2]!.x, s.width - 230),
+    y,
+    found.difference.top,
+    [s.t("less in B"), s.t("more")],
+    s.width,
+  );
   return {
     hit(x: number, y2: number) {
       for (const spot of spots) {

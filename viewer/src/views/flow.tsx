@@ -53,7 +53,7 @@ const view: View = {
     const found = flow(s);
     const { layers, last } = chain(s);
     const columns = layers.length + 1 + (last >= 0 ? 1 : 0);
-    const side = Math.min(130, s.width * 0.22);
+    const side = Math.min(130, Math.max(104, s.width * 0.22));
     const x = (l: number): number => side + ((s.width - side - (last >= 0 ? side : 46)) * l) / Math.max(1, columns - 1);
     const y = (i: number): number => TOP + (i + 0.5) * step - s.scroll;
     m.text(side, 14, s.t("inputs"), { align: "middle", fill: theme.soft, size: 11 });

@@ -180,7 +180,11 @@ function curvePlot(m: Marks, s: Scene, lines: [string, CurveEntry[]][], y0: numb
   m.text(
     4,
     y0,
-    s.t("pruning curve: {m} (band: 95 % interval, n = {n})", { m: s.t(measureOf(s)), n: all[0]?.value.n ?? 0 }),
+    fitted(
+      m,
+      s.t("pruning curve: {m} (band: 95 % interval, n = {n})", { m: s.t(measureOf(s)), n: all[0]?.value.n ?? 0 }),
+      s.width - 24,
+    ),
     { bold: true, fill: theme.ink },
   );
   m.rect(left + 0.5, y0 + 10.5, wide, PLOT, { stroke: theme.line });

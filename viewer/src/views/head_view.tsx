@@ -325,8 +325,12 @@ function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns: nu
       m.text(left + 20, TOP + 20, s.t(complete ? "no line reaches the threshold" : "loading…"), { fill: theme.soft });
   });
   m.rect(0, 0, s.width, TOP - 4, { fill: theme.paper });
-  m.text(left - 5, 14, s.t("queries: who looks"), { align: "end", fill: theme.soft, size: 11 });
-  m.text(right + 5, 14, s.t("keys: what is looked at"), { fill: theme.soft, size: 11 });
+  m.text(left - 5, 14, s.t(middle > 130 ? "queries: who looks" : "queries"), {
+    align: "end",
+    fill: theme.soft,
+    size: 11,
+  });
+  m.text(right + 5, 14, s.t(middle > 130 ? "keys: what is looked at" : "keys"), { fill: theme.soft, size: 11 });
   return {
     hit(x: number, yy: number) {
       const i = Math.floor((yy + s.scroll - TOP) / LINE);

@@ -63,7 +63,7 @@ const view: View = {
     m.rect(f.left + 0.5, f.above + 0.5, f.side[0], f.side[1], { stroke: theme.line });
     labels(m, s, f, rows, columns);
     const top = grid?.top ?? Math.max(...at.tops, 0);
-    amountLegend(m, theme, f.left, f.above + f.side[1] + 8, top, s.t("weight (colour: its square root)"));
+    amountLegend(m, theme, f.left, f.above + f.side[1] + 8, top, s.t("weight (colour: its square root)"), s.width);
     for (const target of [s.values.locked, s.values.hover]) {
       if (target?.query === undefined || target.key === undefined) continue;
       const [r, c] = [rows.indexOf(target.query), columns.indexOf(target.key)];

@@ -66,8 +66,9 @@ const view: View = {
       });
     }
     const under = f.y + f.h + 8 - s.scroll;
-    if (found.signed) signLegend(m, theme, f.x, under, top, [s.t("against the answer"), s.t("for the answer")]);
-    else amountLegend(m, theme, f.x, under, top, s.t("weight (opacity, linear)"));
+    if (found.signed)
+      signLegend(m, theme, f.x, under, top, [s.t("against the answer"), s.t("for the answer")], s.width);
+    else amountLegend(m, theme, f.x, under, top, s.t("weight (opacity, linear)"), s.width);
     const spots = laidWords(s);
     if (spots.length)
       m.text(f.x, under + LEGEND + 6, s.t("places that are no patches: pick one to see what it looks at"), {

@@ -234,5 +234,5 @@ function enlarged(m: Parameters<View["draw"]>[0], s: Scene, chosen: { site: numb
   const [left, above] = mapMargins(s, at);
   const side = Math.min(LARGE - above, s.width - left - 8);
   namedMap(m, s, at, amountRaster(grid, theme), left, y + 10 + above, side, side);
-  amountLegend(m, theme, left, y + 18 + above + side, grid.top, s.t("weight (colour: its square root)"));
+  amountLegend(m, theme, left, y + 18 + above + side, grid.top, s.t("weight (colour: its square root)"), s.width);
 }

@@ -72,8 +72,16 @@ const view: View = {
     }
     const under = above + PLOT + 26 + rows.length * (STRIP + 6);
     if (rows.some((r) => r.signed))
-      signLegend(m, theme, left, under, 1, [s.t("against the answer"), s.t("for the answer (share of the strongest)")]);
-    else amountLegend(m, theme, left, under, 1, s.t("share of the largest of each row"));
+      signLegend(
+        m,
+        theme,
+        left,
+        under,
+        1,
+        [s.t("against the answer"), s.t("for the answer (share of the strongest)")],
+        s.width,
+      );
+    else amountLegend(m, theme, left, under, 1, s.t("share of the largest of each row"), s.width);
     return {
       hit(px) {
         const t = ((px - left) / wide) * steps;

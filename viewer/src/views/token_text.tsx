@@ -51,7 +51,15 @@ const view: View = {
       m.text(spot.x, y, spot.text, { size: FONT, fill: spot.piece.special ? theme.soft : theme.ink });
     }
     const bottom = height + 8 - s.scroll;
-    signLegend(m, theme, 4, bottom, 1, [s.t("against the answer"), s.t("for the answer (share of the strongest)")]);
+    signLegend(
+      m,
+      theme,
+      4,
+      bottom,
+      1,
+      [s.t("against the answer"), s.t("for the answer (share of the strongest)")],
+      s.width,
+    );
     return {
       hit(x, y) {
         const found = spots.find(

@@ -1,4 +1,4 @@
-import { fitted, type Marks } from "../marks/marks.ts";
+import { fitted, type Marks, SIZE, wrapped } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Choice } from "../parts.tsx";
 import type { WalkEntry } from "../records.generated.ts";
@@ -23,7 +23,7 @@ const view: View = {
   order: 8,
   attention: true,
   needs: (_, example) => (example.walks.length ? null : "no row of attention was taken apart"),
-  height: (s) => steps(s).reduce((sum, x) => sum + LINE * (x.rows.length + 2) + 14, 24),
+  height: (s) => steps(s).reduce((sum, x) => sum + LINE * (x.rows.length + 2 + (s.width < 640 ? 1 : 0)) + 14, 24),
   draw(m, s) {
     let y = 14 - s.scroll;
     for (const step of steps(s)) y = table(m, s, step, y);
@@ -33,7 +33,7 @@ const view: View = {
   declared(s) {
     const w = walk(s);
     const at = s.example.sites[w.site]!;
-    return `${headName(at, w.head)}, ${s.t("query")} ${shown(queries(s, at).names[w.query])}; ${s.t("{a} of {b} features, {c} of {d} keys: the strongest", { a: w.features.length, b: w.all_features, c: w.keys.length, d: at.columns })}`;
+    return `${headName(at, w.head)}, ${s.t("query")} ${shown(queries(s, at).names[w.query])}; ${s.t("{a} of {b} features, {c} of {d} keys: the strongest", { a: Math.min(w.features.length, Math.max(3, Math.floor((s.width - NAME - 60) / 48))), b: w.all_features, c: w.keys.length, d: at.columns })}`;
   },
   table(s): Table {
     const w = walk(s);
@@ -79,8 +79,9 @@ function check(s: Scene): string {
   );
 }
 
+/** As many features as the width can show, the first of them; the picture says how many there are. */
 function steps(s: Scene): Step[] {
-  const w = walk(s);
+  const w = narrowed(walk(s), Math.max(3, Math.floor((s.width - NAME - 60) / 48)));
   const names = keys(s, s.example.sites[w.site]!).names;
   const key = (i: number): string => `${w.keys[i]} ${shown(names[w.keys[i]!])}`;
   const features = w.features.map((f) => `f${f}`);
@@ -132,6 +133,20 @@ function steps(s: Scene): Step[] {
   return out;
 }
 
+function narrowed(w: WalkEntry, most: number): WalkEntry {
+  const cut = (rows: number[][]): number[][] => rows.map((row) => row.slice(0, most));
+  return {
+    ...w,
+    features: w.features.slice(0, most),
+    query_vector: w.query_vector.slice(0, most),
+    key_vectors: cut(w.key_vectors),
+    products: cut(w.products),
+    output_features: w.output_features.slice(0, most),
+    weighted_values: cut(w.weighted_values),
+    output: w.output.slice(0, most),
+  };
+}
+
 function table(m: Marks, s: Scene, step: Step, top: number): number {
   const { theme } = s;
   const wide = Math.max(
@@ -139,8 +154,10 @@ function table(m: Marks, s: Scene, step: Step, top: number): number {
     Math.min(92, (s.width - NAME - (step.bars === undefined ? 10 : 130)) / step.columns.length),
   );
   let y = top;
-  m.text(4, y, step.title, { bold: true, fill: theme.ink });
-  y += LINE;
+  for (const line of wrapped((t) => m.measure(t, SIZE, true), step.title, s.width - 8)) {
+    m.text(4, y, line, { bold: true, fill: theme.ink });
+    y += LINE;
+  }
   step.columns.forEach((c, j) =>
     m.text(NAME + (j + 1) * wide - 4, y, fitted(m, c, wide - 4, 11), { align: "end", size: 11, fill: theme.soft }),
   );
