@@ -37,7 +37,7 @@ PAGES = [
     ("experiments.md", "Experiments that train"),
     ("attacks.md", "Attacks"),
     ("heads.md", "Heads"),
-    ("explanation-robustness.md", "Robustness"),
+    ("explanation-robustness.md", "Do explanations hold?"),
     ("improving.md", "Improving"),
     ("gates.md", "Gates"),
     ("reading.md", "Reading the numbers"),

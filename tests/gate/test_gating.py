@@ -61,6 +61,32 @@ def test_noise_has_to_be_asked_for(tmp_path: Path) -> None:
     assert estimates('{ noise = "any", severity = [3, 5] }') == [0.7, 0.5, 0.88]
 
 
+def test_calibration_and_attacks(tmp_path: Path) -> None:
+    clean = {"experiment": "noise", "noise": "none", "severity": 0}
+    sure = Score("confidence", "model", ids(100), np.full(100, 0.9), "none", clean)
+    under = [
+        Score("accuracy", "model", ids(100), np.zeros(100), "higher", {"attack": name, **more})
+        for name, more in (("greedy_word", {}), ("random_words", {"role": "baseline"}))
+    ]
+    drifts = [
+        Score("explanation_rank", "attention", ids(100), np.full(100, value) + np.arange(100) / 1e4, "higher", where)
+        for value, where in ((0.9, {"noise": "keyboard", "severity": 3}), (0.1, {"attack": "greedy_word"}))
+    ]
+    findings = [sure, noisy(100, "keyboard", 3, 70), *under, *drifts]
+    run = made_run(tmp_path / "run", share(100, 90), findings=findings)
+    (error,) = gate(run, parse_policy('[[gate]]\nmetric = "ece"\nmax = 0.2')).checks
+    assert error.found.estimate == pytest.approx(0.0)
+    assert error.result == "pass"
+    with pytest.raises(InputError, match="brier or nll"):
+        gate(run, parse_policy('[[gate]]\nmetric = "ece"\ndrop = 0.1'), baseline=run)
+    every = gate(run, parse_policy(accuracy("min = 0.1", 'where = { noise = "any" }'))).checks
+    assert sorted(c.found.estimate for c in every) == [0.7, 0.9], "attacks have to be asked for"
+    (attacked,) = gate(run, parse_policy(accuracy("min = 0.1", 'where = { attack = "any" }'))).checks
+    assert (attacked.where["attack"], attacked.result) == ("greedy_word", "fail")
+    (rank,) = gate(run, parse_policy('[[gate]]\nmetric = "explanation_rank"\nmin = 0.8')).checks
+    assert rank.where["noise"] == "keyboard", "a metric that is only there under noise is about every noise"
+
+
 def test_parts(tmp_path: Path) -> None:
     right = [i % 2 == 0 or i < 50 for i in range(100)]  # odd examples (positive) from 50 on are wrong
     run = made_run(tmp_path / "run", right)
