@@ -24,7 +24,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import lang_option, verb
 from regard.errors import Incomplete, InputError
-from regard.registry import entry
+from regard.registry import entry, named_model
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,6 +108,11 @@ def command(
         checked_model(source)  # it may have to be made, which takes long: the data are checked before
     else:
         live = choice.open()  # if the model is not there, that is what has to be said first
+    for sibling in _each(siblings):
+        if not Path(sibling).expanduser().exists() and named_model(sibling) is None:
+            raise InputError(
+                f"--siblings {sibling}", expected="the directory of a model or of a family", got="nothing there"
+            )
     wanted = data or default_data(source)
     folder = out or Path("regard-runs") / f"{slug(source)}-{slug(wanted)}-{profile}-seed{seed}"
     from regard.datasets.read import read
@@ -159,7 +164,7 @@ def _number(text: str | None) -> str | int | None:
 
 def _each(given: tuple[str, ...]) -> list[str]:
     """Directories, repeated or separated by commas."""
-    return [part for one in given for part in ([one] if Path(one).exists() else one.split(",")) if part]
+    return [part for one in given for part in ([one] if Path(one).exists() or ":" in one else one.split(",")) if part]
 
 
 def _of_every_example(tried: list[str] | None, usual: tuple[str, ...], *, narrowed: bool) -> list[str]:
