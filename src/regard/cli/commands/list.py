@@ -83,6 +83,8 @@ def _needs(entry: Entry) -> str:
     needs = facts.get("needs")
     if isinstance(needs, list):
         return ", ".join(map(str, needs)) or "–"
+    if "access" in facts:  # an attack
+        return str(facts["access"])
     data = facts.get("data")
     return f"data {data}" if data else "–"
 
