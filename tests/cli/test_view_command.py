@@ -83,7 +83,13 @@ def test_mistakes_are_one_line(regard: Run, words: list[str], said: str) -> None
 def test_an_unknown_example_of_a_run(regard: Run, audited: tuple[Path, Result]) -> None:
     done = regard("view", str(audited[0]), "--example", "none", "--svg", "x.svg")
     assert done.exit_code == 2
-    assert "example in this view 'none'" in done.stderr
+    assert "example of this run 'none'" in done.stderr
+    from regard.store.run import Run as Stored
+
+    row = Stored(audited[0]).examples()[-1]
+    done = regard("view", str(audited[0]), "--example", row["id"], "--view", "token_text", "--svg", "-")
+    assert done.exit_code == 0, done.output
+    assert row["inputs"]["text"].split()[0] in done.stdout
 
 
 def test_the_app_is_started_and_ends_with_ctrl_c(place: Path) -> None:

@@ -28,6 +28,9 @@ from regard.store.rationales import FILE, Mark, keep_mark, read_marks
 from regard.store.run import Run
 
 KEPT = 24
+MOST = 200
+IN_A_FILE = 12
+"""Examples of a run that the app offers, and how many go into a file."""
 METHODS = ("attention", "leave_one_out")
 Body = Mapping[str, Any]
 
@@ -46,7 +49,8 @@ class Held:
 class Session:
     """model: a live one; opener: opens it when it is first needed; run: a stored audit of it.
 
-    marks: the file that rationales marked by hand go to (default: beside the run; nowhere without one).
+    example: the one of the run that is shown first. marks: the file that rationales marked by hand go to (default:
+    beside the run; nowhere without one).
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class Session:
         *,
         opener: Callable[[], Model] | None = None,
         run: Run | None = None,
+        example: str | None = None,
         methods: Sequence[str] = METHODS,
         marks: Path | None = None,
         lang: str = "en",
@@ -63,6 +68,7 @@ class Session:
         self._model, self._opener = model, opener
         self.run, self.lang, self._seed = run, lang, seed
         self.methods = tuple(methods)
+        self._example = example
         self._marks = marks or (None if run is None else run.path / FILE)
         self._jobs = Jobs()
         self._packs: OrderedDict[str, Held] = OrderedDict()
@@ -72,7 +78,7 @@ class Session:
         judged = [] if run is None else run.manifest.get("judgements") or []
         self._verdict = verdict_entry(judged[0] if judged else None)
         if run is not None:
-            made = pack_of_run(run, lazy=True, budget_bytes=1 << 30)
+            made = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
             by_id = {e["id"]: e for e in run.examples()}
             self.first = self._hold(Held(made, rows=[by_id[e.id] for e in made.manifest.examples],
                                          methods=tuple(run.methods())))  # fmt: skip
@@ -130,11 +136,20 @@ class Session:
         """The first pack again, within a budget of bytes: for a file that holds everything."""
         held = self._held(self.first or "")
         if self.run is not None and held.rows:
-            return pack_of_run(self.run, budget_bytes=budget)
+            return pack_of_run(self.run, ids=self._ids(IN_A_FILE), budget_bytes=budget)
         if held.owners:
             asked, i = held.owners[0]
             return asked.counterfactual(i, held.edits, budget)[1] if held.edits else asked.pack(budget)
         return held.pack
+
+    def _ids(self, most: int) -> list[str]:
+        """Examples of the run that are shown: the one that was asked for, those with attention, others."""
+        assert self.run is not None
+        there = [str(e["id"]) for e in self.run.examples() if e["units"]]
+        if self._example is not None and self._example not in there:
+            raise UnknownName("example of this run", self._example, there)
+        asked = [] if self._example is None else [self._example]
+        return [name for name in dict.fromkeys([*asked, *self.run.kept(), *there]) if name in set(there)][:most]
 
     def close(self) -> None:
         self._jobs.close()

@@ -77,7 +77,7 @@ def command(
 
     lang = language()
     if (Path(target) / "ledger.sqlite").is_file():
-        session = Session(run=Run(target), methods=methods, marks=rationales, lang=lang, seed=seed)
+        session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed)
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
@@ -97,7 +97,7 @@ def command(
                 session.show_generation(_text(text), generate)
             elif asks:
                 session.show(one_example(text, pair, data, row), methods)
-    state = _state(session, example, site, head) if session.first is not None else {}
+    state = _state(session, site, head) if session.first is not None else {}
     if files:
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
     else:
@@ -119,17 +119,11 @@ def _text(text: str | None) -> str:
     return text
 
 
-def _state(session: Session, example: str | None, site: str | None, head: int | None) -> dict[str, Json]:
+def _state(session: Session, site: str | None, head: int | None) -> dict[str, Json]:
     """What a user would have clicked."""
     entries = session.pack().manifest.examples
     state: dict[str, Json] = {}
-    at = 0
-    if example is not None:
-        at = next((i for i, e in enumerate(entries) if e.id == example), -1)
-        if at < 0:
-            raise UnknownName("example in this view", example, [e.id for e in entries])
-        state["example"] = at
-    sites = entries[at].sites if entries else []
+    sites = entries[0].sites if entries else []
     chosen = len(sites) - 1
     if site is not None:
         chosen = next((i for i, s in enumerate(sites) if s.key == site or s.key.endswith(f".{site}")), -1)
