@@ -130,7 +130,7 @@ def stable(evidence: Evidence, beside: Beside) -> Draft:
         return _stability("mixed", max(p_of.values()), said, "Q7.between", tests)
     open_ = [name for name in tried if name not in (*still, *restless, *between)]
     said = f"How much of the map stays the same {_and(open_)} could not be told."
-    if lower and not restless:
+    if lower and open_ == ["between training seeds"]:
         said = "The last layer was only refitted, which says less than another seed would: it stays open."
     nearest = tuple(min(tried[n][:2], key=lambda t: t.mean.decides_at(t.margin, 1)) for n in open_)
     return _stability("uninformative", math.nan, said, "Q7.open", tests, nearest)
