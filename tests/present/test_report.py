@@ -73,7 +73,7 @@ def test_every_section_is_there_and_tags_match(page: str) -> None:
     outline = Outline(page)
     ids = {value for name, value in outline.attributes if name == "id"}
     # this run has no slices, no verdicts, no other data, and no experiments
-    without = {"by_slice", "errs", "meaning", "shift", "heads", "robustness"}
+    without = {"by_slice", "errs", "meaning", "shift", "heads", "robustness", "improvement"}
     assert {name.replace("_", "-") for name in SECTIONS if name not in without} <= ids
     anchors = {value for name, value in outline.attributes if name == "href"}
     assert all(value.startswith("#") and value[1:] in ids for value in anchors)
@@ -263,3 +263,16 @@ def test_a_confident_answer_is_shown_with_its_weakest_comparison() -> None:
     assert weakest(verdict) == "tight 0.06 [0.05, 0.07], above 0.05? n = 80, p 0.010, corrected 0.040"
     assert weakest({**verdict, "answer": "uninformative"}).startswith("sure")
     assert weakest({**verdict, "contrasts": []}) == ""
+
+
+def test_a_page_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = report(fake_run(n=8))
+    assert "Left out of this page" not in whole
+    monkeypatch.setattr("regard.present.report.MOST_BYTES", 60_000)
+    page = report(fake_run(n=8))
+    assert "Left out of this page to keep it below 0 MB" in page
+    assert len(page) < len(whole)
+    assert 'id="verdicts"' in page, "what it is about is never left out"
+    outline = Outline(page)
+    ids = {value for name, value in outline.attributes if name == "id"}
+    assert all(v[1:] in ids for n, v in outline.attributes if n == "href" and v.startswith("#"))

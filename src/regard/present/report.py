@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -25,6 +26,10 @@ SECTIONS = (
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
 CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
 """These open when they are asked for: they are evidence and provenance, not the message."""
+MOST_BYTES = 50 << 20
+"""Of a page; what does not fit is left out, and named."""
+SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
+"""What may be left out: it is all in the run directory."""
 HTML_LANGUAGES = {"en": "en", "zh": "zh-Hans"}
 
 
@@ -50,20 +55,23 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
 def report(run: RunReader) -> str:
     """The whole page as text, in the language that is spoken."""
     material = Material(run)
-    sections, entries = [], []
+    sections: dict[str, Html] = {}
+    titles: dict[str, str] = {}
     for name in SECTIONS:
         module = importlib.import_module(f"regard.present.sections.{name}")
         inner = getattr(module, name)(material)
         if inner is None:
             continue
         anchor, title = name.replace("_", "-"), say(f"{name}.title")
-        entries.append(tag("li", None, tag("a", {"href": f"#{anchor}"}, title)))
+        titles[name] = title
         if name in CLOSED:
             body = tag("details", {"class": "whole"}, tag("summary", None, tag("h2", None, title)), inner)
-            sections.append(tag("section", {"id": anchor}, body))
+            sections[name] = tag("section", {"id": anchor}, body)
         else:
-            sections.append(tag("section", {"id": anchor}, tag("h2", None, title), inner))
-    style, script = _style(), viewer_script() if any("data-regard-viewer" in s for s in sections) else ""
+            sections[name] = tag("section", {"id": anchor}, tag("h2", None, title), inner)
+    cut = _within(sections, titles)
+    entries = [tag("li", None, tag("a", {"href": f"#{n.replace('_', '-')}"}, titles[n])) for n in sections]
+    style, script = _style(), viewer_script() if "attention_view" in sections else ""
     model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
     version = (material.manifest.get("versions") or {}).get("regard", "")
     head = tag(
@@ -82,11 +90,24 @@ def report(run: RunReader) -> str:
         tag("header", None, tag("h1", None, say("page.title", model=model, data=data)), fact_line(material),
             unfinished(material), _veiled(material)),
         tag("main", {"id": "main"}, first_screen(material), tag("p", {"class": "note"}, say("caveat")),
-            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections),
+            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections.values(), cut),
         tag("footer", None, tag("p", None, say("page.footer", version=version))),
         tag("script", {"type": "module"}, Html(script)) if script else None,
     )  # fmt: skip
     return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
+
+
+def _within(sections: dict[str, Html], titles: Mapping[str, str]) -> Html | None:
+    """Takes sections out until the page is within its budget, the largest first; says which."""
+    left_out = []
+    while sum(len(s.encode()) for s in sections.values()) > MOST_BYTES:
+        largest = max((n for n in sections if n in SPARE), key=lambda n: len(sections[n]), default=None)
+        if largest is None:
+            break
+        del sections[largest]
+        left_out.append(titles[largest])
+    words = say("limits.left_out", budget=MOST_BYTES >> 20, what=say("listed").join(left_out))
+    return tag("p", {"class": "warn"}, words) if left_out else None
 
 
 def _veiled(material: Material) -> Html | None:

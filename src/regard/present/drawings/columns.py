@@ -43,7 +43,8 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
         bars.append(tag("rect", {**shape, **fill}, tag("title", None, f"{values[i]:+.3g}")))
     height = max(1, len(shown)) * STEP
     bars.append(tag("line", {"x1": origin, "x2": origin, "y1": 0, "y2": height, "class": "axis"}))
-    more = say("worked_examples.columns_more", n=len(free) - len(shown)) if len(free) > len(shown) else ""
+    weaker = sum(bool(values[i]) for i in free) - len(shown)
+    more = say("worked_examples.columns_more", n=weaker) if weaker > 0 else ""
     label = say("worked_examples.columns", n=len(shown)) + more
     frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "bars", "role": "img", "aria-label": label}
     return tag(
