@@ -18,6 +18,8 @@ def test_axe_finds_nothing_serious(show: Callable[..., Any], name: str) -> None:
     shown = show(name, dark=name in ("digits", "cancer"))
     shown.page.evaluate(Path(package.__file__).with_name("axe.min.js").read_text("utf-8"))
     for view in SAMPLES[name][1]:
+        if view in ("flow", "walkthrough", "heat_map"):
+            continue  # the same controls and the same table as others
         shown.open(view)
         shown.table()
         found = shown.page.evaluate("async () => (await axe.run(document, { resultTypes: ['violations'] })).violations")
