@@ -125,9 +125,11 @@ def test_numbers_have_a_unit() -> None:
     from regard.registry import entry, names
 
     said = {
-        name: scale(entry("explainer", name).facts, objective("classification", "x")) for name in names("explainer")
+        name: scale(entry("explainer", name).facts, objective("classification", "x"), name)
+        for name in names("explainer")
     }
     assert "log-odds of 'x'" in said["leave_one_out"]
     assert "log-odds of 'x'" in said["integrated_gradients"]
     assert "shares" in said["attention"]
+    assert "shares" not in said["value_norms"], "lengths of vectors do not sum to 1"
     assert "random" in said["random"]

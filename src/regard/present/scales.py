@@ -19,8 +19,12 @@ def objective(task: str, answer: str) -> str:
     return _NUMBERS.get(task, f"the log-odds of {answer!r}")
 
 
-def scale(facts: Mapping[str, Json], what: str) -> str:
-    """The unit of a method's numbers, told from its facts in the phone book.
+SHARES = ("attention", "rollout")
+"""Methods whose numbers are weights that sum to 1; others that look at attention measure what passes through it."""
+
+
+def scale(facts: Mapping[str, Json], what: str, name: str = "") -> str:
+    """The unit of a method's numbers, told from its facts in the phone book and, for attention, from its name.
 
     >>> scale({"signed": True, "needs": ["removal"]}, "the log-odds of 'positive'")
     "fall of the log-odds of 'positive' when the unit is removed"
@@ -33,4 +37,8 @@ def scale(facts: Mapping[str, Json], what: str) -> str:
         return (
             f"fall of {what} when the unit is removed" if "removal" in needed else f"relevance on the scale of {what}"
         )
-    return "shares of attention weight, no direction" if "attention" in needed else "strength, no direction"
+    if name.partition(":")[0] in SHARES:
+        return "shares of attention weight, no direction"
+    return (
+        "strength of what passes through attention, no direction" if "attention" in needed else "strength, no direction"
+    )

@@ -173,7 +173,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             out.print(drawing(drawn, values, signed=relevance.signed))
             out.print(strongest(drawn, values, signed=relevance.signed))
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
-            out.print(f"numbers: {scale(facts, objective(task, said))}", markup=False, style="dim")
+            out.print(f"numbers: {scale(facts, objective(task, said), method)}", markup=False, style="dim")
     for name, why in found.skipped.items():
         out.print(f"\nskipped {name}: {why}", markup=False, style="yellow")
     out.print()
