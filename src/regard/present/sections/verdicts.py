@@ -81,9 +81,14 @@ def _rows(verdict: Mapping[str, Any]) -> Html | None:
     columns = [*dict.fromkeys(key for row in rows for key in row)]
     if not rows:
         return None
-    head = [say(f"column.{c.replace(' ', '_')}") if known(f"column.{c.replace(' ', '_')}") else c for c in columns]
+    head = [_head(c) for c in columns]
     body = [[_cell(c, row.get(c)) for c in columns] for row in rows]
     return tag("details", None, tag("summary", None, say("verdicts.by_class")), table(head, body))
+
+
+def _head(column: str) -> str:
+    key = f"column.{column.replace(' ', '_')}"
+    return say(key) if known(key) else retold(column)
 
 
 def _cell(column: str, value: Any) -> str:
