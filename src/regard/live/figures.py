@@ -137,7 +137,7 @@ globalThis.callJson = (name, given) => {
 
 def _call(name: str, *args: Any) -> Any:
     try:
-        import quickjs  # type: ignore[import-untyped]
+        import quickjs
     except ImportError as error:
         raise EnvironmentProblem("a figure", expected="the package quickjs-ng", got="none", remedy=EXTRA) from error
     context = quickjs.Context()
