@@ -244,7 +244,7 @@ def test_audit_prints_a_table_and_writes_a_report(audited: tuple[Path, Result]) 
     assert "in the model" in result.stderr  # the label table
     page = (out / "report.html").read_text("utf-8")
     assert "Audit of " in page
-    assert "attention-data" in page
+    assert "data-regard-viewer" in page
 
 
 def test_audit_again_goes_on_and_gives_the_same_numbers(

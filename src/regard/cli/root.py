@@ -34,7 +34,7 @@ SUMMARIES = {
     "experiments": "Show what the experiments of a run found: mean, interval, n, null and ceiling, by class.",
     "gate": "Check a run against a policy: passed, failed or not decided; the exit code says which.",
     "verdicts": "Say whether the attention of a stored run may be read as an explanation, and by which rule.",
-    "report": "Write the HTML (or JSON) report of a finished or partial run again.",
+    "report": "Write the report of a run again: HTML, Markdown, JSON or PDF; in English or Chinese; redacted.",
     "export": "Write a run as tidy Parquet tables.",
     "new": "Start an explainer of your own: a commented file and its test.",
     "doctor": "Check this machine: versions, device, packages, and a self-test of the capture.",
