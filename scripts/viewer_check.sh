@@ -26,7 +26,7 @@ built=$(mktemp -d)
 cd viewer
 if ! npm ci --no-audit --no-fund --loglevel=error >"$built/npm.log" 2>&1; then cat "$built/npm.log" >&2; exit 4; fi
 npx --no-install tsc --noEmit
-npx --no-install biome check .
+npx --yes @biomejs/biome@2.6.6 check .  # not in the lock file: its packages for other systems are missing on mirrors
 node build.mjs --out "$built"
 cd ..
 for name in viewer.js viewer_svg.js; do

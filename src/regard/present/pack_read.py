@@ -35,7 +35,8 @@ def _bytes(pack: Pack, entry: SiteEntry, prefix: str, head: int) -> NDArray[np.u
         return np.frombuffer(gzip.decompress(pack.chunks[f"{prefix}/{name}"]), np.uint8)
 
     if entry.storage == "whole":
-        return chunk("all").reshape(entry.heads, entry.rows, entry.columns)[head]
+        whole: NDArray[np.uint8] = chunk("all").reshape(entry.heads, entry.rows, entry.columns)[head]
+        return whole
     if entry.storage == "heads":
         return chunk(str(head)).reshape(entry.rows, entry.columns)
     out = np.zeros((entry.rows, entry.columns), np.uint8)
