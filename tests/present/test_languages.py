@@ -137,6 +137,14 @@ def test_whatever_the_judge_says_is_retold(strength: float, n: int, classes: int
     assert [words for words in told if english.search(words)] == []
 
 
+def test_what_is_said_of_patches_is_retold_of_patches() -> None:
+    with speaking("zh"):
+        told = retold("Too few images to tell whether other attention would do as well.")
+        assert told == "图像太少，无法判断其他注意力是否同样可行。"
+        assert "图块" in retold("Other methods agree on a patch, and it is rarely this one.")
+        assert retold("distance from the shuffled row's map") == "与打乱数据行后的图的距离"
+
+
 def test_what_nobody_knows_is_quoted() -> None:
     with speaking("zh"):
         assert retold("ValueError: something else happened.") == "ValueError: something else happened."

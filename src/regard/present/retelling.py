@@ -14,6 +14,8 @@ from string import Formatter
 from regard.present.saying import catalogue, language
 
 PREFIX = "retold."
+KINDS = (("image", "patch"), ("row", "column"), ("series", "step"), ("series", "frame"), ("series", "segment"))
+"""What an example and its units are called where they are no text and no words."""
 
 
 def retold(text: str) -> str:
@@ -26,6 +28,11 @@ def retold(text: str) -> str:
     """
     if language() == "en" or not text:
         return text
+    return _whole(text) or _of_another_kind(text) or text
+
+
+def _whole(text: str) -> str | None:
+    """All of it, or None: half a translation is worse than none."""
     whole = _told(text)
     if whole is not None:
         return whole
@@ -33,11 +40,28 @@ def retold(text: str) -> str:
     while rest:
         found = _longest(rest)
         if found is None:
-            return text  # half a translation is worse than none
+            return None
         said, length = found
         parts.append(said)
         rest = rest[length:].lstrip(" ")
     return "".join(parts)
+
+
+def _of_another_kind(text: str) -> str | None:
+    """The judge speaks of patches of an image where the templates speak of words of a text."""
+    for example, unit in KINDS:
+        plain = text
+        for own, usual in ((unit, "word"), (example, "text")):
+            plural = own if own.endswith("s") else f"{own}es" if own.endswith("ch") else f"{own}s"
+            plain = re.sub(rf"\b{plural}\b", f"{usual}s" if plural != own else usual, plain)
+            plain = re.sub(rf"\b{own}\b", usual, plain)
+            plain = re.sub(rf"\b{plural.capitalize()}\b", f"{usual.capitalize()}s", plain)
+        told = _whole(plain) if plain != text else None
+        if told is not None:
+            said = catalogue(language())
+            told = told.replace(said["noun.text"], said[f"noun.{example}"])
+            return told.replace(said["noun.word"], said[f"noun.{unit}"])
+    return None
 
 
 def _told(text: str) -> str | None:
