@@ -38,6 +38,16 @@ def test_spearman_is_scipys_with_ties(pair: tuple[np.ndarray, np.ndarray]) -> No
         np.testing.assert_allclose(got, want, atol=1e-12)
 
 
+@given(tied)
+def test_pearson_is_scipys(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    x, y = pair
+    for got, a, b in zip(m.pearson(x, y), x, y, strict=True):
+        constant = len(set(a)) == 1 or len(set(b)) == 1
+        want = np.nan if constant else stats.pearsonr(a, b).statistic
+        np.testing.assert_allclose(got, want, atol=1e-9)
+    assert np.isnan(m.pearson(np.zeros((1, 0)), np.zeros((1, 0)))).all()
+
+
 @given(st.integers(2, 40), st.integers(0, 10**6))
 def test_weighted_kendall_is_scipys(n: int, seed: int) -> None:
     x, y = np.random.default_rng(seed).permuted(np.broadcast_to(np.arange(float(n)), (2, 3, n)), axis=-1)

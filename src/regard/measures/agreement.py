@@ -65,10 +65,9 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Floats:
     if n == 0:
         return np.full(shape, np.nan)
     da, db = a - a.mean(-1, keepdims=True), b - b.mean(-1, keepdims=True)
-    spread_a, spread_b = (da * da).sum(-1), (db * db).sum(-1)
-    there = (spread_a > 0) & (spread_b > 0)
+    there = (np.ptp(a, axis=-1) > 0) & (np.ptp(b, axis=-1) > 0)  # the mean of equal numbers need not be that number
     with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(there, (da * db).sum(-1) / np.sqrt(spread_a * spread_b), np.nan)
+        r = np.where(there, (da * db).sum(-1) / np.sqrt((da * da).sum(-1) * (db * db).sum(-1)), np.nan)
     return np.asarray(np.clip(r, -1, 1)).reshape(shape)
 
 
