@@ -67,7 +67,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
     const base = scene(width);
     return base && { ...base, state, live: source.value.live ?? null, open, refresh };
   };
-  const c = context(800);
+  const c = context(values.width);
   const start = (v: View): void => {
     state.view.value = v.name;
     state.hover.value = null;

@@ -39,7 +39,8 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
   const room = Math.min(TALLEST, tall);
   useEffect(() => {
     c.state.room.value = room;
-  }, [room]);
+    if (width.value) c.state.width.value = width.value;
+  }, [room, width.value]);
 
   const paint = (): void => {
     const element = canvas.current;

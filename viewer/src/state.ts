@@ -68,6 +68,7 @@ export const START = {
   /** Of a long picture: pixels above its window, and the height of that window. */
   scroll: 0,
   room: 600,
+  width: 800,
 };
 
 export type Values = typeof START;

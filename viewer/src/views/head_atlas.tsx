@@ -183,7 +183,7 @@ function curvePlot(m: Marks, s: Scene, lines: [string, CurveEntry[]][], y0: numb
     fitted(
       m,
       s.t("pruning curve: {m} (band: 95 % interval, n = {n})", { m: s.t(measureOf(s)), n: all[0]?.value.n ?? 0 }),
-      s.width - 24,
+      s.width - 60,
     ),
     { bold: true, fill: theme.ink },
   );

@@ -1,6 +1,6 @@
 import { allHeads } from "../attention.tsx";
 import { amountLegend, LEGEND, signLegend } from "../legend.ts";
-import { type Marks, type Raster, SIZE } from "../marks/marks.ts";
+import { fitted, type Marks, type Raster, SIZE } from "../marks/marks.ts";
 import { series as colourOf, rgb } from "../palette.ts";
 import { largest } from "../units.ts";
 import { keys, number, type Scene, shown, type Table, type View } from "../view.ts";
@@ -59,7 +59,7 @@ const view: View = {
     });
     rows.forEach((row, i) => {
       const y = above + PLOT + 20 + i * (STRIP + 6);
-      m.text(left - 6, y + 16, row.name, { align: "end", fill: theme.ink, size: SIZE });
+      m.text(left - 6, y + 16, fitted(m, row.name, left - 8), { align: "end", fill: theme.ink, size: SIZE });
       if (row.values) band(y, STRIP, row.values, row.signed, 0.95);
       m.rect(left + 0.5, y + 0.5, wide, STRIP, { stroke: theme.line });
     });

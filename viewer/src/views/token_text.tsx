@@ -17,7 +17,7 @@ const view: View = {
     if (example.units.place_kind !== "span") return "its units are not pieces of a text";
     return example.methods.length ? null : "no method was asked about this example";
   },
-  height: (s) => laid(null, s).height + 40,
+  height: (s) => laid(null, s).height + 54,
   draw(m, s) {
     const { theme } = s;
     const { spots, blocks, height } = laid(m, s);
