@@ -6,6 +6,7 @@ import ast
 import re
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ def evidence(seed: int, strength: float, n: int = 80, classes: int = 2) -> Evide
 @pytest.mark.parametrize("strength", [0.0, 0.2, 0.5, 0.8, 1.0])
 @pytest.mark.parametrize(("n", "classes"), [(80, 2), (12, 2), (80, 5)])
 def test_whatever_the_judge_says_is_retold(strength: float, n: int, classes: int) -> None:
-    judged = judgement_to_json(judge(evidence(3, strength, n, classes)))
+    judged: dict[str, Any] = judgement_to_json(judge(evidence(3, strength, n, classes)))
     with speaking("zh"):
         told = [retold(judged["sentence"]), retold(judged["why"]), retold(judged["attention"])]
         told += [retold(note) for note in judged["notes"]] + [retold(key) for key in judged["margins"]]

@@ -26,7 +26,7 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     shown = sorted(groups.items(), key=lambda g: min(1.0 if c["p"] is None else c["p"] for c in g[1]))[:MOST]
     if not shown:
         return None
-    ends = [v for _, some in shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
+    ends = [float(v) for _, some in shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
     pad = 0.05 * ((max(ends) - min(ends)) or 1.0)
     low, high = min(ends) - pad, max(ends) + pad
     height = ROW * len(shown) + BOTTOM

@@ -21,8 +21,8 @@ def errs(material: Material) -> Html | None:
         for truth in ANSWERS
         if sum(counts[truth].values())
     ]
-    head = (say("reading.question"), say("errs.true"))
-    head += tuple(say("errs.said", answer=say(f"answer.{a}")) for a in ANSWERS)
+    head = [say("reading.question"), say("errs.true")]
+    head += [say("errs.said", answer=say(f"answer.{a}")) for a in ANSWERS]
     when = {"date": record["date"][:10], "commit": record["commit"], "openings": record["openings"]}
     return join(
         tag("p", None, in_a_sentence(record)),

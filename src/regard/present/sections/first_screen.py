@@ -11,7 +11,7 @@ from regard.present.evidence import unit_kind
 from regard.present.exhibits.instead import Instead, instead
 from regard.present.exhibits.other_attention import CAP, LARGEST, READABLE, OtherAttention, other_attention
 from regard.present.exhibits.reliance import OfClass, Reliance, Suspect, reliance
-from regard.present.markup import Child, Html, join, tag
+from regard.present.markup import Attributes, Child, Html, join, tag
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.saying import count, say
@@ -161,7 +161,7 @@ def _class(c: OfClass, found: Reliance, material: Material, top: float) -> Html:
 
 
 def _bar(share: float) -> Html:
-    shape = {"x": 0, "y": 2, "width": round(60 * share, 1), "height": 8, "class": "fp"}
+    shape: Attributes = {"x": 0, "y": 2, "width": round(60 * share, 1), "height": 8, "class": "fp"}
     return tag("svg", {"viewBox": "0 0 60 12", "class": "spark", "aria-hidden": "true"}, tag("rect", shape))
 
 
