@@ -25,5 +25,12 @@ pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet --no-input
 pip install -c constraints.txt hatchling editables
 pip install -c constraints.txt --no-build-isolation -e ".[$extras]"
 case ",$extras," in *,dev,*) pip install --no-deps -r requirements-data.txt ;; esac
+# the tweets of a source archive (`--shift tweets`); everything else works without them
+archives="${REGARD_CACHE:-$PWD/.cache/regard}/archives"
+case ",$extras," in *,dev,*)
+  [ -n "$(ls "$archives"/vaderSentiment-* 2>/dev/null)" ] ||
+    pip download --no-deps --no-binary :all: --no-build-isolation --dest "$archives" vaderSentiment==3.3.2 ||
+    echo "setup: no tweets; go on without them" >&2 ;;
+esac
 printf '%s' "$wanted" >"$stamp"
 echo "setup: done"
