@@ -131,8 +131,8 @@ def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
         there = (end > begin) & (lowest <= highest)
         first[there], last[there] = lowest[there], highest[there]
     joined = np.zeros(len(words) + 1, dtype=bool)  # joined[w]: word w continues word w - 1
-    for i in np.flatnonzero(last > first):  # a span over several words
-        joined[first[i] + 1 : last[i] + 1] = True
+    for several in np.flatnonzero(last > first):  # a span over several words
+        joined[first[several] + 1 : last[several] + 1] = True
     number = np.cumsum(~joined[: len(words)]) - 1
     merged: dict[int, Span] = {}
     for w, (a, b) in enumerate(words):
