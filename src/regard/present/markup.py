@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container, Iterable, Mapping
 from html import escape
 from typing import TypeAlias
@@ -18,13 +19,15 @@ class Html(str):
 
 Child: TypeAlias = "str | Iterable[str] | None"
 Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
 def text(value: str) -> Html:
     """Escaped text; control characters that HTML forbids become the replacement character."""
-    clean = "".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in value)
-    return value if isinstance(value, Html) else Html(escape(clean, quote=True))
+    if isinstance(value, Html):  # looked at once is enough: whole sections pass here
+        return value
+    return Html(escape(_FORBIDDEN.sub("\ufffd", value), quote=True))
 
 
 def join(*children: Child) -> Html:
