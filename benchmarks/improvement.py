@@ -1,8 +1,8 @@
-"""`python -m benchmarks.improvement [small]`: what `regard improve` makes of a BiLSTM on the reviews, five seeds.
+"""`python -m benchmarks.improvement [small|medium]`: what `regard improve` makes of a BiLSTM on reviews, five seeds.
 
 Trains the network without and with each recipe on seeds 0 to 4, then attacks and explains the same test sentences
 before and after; goes on where it was stopped (in the cache). Strengths were chosen on the dev split with seed 0; the
-test split decided nothing. Writes results/improvement.json (`small`: improvement-small.json): command, commit, every
+test split decided nothing. Writes results/improvement.json (improvement-small.json, ...): command, commit, every
 row of the table.
 
 Two questions, each answered by the figures: does a recipe lower the success of the greedy attack significantly, and
@@ -26,7 +26,6 @@ from regard.training.cache import cache_directory
 from regard.training.train import train
 
 HERE = Path(__file__).parent
-RECIPES = ("adversarial", "attention-adversarial", "noise")
 SEEDS = 5
 MOST_LOST = 0.01
 
@@ -40,46 +39,50 @@ class Size:
     limit: int | None = None
     examples: int = 150
     budget: int = 60
+    recipes: tuple[str, ...] = ("adversarial", "attention-adversarial", "noise")
 
 
 SIZES = {
     "full": Size(),
-    # what a busy machine can afford: half the width, two epochs, two thirds of the sentences
-    "small": Size("classifier:size=50,hidden=32,spread=0.2", {"epochs": 2}, 4500, 100, 40),
-}
+    # what a busy machine can afford: half the width, few epochs
+    "small": Size(
+        "classifier:size=50,hidden=32,spread=0.2", {"epochs": 2}, 4500, 100, 40,
+        ("adversarial:epsilon=0.05", "attention-adversarial"),
+    ),
+    "medium": Size("classifier:size=50,hidden=32", {"epochs": 3}, None, 100, 40, ("adversarial:epsilon=0.03",)),
+}  # fmt: skip
 
 
-def measured(name: str, recipes: tuple[str, ...] = RECIPES) -> Improvement:
+def measured(name: str) -> Improvement:
     size, home = SIZES[name], cache_directory() / f"improvement-{name}"
     model = "bilstm"
     if size.learner:
         train(size.learner, "reviews", out=home / "base", settings=size.settings)
         model = str(home / "base")
     return improve(
-        model, recipes, "reviews", out=home / "arms", seeds=SEEDS, examples=size.examples, budget=size.budget,
+        model, size.recipes, "reviews", out=home / "arms", seeds=SEEDS, examples=size.examples, budget=size.budget,
         limit=size.limit, announce=lambda sentence: print(sentence, flush=True),
         tell=lambda what, done, whole: print(f"looking at {what} ({done}/{whole})", flush=True),
     )  # fmt: skip
 
 
 def answers(found: Improvement) -> dict[str, bool]:
-    """The two questions."""
+    """The two questions, the second one of every recipe."""
 
     def cheap(arm: str) -> bool:
         return found.row(arm, "accuracy").difference >= -MOST_LOST
 
-    tried = [arm for arm, against in found.comparisons if against == "plain" and arm in RECIPES]
+    tried = [arm for arm, against in found.comparisons if against == "plain" and not arm.endswith("-control")]
     sturdier = [a for a in tried if found.row(a, "attack_success").verdict == "better" and cheap(a)]
-    agreeing = found.row("attention-adversarial", "gradient_agreement")
-    return {
-        "a recipe lowers the success of the greedy attack": bool(sturdier),
-        "attention-adversarial raises agreement with gradients": agreeing.verdict == "better"
-        and cheap("attention-adversarial"),
-    }
+    told = {"a recipe lowers the success of the greedy attack": bool(sturdier)}
+    for arm in tried:
+        agreeing = found.row(arm, "gradient_agreement").verdict == "better" and cheap(arm)
+        told[f"{arm} raises the agreement of attention with gradients"] = agreeing
+    return told
 
 
 def main() -> int:
-    name = "small" if "small" in sys.argv[1:] else "full"
+    name = next((size for size in SIZES if size in sys.argv[1:]), "full")
     found = measured(name)
     for (arm, against), rows in found.comparisons.items():
         print(f"{arm} (before: {against}), {len(found.seeds)} seeds")
@@ -88,11 +91,11 @@ def main() -> int:
     told = answers(found)
     for question, yes in told.items():
         print(f"{'yes' if yes else 'no '} {question}")
-    command = "python -m benchmarks.improvement" + (" small" if name == "small" else "")
+    command = "python -m benchmarks.improvement" + ("" if name == "full" else f" {name}")
     size = SIZES[name]
     model = {"model": size.learner or "bilstm", "settings": dict(size.settings), "limit": size.limit}
     record = {"command": command, "commit": commit(), "answers": told, **found.to_json(), **model}
-    file = HERE / "results" / ("improvement.json" if name == "full" else "improvement-small.json")
+    file = HERE / "results" / ("improvement.json" if name == "full" else f"improvement-{name}.json")
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     return 0

@@ -15,7 +15,7 @@ def adversarial(
     modality: str,
     *,
     how: Literal["fgm", "pgd", "freelb"] = "fgm",
-    epsilon: float = 0.05,
+    epsilon: float = 0.03,
     steps: int = 3,
     weight: float = 1.0,
     control: bool = False,

@@ -13,7 +13,7 @@ def smoothness(
     modality: str,
     *,
     direction: Literal["random", "worst"] = "worst",
-    epsilon: float = 0.05,
+    epsilon: float = 0.03,
     weight: float = 1.0,
     attention: float = 0.0,
 ) -> Recipe:
