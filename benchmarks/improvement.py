@@ -49,7 +49,10 @@ SIZES = {
         "classifier:size=50,hidden=32,spread=0.2", {"epochs": 2}, 4500, 100, 40,
         ("adversarial:epsilon=0.05", "attention-adversarial"),
     ),
-    "medium": Size("classifier:size=50,hidden=32", {"epochs": 3}, None, 100, 40, ("adversarial:epsilon=0.03",)),
+    "medium": Size(
+        "classifier:size=50,hidden=32", {"epochs": 3}, None, 100, 40,
+        ("adversarial:epsilon=0.03", "attention-adversarial"),
+    ),
 }  # fmt: skip
 
 
