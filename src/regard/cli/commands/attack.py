@@ -31,7 +31,6 @@ SHOWN = 3
     "regard attack ./my-model --data reviews.csv --attack greedy_char --max-share 0.1 --out attacks/mine",
     "regard attack digits --attack pgd:eps=0.05,square:eps=0.05",
     "regard attack bilstm --attack hotflip --transfer minilm      what fools one, given to the other",
-    "regard list attacks                                          every attack and its parameters",
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", metavar="DATA", help="Data set, file or name (default: the model's own).")
