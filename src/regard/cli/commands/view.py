@@ -39,7 +39,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--pair", help="The second text, for models that read two.")
 @click.option("--data", help="Take the input from a data set instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--spec", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+@click.option("--spec", type=click.Path(path_type=Path, dir_okay=False),
               help="Edits of attention that somebody shared: their text, before and after.")  # fmt: skip
 @click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
 @click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
