@@ -28,6 +28,7 @@ if ! npm ci --no-audit --no-fund --loglevel=error >"$built/npm.log" 2>&1; then c
 npx --no-install tsc --noEmit
 npx --yes @biomejs/biome@2.6.6 check .  # not in the lock file: its packages for other systems are missing on mirrors
 node build.mjs --out "$built"
+node build.mjs --tests node_modules/.units/units.js  # for tests/viewer/test_front_end_units.py, where Node is gone by then
 cd ..
 for name in viewer.js viewer_svg.js; do
   cmp "$built/$name" "src/regard/present/static/$name" || { echo "viewer: $name is stale; run: (cd viewer && npm ci && npm run build)" >&2; exit 1; }

@@ -1,13 +1,18 @@
 // One source, two files: viewer.js (an ES module for page, server and notebook) and viewer_svg.js (headless drawing).
 // `node build.mjs --out DIR` writes elsewhere (the rebuild test compares the two).
+// `node build.mjs --tests FILE` writes the unit tests as one script for a browser, and nothing else.
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const at = process.argv.indexOf("--out");
-const out = at > 0 ? process.argv[at + 1] : join(here, "../src/regard/present/static");
+const option = (name) => {
+  const at = process.argv.indexOf(name);
+  return at > 0 ? process.argv[at + 1] : undefined;
+};
+const out = option("--out") ?? join(here, "../src/regard/present/static");
+const tests = option("--tests");
 
 /** `import views from "glob:./views"`: the default export of every file of a folder, in the order of their names. */
 const glob = {
@@ -38,5 +43,14 @@ const shared = {
   // a page that embeds the bundle must not find the end of its own script element in it
   supported: { "inline-script": false },
 };
-await build({ ...shared, entryPoints: ["src/hosts/hosts.ts"], format: "esm", outfile: join(out, "viewer.js") });
-await build({ ...shared, entryPoints: ["src/hosts/svg.ts"], format: "iife", outfile: join(out, "viewer_svg.js") });
+if (tests) {
+  const names = readdirSync(join(here, "test"))
+    .filter((n) => n.endsWith(".test.ts"))
+    .sort();
+  const contents = [...names.map((n) => `import "./${n}";`), 'import "./harness.ts";'].join("\n");
+  const stdin = { contents, resolveDir: join(here, "test"), loader: "ts" };
+  await build({ ...shared, minify: false, sourcemap: "inline", stdin, format: "iife", outfile: tests });
+} else {
+  await build({ ...shared, entryPoints: ["src/hosts/hosts.ts"], format: "esm", outfile: join(out, "viewer.js") });
+  await build({ ...shared, entryPoints: ["src/hosts/svg.ts"], format: "iife", outfile: join(out, "viewer_svg.js") });
+}

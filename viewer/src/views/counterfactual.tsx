@@ -227,7 +227,7 @@ const view: View = {
         {state.edits.value.length > 0 && (
           <ol>
             {state.edits.value.map((e, i) => (
-              <li key={i}>{words(e)}</li>
+              <li key={i}>{words(e, t)}</li>
             ))}
           </ol>
         )}
@@ -403,8 +403,21 @@ async function opened(c: Context): Promise<void> {
   }
 }
 
-function words(e: EditEntry): string {
-  const where = `${e.site}${e.heads ? `, heads ${e.heads.join(", ")}` : ""}${e.queries ? `, rows ${e.queries.join(", ")}` : ""}`;
-  if (e.what === "move") return `move ${Math.round(100 * (e.share ?? 1))} % of key ${e.from} to key ${e.to} (${where})`;
-  return `${e.what.replace("_", " ")}${e.keys ? ` keys ${e.keys.join(", ")}` : ""} (${where})`;
+/** An edit in words; where it applies stands in brackets. */
+function words(e: EditEntry, t: Scene["t"]): string {
+  const where = [
+    e.site,
+    e.heads && t("heads {h}", { h: e.heads.join(", ") }),
+    e.queries && t("rows {r}", { r: e.queries.join(", ") }),
+  ];
+  const what =
+    e.what === "move"
+      ? t("move {p} % of key {a} to key {b}", {
+          p: Math.round(100 * (e.share ?? 1)),
+          a: e.from ?? "",
+          b: e.to ?? "",
+        })
+      : t(e.what.replace("_", " "));
+  const at = e.keys && e.what !== "move" ? ` ${t("keys {k}", { k: e.keys.join(", ") })}` : "";
+  return `${what}${at} (${where.filter(Boolean).join(", ")})`;
 }
