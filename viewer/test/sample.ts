@@ -208,9 +208,9 @@ export function text(more: Partial<ExampleEntry> = {}): Sample {
   return found;
 }
 
-/** A head of 300 x 520 in tiles of 256, as the pack stores it; byte = a known function of row and column. */
+/** A head of 301 x 521 in tiles of 256, as the pack stores it; byte = a known function of row and column. */
 export function tiled(): Sample & { byte: (r: number, c: number) => number } {
-  const [rows, columns] = [300, 520];
+  const [rows, columns] = [301, 521];
   const next = numbers(3);
   const all = Uint8Array.from({ length: rows * columns }, () => Math.floor(next() * 256));
   const at = { ...siteOf(0, 1, rows, columns), storage: "tiles" as const, levels: 3, tops: [0.8] };

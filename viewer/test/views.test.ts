@@ -116,7 +116,7 @@ test("arrow keys walk over the map and stop at its edge", () => {
 });
 
 /** Rasters that a heat map draws: x, y, width, height, rows, columns; and the chunks that it asks for. */
-function tilesOf(values: Partial<Values>): { boxes: number[][]; asked: string[] } {
+function tilesOf(values: Partial<Values>, width = 800): { boxes: number[][]; asked: string[] } {
   const given = tiled();
   const asked: string[] = [];
   const data = dataOf({
@@ -128,7 +128,7 @@ function tilesOf(values: Partial<Values>): { boxes: number[][]; asked: string[] 
       },
     }),
   });
-  const scene = sceneOf(given, values, data);
+  const scene = { ...sceneOf(given, values, data), width };
   const boxes: number[][] = [];
   const { marks } = svgMarks();
   const raster: Marks["raster"] = (x, y, w, h, r) => void boxes.push([x, y, w, h, r.rows, r.columns]);
@@ -155,6 +155,11 @@ test("tiles lie edge to edge and cover the map", () => {
     near(((x - boxes[0]![0]!) / w) % 256, 0, 1e-6, "column of a tile");
     near(((y - boxes[0]![1]!) / h) % 256, 0, 1e-6, "row of a tile");
   }
+});
+
+test("tiles are as fine as the screen, not finer", () => {
+  const levels = (width: number): string[] => [...new Set(tilesOf({}, width).asked.map((a) => a[5]!))];
+  equal([800, 300, 200].map(levels), [["0"], ["1"], ["2"]]); // 1.5, 0.49 and 0.3 pixels a cell
 });
 
 test("a zoomed map asks only for the finest tiles in view", () => {
