@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,17 @@ def browser() -> str:
             pytest.fail("no browser found, and CI=true: browser tests must run")
         pytest.skip("NOT RUN: no browser")
     return found
+
+
+@pytest.fixture(scope="session")
+def running_browser(browser: str) -> Iterator[Any]:
+    """That Chromium, started once: playwright's loop may run only once in a process."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="NOT RUN: playwright is not installed")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
+    with sync_api.sync_playwright() as play:
+        native = play.chromium.launch(executable_path=browser, args=flags)
+        yield native
+        native.close()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -7,6 +7,7 @@
     ├── Unsupported                 2   this model cannot do what was asked, with the reason
     ├── GateFailed                  1   a threshold was not met
     ├── Incomplete                  3   the run stopped early or cannot decide
+    ├── Busy                        4   more is waiting than anyone will look at
     └── EnvironmentProblem          4   something is missing on this machine
 
 Every error says what it is about, what was expected, what was found, and what to do.
@@ -93,6 +94,12 @@ class GateFailed(RegardError):
 
 class Incomplete(RegardError):
     exit_code = 3
+
+
+class Busy(RegardError):
+    """More is waiting than anyone will look at."""
+
+    exit_code = 4
 
 
 class EnvironmentProblem(RegardError):

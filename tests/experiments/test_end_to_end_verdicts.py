@@ -126,7 +126,7 @@ def test_a_stored_run_is_judged_again_without_its_model(tmp_path: Path) -> None:
     report = CliRunner().invoke(root, ["report", str(tmp_path / "run")])
     assert report.exit_code == 0, report.output
     page_text = (tmp_path / "run" / "report.html").read_text("utf-8")
-    assert page_text.index("may this attention be read") < page_text.index("In plain words")
+    assert page_text.index("read it as evidence") < page_text.index('<section id="verdicts"')
     assert "Margins, fixed before looking" in page_text
 
 

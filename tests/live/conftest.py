@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from chromium import FLAGS, Browser
+from chromium import Browser
 from live_caller import Caller, small_model
 
 from regard.live.server import Server, serve
@@ -41,17 +40,6 @@ def served() -> Iterator[Callable[[Session], Caller]]:
         server.close()
 
 
-@pytest.fixture(scope="module")
-def chromium(browser: str) -> Iterator[Browser]:
-    """A running browser; without one, or without playwright, the test is listed as NOT RUN."""
-    with started(browser) as native:
-        yield Browser(native)
-
-
-@contextmanager
-def started(path: str) -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="NOT RUN: no playwright")
-    with sync_api.sync_playwright() as playwright:
-        native = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield native
-        native.close()
+@pytest.fixture(scope="session")
+def chromium(running_browser: Any) -> Browser:
+    return Browser(running_browser)

@@ -17,8 +17,6 @@ from regard.present.viewer_block import viewer_page
 # runs that exist only in memory are those of the report's tests
 sys.path.append(str(Path(__file__).resolve().parents[1] / "present"))
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
-
 
 @dataclass
 class Shown:
@@ -95,12 +93,8 @@ ROOT = "document.querySelector('[data-regard-viewer], [data-regard-app]').shadow
 
 
 @pytest.fixture(scope="session")
-def chromium(browser: str) -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="NOT RUN: playwright is not installed")
-    with playwright.sync_playwright() as play:
-        native = play.chromium.launch(executable_path=browser, args=FLAGS)
-        yield native
-        native.close()
+def chromium(running_browser: Any) -> Any:
+    return running_browser
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def one_edit(word: str) -> list[str]:
     """Every spelling one edit away; the first and the last character stay (Pruthi et al. 2019).
 
     >>> one_edit("was")[:4]
-    ['ws', 'wqs', 'wws', 'wss']
+    ['ws', 'wqas', 'wwas', 'wsas']
     """
     if len(word) < SHORTEST or not word.isalpha():
         return []

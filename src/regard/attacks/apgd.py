@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -79,7 +80,8 @@ def checkpoints(steps: int) -> list[int]:
     shares = [0.0, 0.22]
     while shares[-1] < 1:
         shares.append(shares[-1] + max(shares[-1] - shares[-2] - 0.03, 0.06))
-    return [-int(-(share * steps) // 1) for share in shares[1:-1]]
+    # rounded before they go up: .22 + .19 + .16 is a little more than .57
+    return [math.ceil(round(share * steps, 6)) for share in shares[1:-1]]
 
 
 def _descend(shots: Shots, falls: object, steps: int) -> None:

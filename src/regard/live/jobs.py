@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.errors import InputError, RegardError, UnknownName
+from regard.errors import Busy, InputError, RegardError, UnknownName
 from regard.protocols import Encoded, Model
 from regard.records import Bools, Json
 
@@ -32,12 +32,6 @@ LONGEST_WAIT = 0.5
 
 class Cancelled(BaseException):
     """The user stopped it. Not an Exception: whoever catches a failing method must not catch this."""
-
-
-class Busy(RegardError):
-    """More is waiting than anyone will look at."""
-
-    exit_code = 4
 
 
 @dataclass(slots=True, eq=False)

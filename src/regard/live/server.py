@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.errors import Busy, EnvironmentProblem, InputError, RegardError, UnknownName
 from regard.live.guard import App, Guard
-from regard.live.jobs import LONGEST_WAIT, Busy, told
+from regard.live.jobs import LONGEST_WAIT, told
 from regard.live.page import app_page, scripts
 from regard.live.session import Session
 

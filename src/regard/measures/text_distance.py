@@ -33,7 +33,7 @@ def ngram_overlap(one: str, other: str) -> float:
     """The F score of shared character n-grams, n = 1 to 4, averaged (after chrF, Popovic 2015; spaces do not count).
 
     >>> ngram_overlap("a good film", "a good film"), round(ngram_overlap("a good film", "a bad film"), 2)
-    (1.0, 0.56)
+    (1.0, 0.52)
     """
     a, b = "".join(one.split()), "".join(other.split())
     if a == b:

@@ -80,6 +80,6 @@ def perturbed(example: Example, spec: Spec, severity: int, seed: int = 0, model:
 
     >>> made = perturbed(Example("a", {"text": "a quiet film"}), Spec("perturbation", "keyboard"), 1)
     >>> made.example.inputs["text"], made.origin.tolist()
-    ('a q8iet film', [0, 1, 2])
+    ('a qiiet film', [0, 1, 2])
     """
     return perturber(spec, seed, model)(example, severity)

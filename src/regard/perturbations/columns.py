@@ -24,9 +24,9 @@ def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:
     """The Spec with `centre` (median) and `spread` (standard deviation, 0 for codes) of the columns of these rows;
     as it is where it needs neither, has them, or where there are no rows.
 
-    >>> rows = [Example(str(i), {"row": [float(i), i % 2]}) for i in range(4)]
+    >>> rows = [Example(str(i), {"row": [i / 2, i % 2]}) for i in range(4)]
     >>> fitted(Spec("perturbation", "column_noise"), rows).params["spread"]
-    [1.118034, 0.0]
+    [0.559017, 0.0]
     """
     facts = entry("perturbation", spec.name).facts
     wanted = {p.name for p in entry("perturbation", spec.name).parameters} & {"centre", "spread"}

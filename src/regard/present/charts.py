@@ -113,7 +113,8 @@ def legend(lines: Sequence[Line]) -> Html:
 def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -> Html:
     """One row per estimate: a dot, its interval, and a dashed line at the reference (the random baseline)."""
     row, left, right, bottom = 22, 12 + max(138, 7 * max((len(d.name) for d in dots), default=0)), 12, 34
-    ends = [v for d in dots for v in (d.low, d.high, d.estimate) if np.isfinite(v)] + [reference or 0.0]
+    ends = [v for d in dots for v in (d.low, d.high, d.estimate) if np.isfinite(v)]
+    ends.append(reference if reference is not None and np.isfinite(reference) else 0.0)
     pad = 0.05 * ((max(ends) - min(ends)) or 1.0)
     low, high = min(ends) - pad, max(ends) + pad
     height = row * len(dots) + bottom

@@ -200,7 +200,7 @@ def edits(a: str, b: str) -> int:
     """The number of characters to insert, delete or replace to make one text of the other (Levenshtein 1966).
 
     >>> edits("film", "fimls")
-    3
+    2
     """
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
