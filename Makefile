@@ -37,8 +37,8 @@ check: setup-dev  ## style, types, generated files
 catalogue: setup-dev  ## rebuild the list of methods from the code
 	@$(PY) -m regard.testing.catalogue
 
-bench:  ## speed and memory side by side with the peers; writes benchmarks/results/
-	@EXTRAS=demo,models,data,peft,live,notebook,figures,dev,bench scripts/setup.sh
+bench: setup-dev  ## speed and memory side by side with the peers; writes benchmarks/results/
+	@$(PY) -m pip --quiet --disable-pip-version-check install --no-deps -r requirements-bench.txt
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks
 
 quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results/
