@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard import errors as errors
     from regard.datasets.read import read as read
-    from regard.evaluate.attack import attack as attack
     from regard.evaluate.audit import audit as audit
     from regard.evaluate.explain import explain as explain
     from regard.evaluate.head_survey.survey import heads as heads
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "attack": "regard.evaluate.attack",
     "audit": "regard.evaluate.audit",
     "capture": "regard.models.capturing",
     "capture_generation": "regard.models.generating",
@@ -73,7 +71,6 @@ __all__ = [
     "Run",
     "Spec",
     "__version__",
-    "attack",
     "audit",
     "capture",
     "capture_generation",

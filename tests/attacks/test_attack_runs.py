@@ -42,6 +42,10 @@ def test_rows_have_their_denominator_interval_and_worst_case(bilstm: Model) -> N
     json.dumps(run.to_json())
 
 
+def rounded(line: str) -> str:
+    return json.dumps(json.loads(line, parse_float=lambda text: round(float(text), 4)))
+
+
 def test_a_stopped_attack_goes_on(bilstm: Model, tmp_path: Path) -> None:
     def go(out: Path) -> list[str]:
         attack(bilstm, EXAMPLES, ["greedy_char"], threat=THREAT, out=out, check=False)
@@ -52,7 +56,10 @@ def test_a_stopped_attack_goes_on(bilstm: Model, tmp_path: Path) -> None:
     cut = tmp_path / "cut"
     cut.mkdir()
     (cut / FILE).write_text("\n".join(whole[:3]) + "\n" + whole[3][:40], "utf-8")
-    assert sorted(go(cut)) == sorted(whole), "a line that was cut off is asked again, the others are not"
+    resumed = go(cut)
+    assert {*whole[:3]} <= {*resumed}, "what was whole is not asked again"
+    # what is asked again is asked in another batch: float32 sums differ in their last places
+    assert sorted(map(rounded, resumed)) == sorted(map(rounded, whole))
     with pytest.raises(InputError, match="another attack"):
         attack(bilstm, EXAMPLES, ["greedy_char"], threat=Threat(budget=3), out=cut, check=False)
 
