@@ -16,8 +16,8 @@ from regard.models import words
 from regard.perturbations import sources
 from regard.perturbations.apply import SEVERITIES, noises, perturbed, perturber
 from regard.perturbations.chinese import LOOK_ALIKE, SOUND_ALIKE, groups
+from regard.perturbations.keys import NEAR
 from regard.perturbations.script import Script
-from regard.perturbations.text.keyboard import NEAR
 from regard.protocols import Lexicon
 from regard.records import Example, Perturbed, Spec
 from regard.testing.battery import check_perturbation
@@ -235,3 +235,12 @@ def test_the_battery_catches_a_noise_that_breaks_the_rules() -> None:
         check_perturbation(perturbation(modality="text", family="x", scale="")(careless))
     for words_said in ("scale=", "label", "origin has 1 entries", "global random numbers"):
         assert words_said in str(said.value), words_said
+
+
+def test_chinese_tables_turn_nothing_around() -> None:
+    for table in (LOOK_ALIKE, SOUND_ALIKE):
+        others = groups(table)
+        assert not {*"不没无非"} & {*others}
+        for one, other in ("买卖", "还坏", "爱哀", "四死"):
+            assert other not in others.get(one, "")
+            assert one not in others.get(other, "")

@@ -1,4 +1,4 @@
-"""A function of several examples whose rows are counted."""
+"""Differentiable functions of a model whose rows are counted, one for each protocol that gives one out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,50 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.protocols import Together
+from regard.protocols import Continuous, Steered, Together
 from regard.records import Example
+
+
+@dataclass(frozen=True, slots=True)
+class PaidFunction:
+    """Implements `protocols.Continuous`; a backward is taken to follow where the inputs ask for one."""
+
+    function: Continuous
+    pay: Callable[..., None]
+
+    @property
+    def x(self) -> Any:
+        return self.function.x
+
+    @property
+    def owner(self) -> Any:
+        return self.function.owner
+
+    @property
+    def module(self) -> Any:
+        return self.function.module
+
+    def baseline(self, name: str) -> Any:
+        return self.function.baseline(name)
+
+    def __call__(self, x: Any) -> Any:
+        said = self.function(x)
+        self.pay(requests=len(x), forwards=len(x), backwards=len(x) if said.requires_grad else 0)
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class PaidSteering:
+    """Implements `protocols.Steered`."""
+
+    function: Steered
+    pay: Callable[..., None]
+
+    def __call__(self, weights: Sequence[Any]) -> Any:
+        said = self.function(weights)
+        rows = len(weights[0])
+        self.pay(requests=rows, forwards=rows, backwards=rows if said.requires_grad else 0)
+        return said
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.counted import PaidTogether
+from regard.evaluate.counted import PaidFunction, PaidSteering, PaidTogether
 from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
 from regard.evaluate.origins import unit_origins
 from regard.evaluate.till import Till
@@ -72,48 +72,6 @@ class _Slope:
     norm: Floats
     value: float
     ends: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Paid:
-    """A function whose rows are counted; a backward is taken to follow where the inputs ask for one."""
-
-    function: Continuous
-    pay: Callable[..., None]
-
-    @property
-    def x(self) -> Any:
-        return self.function.x
-
-    @property
-    def owner(self) -> Any:
-        return self.function.owner
-
-    @property
-    def module(self) -> Any:
-        return self.function.module
-
-    def baseline(self, name: str) -> Any:
-        return self.function.baseline(name)
-
-    def __call__(self, x: Any) -> Any:
-        said = self.function(x)
-        self.pay(requests=len(x), forwards=len(x), backwards=len(x) if said.requires_grad else 0)
-        return said
-
-
-@dataclass(frozen=True, slots=True)
-class _PaidSteering:
-    """A function of attention weights whose rows are counted."""
-
-    function: Steered
-    pay: Callable[..., None]
-
-    def __call__(self, weights: Sequence[Any]) -> Any:
-        said = self.function(weights)
-        rows = len(weights[0])
-        self.pay(requests=rows, forwards=rows, backwards=rows if said.requires_grad else 0)
-        return said
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -399,7 +357,7 @@ class Desk:
     def continuous(self, name: str) -> Continuous:
         """The objective as a function; its caller pays for every row."""
         (target,) = self.targets([name])
-        return _Paid(self.model.continuous(self._encoded[name], target), self._pay)
+        return PaidFunction(self.model.continuous(self._encoded[name], target), self._pay)
 
     def attention(self, name: str, beside: Sequence[str] = ()) -> Sequence[SiteAttention]:
         """The sites of one example alone: no padding, whatever the model's layout.
@@ -544,7 +502,7 @@ class Desk:
     def steered(self, name: str, places: Sequence[Edit]) -> Steered:
         """The answer as a function of attention weights; its caller pays for every row."""
         (target,) = self.targets([name])
-        return _PaidSteering(self.model.steered(self._encoded[name], target, places), self._pay)
+        return PaidSteering(self.model.steered(self._encoded[name], target, places), self._pay)
 
     def routed(self, name: str, reads: Sequence[Read], donors: Sequence[tuple[str, Sequence[Read]]]) -> list[Said]:
         """What it says about one example with the attention output of each donor in place of its own."""

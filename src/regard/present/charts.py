@@ -110,22 +110,42 @@ def legend(lines: Sequence[Line]) -> Html:
     return tag("ul", {"class": "legend"}, entries)
 
 
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A horizontal axis over all that is shown, with some room at both ends; `height` is that of the rows."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+    height: float
+
+    @staticmethod
+    def over(ends: Sequence[float], *, left: float, right: float, height: float) -> Axis:
+        pad = 0.05 * ((max(ends) - min(ends)) or 1.0)
+        return Axis(min(ends) - pad, max(ends) + pad, left, right, height)
+
+    def px(self, v: float) -> float:
+        return self.left + (self.right - self.left) * (v - self.low) / (self.high - self.low)
+
+    def grid(self, about: int) -> list[Html]:
+        """Lines at round numbers, and the numbers below them."""
+        parts: list[Html] = []
+        for v in ticks(self.low, self.high, about):
+            x = self.px(v)
+            parts.append(tag("line", {"x1": x, "x2": x, "y1": 0, "y2": self.height, "class": "grid"}))
+            parts.append(tag("text", {"x": x, "y": self.height + 16, "class": "mid"}, f"{v:g}"))
+        return parts
+
+
 def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -> Html:
     """One row per estimate: a dot, its interval, and a dashed line at the reference (the random baseline)."""
     row, left, right, bottom = 22, 12 + max(138, 7 * max((len(d.name) for d in dots), default=0)), 12, 34
     ends = [v for d in dots for v in (d.low, d.high, d.estimate) if np.isfinite(v)]
     ends.append(reference if reference is not None and np.isfinite(reference) else 0.0)
-    pad = 0.05 * ((max(ends) - min(ends)) or 1.0)
-    low, high = min(ends) - pad, max(ends) + pad
-    height = row * len(dots) + bottom
-
-    def px(v: float) -> float:
-        return left + (WIDTH - left - right) * (v - low) / (high - low)
-
-    parts: list[Html] = []
-    for v in ticks(low, high, 4):
-        parts.append(tag("line", {"x1": px(v), "x2": px(v), "y1": 0, "y2": height - bottom, "class": "grid"}))
-        parts.append(tag("text", {"x": px(v), "y": height - bottom + 16, "class": "mid"}, f"{v:g}"))
+    axis = Axis.over(ends, left=left, right=WIDTH - right, height=row * len(dots))
+    px, height = axis.px, row * len(dots) + bottom
+    parts = axis.grid(4)
     if reference is not None and np.isfinite(reference):
         at = px(reference)
         parts.append(tag("line", {"x1": at, "x2": at, "y1": 0, "y2": height - bottom, "class": "reference"}))
@@ -133,7 +153,7 @@ def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -
         y = row * i + row / 2
         parts.append(tag("text", {"x": left - 8, "y": y + 4, "class": "end"}, dot.name))
         if not np.isfinite(dot.estimate):
-            parts.append(tag("text", {"x": px(low) + 4, "y": y + 4}, say("results.undefined")))
+            parts.append(tag("text", {"x": px(axis.low) + 4, "y": y + 4}, say("results.undefined")))
             continue
         ends_at = {"x1": px(dot.low), "x2": px(dot.high), "y1": y, "y2": y}
         parts.append(tag("line", {**ends_at, "class": f"whisker s{dot.colour}"}))

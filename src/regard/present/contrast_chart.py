@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.present.charts import ticks
+from regard.present.charts import Axis
 from regard.present.markup import Html, tag
 from regard.present.retelling import retold
 from regard.present.saying import say
@@ -27,17 +27,9 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     if not shown:
         return None
     ends = [float(v) for _, some in shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
-    pad = 0.05 * ((max(ends) - min(ends)) or 1.0)
-    low, high = min(ends) - pad, max(ends) + pad
-    height = ROW * len(shown) + BOTTOM
-
-    def px(v: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (v - low) / (high - low)
-
-    parts: list[Html] = []
-    for v in ticks(low, high, 5):
-        parts.append(tag("line", {"x1": px(v), "x2": px(v), "y1": 0, "y2": height - BOTTOM, "class": "grid"}))
-        parts.append(tag("text", {"x": px(v), "y": height - BOTTOM + 16, "class": "mid"}, f"{v:g}"))
+    axis = Axis.over(ends, left=LEFT, right=WIDTH - RIGHT, height=ROW * len(shown))
+    px, height = axis.px, ROW * len(shown) + BOTTOM
+    parts = axis.grid(5)
     for i, ((name, about), some) in enumerate(shown):
         y, c = ROW * i + ROW / 2, some[0]
         words = retold(name) + about

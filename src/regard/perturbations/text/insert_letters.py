@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from regard.measures.keyed_random import Stream
-from regard.perturbations.script import Script, chosen
-from regard.perturbations.text.keyboard import KEYS, NEAR
+from regard.perturbations.keys import missed
 from regard.records import Example, Perturbed
 from regard.registry import perturbation
 
@@ -15,14 +14,4 @@ def insert_letters(example: Example, severity: int, rng: Stream, *, shortest: in
 
     shortest: words with fewer characters are left alone. Reference: Pruthi et al. 2019.
     """
-    script = Script.of(example)
-    words = script.words
-    able = [w for w, word in enumerate(words) if len(word) >= shortest and word[0] in NEAR]
-    changes = {}
-    for w in chosen(able, severity, rng, len(words)):
-        word = words[w]
-        i, key = divmod(rng.below(KEYS * len(word)), KEYS)
-        if word[i] not in NEAR:  # an apostrophe, a letter of another keyboard
-            i = 0
-        changes[w] = f"{word[: i + 1]}{NEAR[word[i]][key]}{word[i + 1 :]}"
-    return script.with_words(changes, kept=True)
+    return missed(example, severity, rng, shortest=shortest, along=1)

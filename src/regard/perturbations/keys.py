@@ -1,0 +1,46 @@
+"""Neighbouring keys of an English keyboard."""
+
+from __future__ import annotations
+
+from regard.measures.keyed_random import Stream
+from regard.perturbations.script import Script, chosen
+from regard.records import Example, Perturbed
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+KEYS = 60
+"""A multiple of every number of neighbours: written out that often, one draw says which letter and which key."""
+
+
+def _neighbours() -> dict[str, str]:
+    """The letters that touch each letter; a row stands half a key to the right of the one above it."""
+    near: dict[str, str] = {}
+    for r, row in enumerate(_ROWS):
+        for c, key in enumerate(row):
+            above, below = (_ROWS[r - 1] if r else ""), (_ROWS[r + 1] if r + 1 < len(_ROWS) else "")
+            touching = row[max(c - 1, 0) : c] + row[c + 1 : c + 2] + above[c : c + 2] + below[max(c - 1, 0) : c + 1]
+            near[key] = touching * (KEYS // len(touching))
+            near[key.upper()] = near[key].upper()
+    return near
+
+
+NEAR = _neighbours()
+
+
+def missed(example: Example, severity: int, rng: Stream, *, shortest: int, along: int) -> Perturbed:
+    """One key beside the right one in some words: in its place (along=0), or hit along with it (along=1).
+
+    Only letters are hit, and for letters: words stay words, and a number that may carry the label stays as it is.
+    """
+    script = Script.of(example)
+    words = script.words
+    able = [w for w, word in enumerate(words) if len(word) >= shortest and word[0] in NEAR]
+    changes = {}
+    for w in chosen(able, severity, rng, len(words)):
+        word = words[w]
+        i, key = divmod(rng.below(KEYS * len(word)), KEYS)
+        if word[i] not in NEAR:  # an apostrophe, a letter of another keyboard
+            i = 0
+        changes[w] = f"{word[: i + along]}{NEAR[word[i]][key]}{word[i + 1 :]}"
+    return script.with_words(changes, kept=True)
