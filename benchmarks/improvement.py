@@ -37,9 +37,11 @@ class Size:
     learner: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)
     limit: int | None = None
-    examples: int = 150
+    examples: int = 300
     budget: int = 60
-    recipes: tuple[str, ...] = ("adversarial", "attention-adversarial", "noise")
+    recipes: tuple[str, ...] = (
+        "attention-adversarial", "attention-regularised", "noise", "smoothness", "adversarial"
+    )  # fmt: skip
 
 
 SIZES = {

@@ -18,7 +18,7 @@ from regard.errors import InputError, Unsupported
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.experiments._drift import aligned, drift, moved
-from regard.experiments._robustness import chosen_noises
+from regard.experiments._robustness import USUAL, chosen_noises
 from regard.experiments.attack_success import attack_success
 from regard.experiments.certified import FIRST, _noisy_votes, _scale, _words, certified
 from regard.experiments.explanation_attack import explanation_attack
@@ -27,6 +27,7 @@ from regard.experiments.noise import noise
 from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
 from regard.models.wrapped import wrap
+from regard.perturbations.apply import noises
 from regard.records import Example, Relevance, Score, Units
 from regard.testing.toy import TEXTS, ToyCase
 
@@ -110,6 +111,7 @@ def test_shards_do_not_change_a_number(experiment: object) -> None:
 
 def test_noises_by_modality_and_script() -> None:
     assert [s.name for s in chosen_noises(CASE, 2, "x")] == ["keyboard", "drop_words"]
+    assert all(set(some) <= {s.name for s in noises(kind)} for kind, some in USUAL.items())
     every = [s.name for s in chosen_noises(CASE, 50, "x")]
     assert len(every) == len(set(every)) >= 5
     assert "homophones" not in every, "a noise for Chinese leaves other texts as they are"
@@ -186,13 +188,58 @@ class Small(torch.nn.Module):
         return self.out((h * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
 
 
-def small_case(texts: list[str]) -> DeskCase:
+def small_case(texts: list[str], task: str = "classification", label: object = None) -> DeskCase:
     """A real model in front of a real desk, where the name of an example decides what is drawn for it."""
     model = wrap(
-        Small(), lambda text: [3 + sum(map(ord, w)) % 60 for w in text.split()], labels=["negative", "positive"],
-        mask="mask", mask_id=1,
+        Small(), lambda text: [3 + sum(map(ord, w)) % 60 for w in text.split()], mask="mask", mask_id=1, task=task,
+        labels=[] if task == "regression" else ["negative", "positive"],
     )  # fmt: skip
-    return DeskCase(Desk(model), [Example(f"e{i}", {"text": text}) for i, text in enumerate(texts)])
+    examples = [Example(f"e{i}", {"text": text}, label) for i, text in enumerate(texts)]
+    return DeskCase(Desk(model), examples, companions=[replace(e, id=f"other {e.id}") for e in examples])
+
+
+@pytest.mark.parametrize("task", ["regression", "multi_label"])
+def test_numbers_and_labels_have_a_change_instead_of_an_accuracy(task: str) -> None:
+    case = small_case([f"{text} {more}" for text in WORDS[:2] for more in WORDS[:4]], task, 0.5)
+    scores = list(noise(case, noises=("keyboard", "drop_words"), severities=(1, 5)))
+    assert not {"accuracy", "confidence", "nll"} & {s.metric for s in scores}
+    assert {s.where["answer"] for s in scores if s.metric == "flips"} == {
+        "number" if task == "regression" else "labels"
+    }
+    key = ("model", "keyboard", "5", "None")
+    before, after = case.base(), case.changed("keyboard", 5).base()
+    if task == "regression":
+        apart = np.abs(after.probability - before.probability)
+        spread = case.companions.base().probability.std()
+        assert np.allclose(found(scores, "output_shift")[key].values, apart)
+        assert np.allclose(found(scores, "output_change")[key].values, apart / spread)
+        changed = apart > spread / 4
+        assert np.allclose(found(scores, "absolute_error")[key].values, np.abs(after.probability - 0.5))
+        clean = found(scores, "absolute_error")["model", "none", "0", "None"].values
+        assert np.allclose(clean, np.abs(before.probability - 0.5))
+    else:
+        assert np.allclose(
+            found(scores, "output_change")[key].values, np.abs(after.distribution - before.distribution).mean(-1)
+        )
+        changed = ((after.distribution > 0.5) != (before.distribution > 0.5)).any(-1)
+    assert found(scores, "flips")[key].values.tolist() == changed.tolist()
+    (worst,) = [s for s in scores if s.metric == "worst_case_flips" and s.where["severity"] == "all"]
+    assert worst.values.tolist() == np.max([s.values for s in found(scores, "flips").values()], 0).tolist()
+    moved = list(explanation_drift(case, explainers=("leave_one_out",), noises=("keyboard",), severities=(5,), share=1))
+    kept = found(moved, "prediction_kept")[key].values
+    assert kept.tolist() == (1 - changed).tolist()
+    rank = found(moved, "explanation_rank")["leave_one_out", "keyboard", "5", "None"].values
+    assert (np.isnan(rank) | (kept > 0)).all()
+    for refused in (attack_success, certified):
+        with pytest.raises(Unsupported, match="decides among classes"):
+            refused(case, share=1.0)
+
+
+def test_a_model_that_writes_text_is_refused_with_the_reason() -> None:
+    said = CASE.base()
+    written = SimpleNamespace(base=lambda: replace(said, distribution=None), companions=SimpleNamespace(ids=()))
+    with pytest.raises(Unsupported, match="is another text"):
+        noise(written)
 
 
 def test_drift_has_its_null_and_its_share() -> None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from regard.errors import InputError, Unsupported
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
+from regard.measures.answer_change import Answered, Kind, answered
 from regard.measures.mean_interval import mean_interval
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Model
-from regard.records import Example, Floats, Json, Spec
+from regard.records import Example, Json, Spec
 
 Progress = Callable[[str, int, int], None]
 
@@ -22,7 +23,8 @@ Progress = Callable[[str, int, int], None]
 class NoiseRow:
     """One noise at one severity ("none" at 0). accuracy: NaN without labels. flips: share of changed answers.
 
-    left_out: examples that the model could not read under the noise (too long, nothing left).
+    change: how far answers move on average (see `Answered.change`). answer: "classes", "labels" or "number"; only
+    classes have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
     """
 
     noise: str
@@ -35,6 +37,10 @@ class NoiseRow:
     flips_high: float
     n: int
     left_out: int
+    change: float = 0.0
+    change_low: float = 0.0
+    change_high: float = 0.0
+    answer: Kind = "classes"
 
     def to_json(self) -> dict[str, Json]:
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
@@ -57,7 +63,7 @@ def noise_table(
     if not examples:
         raise InputError("examples", expected="at least one that the model can read", got="none")
     case = DeskCase(Desk(model, seed=seed), examples, companions=examples)
-    clean = _top(case)
+    clean = answered(case.base(), None, "answers under noise")
     table = [_row("none", 0, case, clean, clean, seed, 0)]
     total = len(specs) * len(severities)
     for i, spec in enumerate(specs):
@@ -65,8 +71,8 @@ def noise_table(
             if progress is not None:
                 progress(f"{spec.name} {severity}", i * len(severities) + j, total)
             readable, variant = _changed(case, spec, severity)
-            said = _top(variant)
-            table.append(_row(str(spec), severity, variant, said, clean[readable], seed, len(examples) - len(readable)))
+            said, same = clean.like(variant.base()), replace(clean, rows=clean.rows[readable])
+            table.append(_row(str(spec), severity, variant, said, same, seed, len(examples) - len(readable)))
     return table
 
 
@@ -89,21 +95,18 @@ def _changed(case: DeskCase, spec: Spec, severity: int) -> tuple[list[int], Desk
         return readable, case.subset(readable).changed(spec, severity)
 
 
-def _top(case: DeskCase) -> Floats:
-    rows = case.base().distribution
-    if rows is None:
-        raise Unsupported("accuracy under noise", expected="a model that decides among classes", got="another task")
-    return np.asarray(rows.argmax(-1), np.float64)
-
-
-def _row(noise: str, severity: int, case: DeskCase, said: Floats, clean: Floats, seed: int, gone: int) -> NoiseRow:
+def _row(
+    noise: str, severity: int, case: DeskCase, said: Answered, clean: Answered, seed: int, gone: int
+) -> NoiseRow:  # fmt: skip
     places = {label: i for i, label in enumerate(case.labels)}
     truth = [e.label if isinstance(e.label, int) else places.get(str(e.label)) for e in case.examples]
-    known = np.array([np.nan if t is None else t for t in truth], np.float64)
-    right = np.where(np.isnan(known), np.nan, said == known)
+    known = np.array([np.nan if t is None or said.kind != "classes" else t for t in truth], np.float64)
+    right = np.where(np.isnan(known), np.nan, said.rows.argmax(-1) == known)
     clusters = [e.cluster for e in case.examples]
     hits = mean_interval(right, clusters, seed=seed)
-    flips = mean_interval((said != clean).astype(np.float64), clusters, seed=seed)
+    flips = mean_interval((~clean.same(said)).astype(np.float64), clusters, seed=seed)
+    moved = mean_interval(clean.change(said), clusters, kind="amount", seed=seed)
     return NoiseRow(
-        noise, severity, hits.estimate, hits.low, hits.high, flips.estimate, flips.low, flips.high, len(said), gone
-    )
+        noise, severity, hits.estimate, hits.low, hits.high, flips.estimate, flips.low, flips.high, len(right), gone,
+        moved.estimate, moved.low, moved.high, said.kind,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.errors import InputError, Unsupported
+from regard.measures.answer_change import Answered, answered
 from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case
 from regard.records import Answers, Floats, Ints, Json, Score, Spec, Units
@@ -22,7 +23,7 @@ USUAL = {
         "punctuation", "word_order", "drop_letters", "insert_letters", "repeat_letters", "neutral_suffix", "diacritics",
     ),
     "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg", "fog", "motion_blur"),
-    "audio": ("snr_noise", "clipping", "dropout", "gain"),
+    "audio": ("audio_noise", "clipping", "audio_dropout", "gain", "band_limit", "audio_shift"),
     "series": ("jitter", "series_dropout", "drift", "spikes", "scaling", "time_warp", "quantisation"),
     "table": ("missing_values", "column_noise", "rounding"),
 }  # fmt: skip
@@ -102,6 +103,13 @@ def distribution(answers: Answers, name: str) -> Floats:
     return rows
 
 
+def said_by(case: Case, name: str) -> Answered:
+    """What the model says to every example: a class, labels, or a number; other tasks are refused."""
+    base = case.base()
+    number = base.distribution is None
+    return answered(base, case.companions.base() if number and case.companions.ids else None, f"experiment {name}")
+
+
 def truth(case: Case) -> Ints:
     """(examples,) the index of the labelled class; -1 where there is none."""
     places = {label: i for i, label in enumerate(case.labels)}
@@ -129,11 +137,11 @@ def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[S
         else:
             return []
     rows = said.distribution
-    top = 0 if rows is None else int(rows[i].argmax())
+    top = -1 if rows is None else int(rows[i].argmax())
     facts: dict[str, Json] = {
         **where, "witness": True, "inputs": shown, "units": units_to_json(units),
-        "predicted": case.labels[top] if top < len(case.labels) else top,
-        "probability": None if rows is None else round(float(rows[i][top]), 6),
+        "predicted": None if rows is None else case.labels[top] if top < len(case.labels) else top,
+        "probability": round(float(said.probability[i] if rows is None else rows[i][top]), 6),
         "relevance": _looked_at(variant, i, units),
     }  # fmt: skip
     before = case.base().probability[i]

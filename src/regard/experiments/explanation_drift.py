@@ -9,8 +9,7 @@ import numpy as np
 
 from regard.errors import Unsupported
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift
-from regard.experiments._robustness import MODEL, Chosen, chosen_noises, distribution, sampled
-from regard.measures.divergence import tvd
+from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Relevance, Score, Spec
 from regard.registry import build, experiment
@@ -41,14 +40,16 @@ def explanation_drift(
     `explanation_unaligned` (see `_drift.moved`); `explanation_per_change`, the divergence over the total variation of
     the answer (at least 0.02); `explanation_excess`, the divergence minus the one between two seeds of the explainer on
     the same input; `explanation_seed_rank` and `explanation_seed_jsd` are these; and `comprehensiveness` of the
-    explanation of the noisy input there. explainers: those of the audit by default. share: of the examples, by lot.
+    explanation of the noisy input there. A number that moves by at most a quarter of the deviation of the model's
+    outputs counts as the same prediction, and labels where no yes or no changes. explainers: those of the audit by
+    default. share: of the examples, by lot.
     """
     name = "explanation_drift"
     positions = sampled(case, share)
     if not positions:
         return []
     part = case.subset(positions)
-    clean = distribution(part.base(), name)
+    clean = said_by(part, name)
     found: list[Score] = []
     methods = dict(_supported(part, explainers or part.explainers))
     if not methods:
@@ -63,10 +64,10 @@ def explanation_drift(
         for severity in severities:
             where: dict[str, Json] = {"noise": str(spec), "severity": severity}
             variant = part.changed(spec, severity)
-            said = distribution(variant.base(), name)
-            kept = said.argmax(-1) == clean.argmax(-1)
+            said = clean.like(variant.base())
+            kept = clean.same(said)
             found.append(Score("prediction_kept", MODEL, part.ids, kept.astype(np.float64), "higher", where))
-            change = tvd(said, clean)
+            change = clean.change(said)
             # under other names, so that an explainer that draws does not draw the same numbers and look stable
             fresh = part.instead([replace(e, id=f"{e.id}~{spec}~{severity}") for e in variant.examples])
             for method, relevance in methods.items():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._robustness import MODEL, Chosen, chosen_noises, distribution, per_example, truth, witness
+from regard.experiments._robustness import MODEL, Chosen, chosen_noises, per_example, said_by, truth, witness
+from regard.measures.answer_change import Answered
 from regard.measures.calibration import brier, nll
-from regard.measures.divergence import tvd
 from regard.protocols import Case, Findings
 from regard.records import Floats, Ints, Json, Score
 from regard.registry import experiment
@@ -28,11 +28,20 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
     also for the input as it is (noise "none"). `worst_case_accuracy`, `worst_case_flips`: of each example over all
     noises, by severity and over "all". noises: names, or how many of the usual ones for this modality. Copies of one
     example are compared with it, never counted as further examples.
+
+    A model that says yes or no to several labels, or gives a number, has no one class to be right about. There
+    (`where["answer"]` says so) come out `flips` (1 where any yes or no changes, or the number moves by more than a
+    quarter of the deviation of the model's outputs), `output_change` (mean change of the probabilities; or of the
+    number, in those deviations), for numbers `output_shift` (in their own units), with labels `absolute_error`, and
+    `worst_case_flips`.
     """
-    name, classes = "noise", truth(case)
-    clean = distribution(case.base(), name)
+    name = "noise"
+    clean = said_by(case, name)
+    if clean.kind != "classes":
+        return _of_other_answers(case, clean, noises, severities)
+    classes = truth(case)
     labelled = bool((classes >= 0).any())
-    found = _calibration(case, clean, classes, {"noise": "none", "severity": 0})
+    found = _calibration(case, clean.rows, classes, {"noise": "none", "severity": 0})
     right: dict[int, list[Floats]] = {}
     kept: dict[int, list[Floats]] = {}
     worst: tuple[float, int, Case, dict[str, Json]] | None = None
@@ -40,22 +49,58 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
         for severity in severities:
             where: dict[str, Json] = {"noise": str(spec), "severity": severity}
             variant = case.changed(spec, severity)
-            said = distribution(variant.base(), name)
-            flips = (said.argmax(-1) != clean.argmax(-1)).astype(np.float64)
+            said = clean.like(variant.base())
+            flips = (~clean.same(said)).astype(np.float64)
             kept.setdefault(severity, []).append(1 - flips)
             found.append(Score("flips", MODEL, case.ids, flips, "lower", where))
-            found.append(Score("output_change", MODEL, case.ids, tvd(said, clean), "lower", where))
-            found += _calibration(case, said, classes, where)
+            found.append(Score("output_change", MODEL, case.ids, clean.change(said), "lower", where))
+            found += _calibration(case, said.rows, classes, where)
             if labelled:
-                hits = _hits(said, classes)
+                hits = _hits(said.rows, classes)
                 right.setdefault(severity, []).append(hits)
                 found.append(Score("accuracy", MODEL, case.ids, hits, "higher", where))
             drop = variant.base().probability - case.base().probability
             if flips.any() and (worst is None or drop.min() < worst[0]):
                 worst = float(drop.min()), int(drop.argmin()), variant, where
-    found += _worst_cases(case, right, "worst_case_accuracy", _hits(clean, classes))
+    found += _worst_cases(case, right, "worst_case_accuracy", _hits(clean.rows, classes))
     found += _worst_cases(case, {s: [1 - k for k in rows] for s, rows in kept.items()}, "worst_case_flips", None)
     return found + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
+
+
+def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: tuple[int, ...]) -> list[Score]:
+    """Yes-or-no labels, or a number: how far it moves, and how far from the label it is."""
+    about: dict[str, Json] = {"answer": clean.kind} | ({"spread": clean.spread} if clean.kind == "number" else {})
+    wanted = _numbers(case) if clean.kind == "number" else np.full(len(case.ids), np.nan)
+    found = _error(case, clean, wanted, {**about, "noise": "none", "severity": 0})
+    changed: dict[int, list[Floats]] = {}
+    worst: tuple[float, int, Case, dict[str, Json]] | None = None
+    for spec in chosen_noises(case, noises, "noise"):
+        for severity in severities:
+            where: dict[str, Json] = {**about, "noise": str(spec), "severity": severity}
+            variant = case.changed(spec, severity)
+            said = clean.like(variant.base())
+            moved, flips = clean.change(said), (~clean.same(said)).astype(np.float64)
+            changed.setdefault(severity, []).append(flips)
+            found.append(Score("flips", MODEL, case.ids, flips, "lower", where))
+            found.append(Score("output_change", MODEL, case.ids, moved, "lower", where))
+            if clean.kind == "number":
+                found.append(Score("output_shift", MODEL, case.ids, moved * clean.spread, "lower", where))
+            found += _error(case, said, wanted, where)
+            if flips.any() and (worst is None or moved.max() > worst[0]):
+                worst = float(moved.max()), int(moved.argmax()), variant, where
+    found += _worst_cases(case, changed, "worst_case_flips", None)
+    return found + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
+
+
+def _numbers(case: Case) -> Floats:
+    """(examples,) the labelled number; NaN where there is none."""
+    labels = [e.label for e in case.examples]
+    return np.array([float(v) if isinstance(v, int | float) and not isinstance(v, bool) else np.nan for v in labels])
+
+
+def _error(case: Case, said: Answered, wanted: Floats, where: dict[str, Json]) -> list[Score]:
+    off = np.abs(said.rows[:, 0] - wanted)
+    return [] if np.isnan(off).all() else [Score("absolute_error", MODEL, case.ids, off, "lower", where)]
 
 
 def _hits(said: Floats, classes: Ints) -> Floats:

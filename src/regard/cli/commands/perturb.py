@@ -16,6 +16,13 @@ from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 
+KINDS = {
+    "classes": "changed answers (no labels), Wilson",
+    "labels": "share in which any yes or no changes, Wilson",
+    "number": "change of the model's number, in deviations of its numbers here,",
+}
+"""What the table holds where there is no accuracy."""
+
 
 @verb(
     "perturb",
@@ -115,12 +122,15 @@ def _table(
 
     clean, out = rows[0], results()
     labelled = clean.accuracy == clean.accuracy
-    kind = "accuracy" if labelled else "changed answers (no labels)"
-    out.print(f"{live.name} on {clean.n} examples of {read.name}: {kind}, Wilson 95 % interval, seed {seed}",
+    number = clean.answer == "number"
+    kind = "accuracy, Wilson" if labelled else KINDS[clean.answer]
+    out.print(f"{live.name} on {clean.n} examples of {read.name}: {kind} 95 % interval, seed {seed}",
               markup=False, style="bold")  # fmt: skip
 
     def cell(r: Any) -> str:
         value, low, high = (r.accuracy, r.low, r.high) if labelled else (r.flips, r.flips_low, r.flips_high)
+        if number:
+            value, low, high = r.change, r.change_low, r.change_high
         return f"{value:.3f} [{low:.2f}, {high:.2f}]"
 
     if labelled:

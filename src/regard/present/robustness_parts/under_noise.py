@@ -38,7 +38,7 @@ def under_noise(material: Material) -> Html | None:
     """Sentence, chart and table of accuracy (or of unchanged answers, where there are no labels); then calibration."""
     clean = clean_accuracy(material)
     metric = "accuracy" if clean is not None else "flips"
-    scores = [s for s in picked(material, metric, attack=None) if "noise" in s.where]
+    scores = [s for s in picked(material, metric, attack=None, answer=None) if "noise" in s.where]
     if not scores:
         return None
     start = clean or Score("flips", "model", scores[0].ids, np.zeros(len(scores[0].ids)), "lower")
@@ -51,13 +51,13 @@ def under_noise(material: Material) -> Html | None:
     )
 
 
-def _level(scores: list[Score], noise: str, severity: int) -> list[Score]:
+def level(scores: list[Score], noise: str, severity: int) -> list[Score]:
     return [s for s in scores if s.where["noise"] == noise and s.where["severity"] == severity]
 
 
 def _sentence(material: Material, start: Score, scores: list[Score], metric: str) -> str:
     names, hardest = noises(scores), max(severities(scores))
-    levels = {n: of_mean(material, _level(scores, n, hardest))[0] for n in names}
+    levels = {n: of_mean(material, level(scores, n, hardest))[0] for n in names}
     sign = 1.0 if metric == "accuracy" else -1.0
     worst = min(levels, key=lambda n: sign * levels[n].estimate)
     every = _worst(material, metric, "all")
@@ -77,27 +77,27 @@ def _worst(material: Material, metric: str, severity: str | int) -> Interval | N
 
 def _charts(material: Material, start: Score, scores: list[Score], labelled: bool) -> list[Html]:
     """Right answers, where there are labels, and changed answers, by severity."""
-    figures = [_chart(material, start, scores, "accuracy")] if labelled else []
+    figures = [chart(material, start, scores, "accuracy")] if labelled else []
     flips = [s for s in picked(material, "flips") if "noise" in s.where]
     if flips:
         none = Score("flips", "model", flips[0].ids, np.zeros(len(flips[0].ids)), "lower")
-        figures.append(_chart(material, none, flips, "flips"))
+        figures.append(chart(material, none, flips, "flips"))
     return figures
 
 
-def _chart(material: Material, start: Score, scores: list[Score], metric: str) -> Html:
+def chart(material: Material, start: Score, scores: list[Score], metric: str) -> Html:
     grid, names = severities(scores), noises(scores)
     base = of_mean(material, [start])[0] if metric == "accuracy" else Interval(0.0, 0.0, 0.0, 0.95)
     lines = []
     for i, noise in enumerate(names[:SERIES_COLOURS]):
-        rows = [base, *(of_mean(material, _level(scores, noise, s))[0] for s in grid)]
+        rows = [base, *(of_mean(material, level(scores, noise, s))[0] for s in grid)]
         y, low, high = (np.array([getattr(r, end) for r in rows]) for end in ("estimate", "low", "high"))
         lines.append(Line(noise, i + 1, y, low, high))
     name = say(f"robustness.{metric}")
-    chart = line_chart([0.0, *map(float, grid)], lines, x_name=say("robustness.severity"), y_name=name)
+    drawn = line_chart([0.0, *map(float, grid)], lines, x_name=say("robustness.severity"), y_name=name)
     left = say("robustness.more_noises", n=len(names) - SERIES_COLOURS) if len(names) > SERIES_COLOURS else ""
     caption = say("robustness.curve_caption", n=len(start.ids), more=left)
-    return tag("figure", None, chart, legend(lines), tag("figcaption", None, caption))
+    return tag("figure", None, drawn, legend(lines), tag("figcaption", None, caption))
 
 
 def _table(
@@ -105,12 +105,12 @@ def _table(
 ) -> Html:
     base = of_mean(material, [start])[0]
     rows: list[list[Html | str]] = [
-        [noise, cell(base), *(cell(of_mean(material, _level(scores, noise, s))[0]) for s in grid)] for noise in names
+        [noise, cell(base), *(cell(of_mean(material, level(scores, noise, s))[0]) for s in grid)] for noise in names
     ]
     means = [cell(mean_of(material, [s for s in scores if s.where["severity"] == g])) for g in grid]
     rows.append([say("robustness.mean_noise"), cell(base), *means])
     sign = 1.0 if metric == "accuracy" else -1.0
-    columns = [[of_mean(material, _level(scores, n, g))[0] for n in names] for g in grid]
+    columns = [[of_mean(material, level(scores, n, g))[0] for n in names] for g in grid]
     rows.append(
         [say("robustness.worst_noise"), cell(base), *(cell(min(c, key=lambda i: sign * i.estimate)) for c in columns)]
     )

@@ -60,7 +60,11 @@ def _pair(material: Material, score: Score) -> Html:
 
 def _row(who: str, example: Any, values: Any, material: Material, method: str) -> Html:
     p = example.get("probability")
-    said = say("robustness.said", label=material.label(example["predicted"]), p="–" if p is None else f"{float(p):.2f}")
+    if example["predicted"] is None and p is not None:
+        said = say("robustness.said_number", value=f"{float(p):.3g}")
+    else:
+        shown = "–" if p is None else f"{float(p):.2f}"
+        said = say("robustness.said", label=material.label(example["predicted"]), p=shown)
     signed = material.relevances[method].signed if method in material.relevances else False
     drawn = unit_drawing(example, values, signed=signed)
     head = tag("div", {"class": "who"}, tag("b", None, who), tag("span", None, said), tag("span", None, method))

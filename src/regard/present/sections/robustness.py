@@ -6,12 +6,13 @@ from regard.present.markup import Html, join, tag
 from regard.present.robustness_parts.attacks import attacks
 from regard.present.robustness_parts.certificates import certificates
 from regard.present.robustness_parts.explanations import explanations
+from regard.present.robustness_parts.other_answers import other_answers
 from regard.present.robustness_parts.under_noise import under_noise
 from regard.present.robustness_parts.witnesses import witnesses
 from regard.present.run_reader import Material
 from regard.present.saying import say
 
-PARTS = (under_noise, explanations, attacks, certificates, witnesses)
+PARTS = (under_noise, other_answers, explanations, attacks, certificates, witnesses)
 
 
 def robustness(material: Material) -> Html | None:

@@ -1,0 +1,79 @@
+"""What a model answers, whatever its task, and how far an answer moved: classes, yes-or-no labels, or a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.measures.divergence import tvd
+from regard.records import Answers, Bools, Floats
+
+Kind = Literal["classes", "labels", "number"]
+FAR = 0.25
+"""A number that moves by more than this share of the deviation of the model's own outputs counts as another answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was said about some examples.
+
+    kind: "classes" (one of several is chosen), "labels" (each is a yes or no), "number". rows: (examples, classes),
+    (examples, labels), or (examples, 1) for numbers. spread: of numbers, what a change is measured by.
+    """
+
+    kind: Kind
+    rows: Floats
+    spread: float = 1.0
+
+    def change(self, other: Answered) -> Floats:
+        """(examples,) how far the answer is from another one about the same examples.
+
+        classes: total variation; labels: mean absolute change of the probabilities; number: absolute change, in
+        deviations of the model's outputs.
+        """
+        if self.kind == "classes":
+            return tvd(self.rows, other.rows)
+        return np.asarray(np.abs(self.rows - other.rows).mean(-1) / self.spread, np.float64)
+
+    def same(self, other: Answered) -> Bools:
+        """(examples,) whether it is the same answer: the class, every yes and no, or a number nearly as large."""
+        if self.kind == "classes":
+            return np.asarray(self.rows.argmax(-1) == other.rows.argmax(-1), np.bool_)
+        if self.kind == "labels":
+            return np.asarray(((self.rows > 0.5) == (other.rows > 0.5)).all(-1), np.bool_)
+        return self.change(other) <= FAR
+
+    def like(self, answers: Answers) -> Answered:
+        """Further answers of the same model, measured by the same spread."""
+        return Answered(self.kind, self.rows_of(answers), self.spread)
+
+    def rows_of(self, answers: Answers) -> Floats:
+        rows = answers.probability[:, None] if self.kind == "number" else answers.distribution
+        if rows is None:
+            raise Unsupported("answers", expected=f"{self.kind} as before", got="neither classes nor labels")
+        return rows
+
+
+def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
+    """others: answers about other examples of the same data, whose deviation numbers are measured by.
+
+    >>> numbers = Answers(np.array([0, 1, 2]), np.array([1.0, 3.0]), np.array([1.0, 3.0]))
+    >>> said = answered(numbers, None, "a test")
+    >>> said.kind, said.spread, said.same(said.like(numbers)).tolist()
+    ('number', 1.0, [True, True])
+    """
+    rows = answers.distribution
+    if rows is not None:
+        classes = np.allclose(rows.sum(-1), 1, atol=1e-3) and rows.shape[-1] > 1
+        return Answered("classes" if classes else "labels", rows)
+    if not np.array_equal(answers.value, answers.probability):  # the likelihood of a text or a span, not an answer
+        raise Unsupported(
+            who, expected="a model that decides among classes, says yes or no to labels, or gives a number",
+            got="one that writes or marks text: its answer to a changed text is another text",
+        )  # fmt: skip
+    known = answers.probability if others is None or len(others.probability) < 2 else others.probability
+    spread = float(np.std(known)) if len(known) > 1 else 0.0
+    return Answered("number", answers.probability[:, None], spread if spread > 0 else 1.0)
