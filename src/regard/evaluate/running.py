@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from regard.evaluate import plan
+from regard.evaluate.kept import WALKED
 from regard.evaluate.shard import Settings
 from regard.evaluate.travelling import example_to_json
 from regard.evaluate.work import SETUP, WORK
@@ -49,6 +50,7 @@ class Job:
             "examples": [example_to_json(e) for e in self.examples if e.id in wanted],
             "settings": settings.to_json(),
             "keep": [name for name in self.keep if name in wanted],
+            "walk": [name for name in self.keep[:WALKED] if name in wanted],
         }
         return Task(key, payload)
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.case import DeskCase, label
 from regard.evaluate.desk import BATCH, TOKENS, Desk
+from regard.evaluate.kept import facts_of
 from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
@@ -83,8 +84,13 @@ class _Notes:
         self.problems.append(Problem(name, stage, said))
 
 
-def compute(model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = ()) -> Page:
-    """Answers, relevances, scores, costs and problems of some examples; dense attention of those in `keep`."""
+def compute(
+    model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = (), walk: Sequence[str] = ()
+) -> Page:
+    """Answers, relevances, scores, costs and problems of some examples; dense attention of those in `keep`.
+
+    walk: those of them whose attention is also kept step by step (see `kept`).
+    """
     desk = Desk(model, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
     notes = _Notes()
     case = _admitted(desk, examples, settings, notes)
@@ -111,8 +117,9 @@ def compute(model: Model, examples: Sequence[Example], settings: Settings, *, ke
             for found in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
                 findings += found
     kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
+    about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if kept.get(name)}
     return Page(
-        rows=tuple(_row(desk, name) for name in case.ids),
+        rows=tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids),
         relevances=tuple(relevances.values()),
         scores=tuple(scores),
         findings=tuple(findings),

@@ -45,4 +45,5 @@ def open_model(payload: Mapping[str, Any]) -> Model:
 def do_shard(model: Model, payload: Mapping[str, Any]) -> Page:
     """The page of one shard."""
     examples = [example_from_json(value) for value in payload["examples"]]
-    return compute(model, examples, Settings.from_json(payload["settings"]), keep=payload["keep"])
+    settings = Settings.from_json(payload["settings"])
+    return compute(model, examples, settings, keep=payload["keep"], walk=payload["walk"])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
+HIDDEN: Final = -1e9
+"""Stands for minus infinity where a number has to be written."""
 AGREES: Final = 1e-5
 """Weights computed by hand that differ by no more from the captured ones are the same."""
 
@@ -106,3 +108,24 @@ class Walkthrough:
     def strongest(self, count: int) -> NDArray[np.int64]:
         """The keys with the largest weights, in their own order."""
         return np.sort(np.argsort(-self.steps.weights, kind="stable")[:count])
+
+    def cut(self, *, features: int = 8, keys: int = 12) -> dict[str, Any]:
+        """What can be read of it, as JSON: its strongest keys and features, by number and without their names."""
+        shown = self.strongest(keys)
+        columns, s = self.features(features, shown), self.steps
+        outputs, weighted = np.zeros(0, np.int64), np.zeros((len(shown), 0))
+        if s.values is not None and s.output is not None:
+            outputs = np.sort(np.argsort(-np.abs(s.output), kind="stable")[:features])
+            weighted = (s.weights[:, None] * s.values)[np.ix_(shown, outputs)]
+        hidden = np.where(np.isfinite(s.added), s.added, HIDDEN)
+        return {
+            "site": self.site, "head": self.head, "query": self.query_at, "form": self.form,
+            "features": columns.tolist(), "all_features": len(s.query), "keys": shown.tolist(),
+            "query_vector": s.query[columns].tolist(), "key_vectors": s.keys[np.ix_(shown, columns)].tolist(),
+            "products": s.products[np.ix_(shown, columns)].tolist(), "dots": s.dots[shown].tolist(),
+            "factor": float(s.factor), "scaled": s.scaled[shown].tolist(), "added": hidden[shown].tolist(),
+            "exponentials": s.exponentials[shown].tolist(), "total": float(s.total),
+            "weights": s.weights[shown].tolist(), "output_features": outputs.tolist(),
+            "weighted_values": weighted.tolist(), "output": [] if s.output is None else s.output[outputs].tolist(),
+            "difference": float(self.difference), "notes": list(self.notes),
+        }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.measures.walkthrough import Walkthrough, walk
-from regard.models.adapter import TorchModel
+from regard.models.adapter import TorchModel, own
 from regard.models.attention_interface import look_again, switches
 from regard.models.capture_call import tapped
 from regard.models.capturing import as_examples
@@ -27,7 +27,7 @@ from regard.models.sites import build_sites
 from regard.models.tap import ROOT, Event
 from regard.models.tapped import key_padding
 from regard.models.vectors import Called, Vectors, of_call, of_softmax
-from regard.protocols import Model, SiteAttention, Target
+from regard.protocols import Encoded, Model, SiteAttention, Target
 
 
 def walkthrough(
@@ -56,25 +56,45 @@ def walkthrough(
     chosen = _chosen(captured.sites, layer, site)
     if not 0 <= head < chosen.shape[1]:
         raise InputError(f"head {head}", expected=f"0 to {chosen.shape[1] - 1} at {chosen.site.key}", got=str(head))
-    names = _names(item, chosen.shape[3])
-    row = _row(opened, item, target, chosen, names, query)
-    vectors = _vectors(opened, item, target, chosen, head, row)
-    steps = walk(
-        _numbers(vectors.query), _numbers(vectors.keys), factor=vectors.factor, scores=_numbers(vectors.scores),
-        values=None if vectors.values is None else _numbers(vectors.values), sink=vectors.sink,
-    )  # fmt: skip
-    weights = chosen.rows(0, [row], [head])[0, 0].astype(np.float64)
-    off = None
-    if vectors.output is not None and steps.output is not None:
-        off = float(np.abs(steps.output - _numbers(vectors.output)).max())
-    notes = [*vectors.notes, *_rotated(opened.module)]
-    if more:
-        notes.append(f"the first of {len(more) + 1} inputs or windows")
-    return Walkthrough(
-        opened.name, chosen.site.key, chosen.site.layer, head, chosen.shape[1], row,
-        "answer" if chosen.shape[2] == 1 else names[row] if chosen.shape[2] == chosen.shape[3] else str(row), names,
-        vectors.form, steps, weights, float(np.abs(weights - steps.weights).max()), off, tuple(notes),
-    )  # fmt: skip
+    row = _row(opened, item, target, chosen, _names(item, chosen.shape[3]), query)
+    (found,) = _walked(opened, item, target, chosen, [head], row)
+    return replace(found, notes=(*found.notes, f"the first of {len(more) + 1} inputs or windows")) if more else found
+
+
+def walked_heads(
+    model: Model, encoded: Encoded, target: Target, site: SiteAttention, heads: Sequence[int]
+) -> list[Walkthrough]:
+    """The row of `site` that the answer is read from, of several heads in one pass of the model.
+
+    site: of a capture of this one input.
+    """
+    if not isinstance(model, TorchModel):
+        raise Unsupported(f"walk-through of {model.name}", expected="a torch model", got=type(model).__name__)
+    item = own(encoded)
+    row = _row(model, item, target, site, (), None)
+    return _walked(model, item, target, site, heads, row)
+
+
+def _walked(
+    model: TorchModel, item: Item, target: Target, chosen: SiteAttention, heads: Sequence[int], row: int
+) -> list[Walkthrough]:
+    names, found = _names(item, chosen.shape[3]), []
+    for head, vectors in zip(heads, _vectors(model, item, target, chosen, heads, row), strict=True):
+        steps = walk(
+            _numbers(vectors.query), _numbers(vectors.keys), factor=vectors.factor, scores=_numbers(vectors.scores),
+            values=None if vectors.values is None else _numbers(vectors.values), sink=vectors.sink,
+        )  # fmt: skip
+        weights = chosen.rows(0, [row], [head])[0, 0].astype(np.float64)
+        off = None
+        if vectors.output is not None and steps.output is not None:
+            off = float(np.abs(steps.output - _numbers(vectors.output)).max())
+        found.append(Walkthrough(
+            model.name, chosen.site.key, chosen.site.layer, head, chosen.shape[1], row,
+            "answer" if chosen.shape[2] == 1 else names[row] if chosen.shape[2] == chosen.shape[3] else str(row),
+            names, vectors.form, steps, weights, float(np.abs(weights - steps.weights).max()), off,
+            (*vectors.notes, *_rotated(model.module)),
+        ))  # fmt: skip
+    return found
 
 
 def _chosen(sites: Sequence[SiteAttention], layer: int | None, name: str | None) -> SiteAttention:
@@ -141,8 +161,10 @@ class _Keeping:
         return run(scores)
 
 
-def _vectors(model: TorchModel, item: Item, target: Target, chosen: SiteAttention, head: int, row: int) -> Vectors:
-    """A full pass: only that one knows which tensors a softmax was made from."""
+def _vectors(
+    model: TorchModel, item: Item, target: Target, chosen: SiteAttention, heads: Sequence[int], row: int
+) -> list[Vectors]:
+    """Of each of the heads. A full pass: only that one knows which tensors a softmax was made from."""
     recorder = Recorder("qk")
     keeping = _Keeping(recorder)
     module = model.module
@@ -161,11 +183,13 @@ def _vectors(model: TorchModel, item: Item, target: Target, chosen: SiteAttentio
                     continue
                 event, entry = proof.event, plan.events[proof.event.key]
                 if site is proof.site and isinstance(site, LazyAttention) and proof.kept is not None:
-                    return of_call(site.call, proof.kept, head, row)
+                    return [of_call(site.call, proof.kept, head, row) for head in heads]
                 if site is proof.site and event.softmax is not None and entry.layout is not None:
-                    found = of_softmax(event, entry.layout, keeping.scores[id(event)], linears, head, row)
-                    if found is not None:
-                        return found
+                    scores = keeping.scores[id(event)]
+                    found = [of_softmax(event, entry.layout, scores, linears, head, row) for head in heads]
+                    known = [vectors for vectors in found if vectors is not None]
+                    if len(known) == len(found):
+                        return known
         finally:
             run.tap.provenance.close()
     raise Unsupported(

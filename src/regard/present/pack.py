@@ -18,6 +18,7 @@ import numpy as np
 
 from regard.measures.plausibility import inside
 from regard.measures.walkthrough import Walkthrough
+from regard.present.pack_alternatives import alternatives_of
 from regard.present.pack_build import BUDGET, Alternative, Shown, pack
 from regard.present.pack_records import (
     AtlasEntry,
@@ -31,6 +32,7 @@ from regard.present.pack_records import (
 )
 from regard.present.retelling import retold
 from regard.present.run_reader import Material, RunReader
+from regard.present.saying import say
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
 from regard.records import Attention, Bools, Example, Json, Relevance, Units
@@ -145,13 +147,14 @@ def pack_of_run(
     linked = [PairEntry(name, at[a], at[b], None) for name, a, b in pairs if a in at and b in at]
     made = pack(
         shown, model=str(facts["model"]["name"]), task=str(facts["model"].get("task", "")),
-        title=f"{facts['model']['name']} on {facts['data']['name']}", labels=list(facts["model"].get("labels") or ()),
+        title=say("pack.title", model=facts["model"]["name"], data=facts["data"]["name"]),
+        labels=list(facts["model"].get("labels") or ()),
         verdict=verdict_entry(judged[0] if judged else None), atlas=atlas_entry(survey), pairs=linked, first=first,
         budget_bytes=budget_bytes, lazy=lazy,
     )  # fmt: skip
     others = len(material.by_id) - len(shown)
     if others > 0:
-        made.manifest.left_out.append(f"{others} of {len(material.by_id)} examples of the run are not in this view")
+        made.manifest.left_out.append(say("pack.left_examples", others=others, all=len(material.by_id)))
     return made
 
 
@@ -173,10 +176,14 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
         for m in material.methods
         if (values := material.relevance_of(m, name)) is not None
     }
+    sites = run.capture(name) if has_attention else ()
+    keys = [s.site.key for s in sites]
     return Shown(
-        name, units, run.capture(name) if has_attention else (), str(material.manifest["model"]["name"]), inputs,
+        name, units, sites, str(material.manifest["model"]["name"]), inputs,
         example.get("label"), example.get("predicted"), example.get("probability"), example.get("value"),
         example.get("distribution") or (), said, rationale_units(units, example.get("rationale")),
+        reading=example.get("reading") or {}, alternatives=alternatives_of(material.findings, example, units, sites),
+        walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys],
     )  # fmt: skip
 
 
@@ -223,20 +230,9 @@ def _measured(value: Mapping[str, Any] | None) -> MeasuredEntry | None:
 
 def walk_entry(found: Walkthrough, sites: Sequence[Attention], *, features: int = 8, keys: int = 12) -> WalkEntry:
     """A walk-through cut to what can be read: its strongest keys and features."""
-    shown = found.strongest(keys)
-    columns = found.features(features, shown)
-    s = found.steps
-    outputs = np.zeros(0, np.int64)
-    weighted = np.zeros((len(shown), 0))
-    if s.values is not None and s.output is not None:
-        outputs = np.sort(np.argsort(-np.abs(s.output), kind="stable")[:features])
-        weighted = (s.weights[:, None] * s.values)[np.ix_(shown, outputs)]
-    hidden = np.where(np.isfinite(s.added), s.added, -1e9)
-    at = next(i for i, a in enumerate(sites) if a.site.key == found.site)
-    return WalkEntry(
-        at, found.head, found.query_at, found.form, columns.tolist(), len(s.query), shown.tolist(),
-        s.query[columns].tolist(), s.keys[np.ix_(shown, columns)].tolist(), s.products[np.ix_(shown, columns)].tolist(),
-        s.dots[shown].tolist(), s.factor, s.scaled[shown].tolist(), hidden[shown].tolist(),
-        s.exponentials[shown].tolist(), s.total, s.weights[shown].tolist(), outputs.tolist(), weighted.tolist(),
-        [] if s.output is None else s.output[outputs].tolist(), found.difference, list(found.notes),
-    )  # fmt: skip
+    return _walk(found.cut(features=features, keys=keys), [a.site.key for a in sites])
+
+
+def _walk(cut: Mapping[str, Any], sites: Sequence[str]) -> WalkEntry:
+    """`Walkthrough.cut` as an entry; its site by number."""
+    return WalkEntry(**{**cut, "site": list(sites).index(cut["site"])})

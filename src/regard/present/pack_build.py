@@ -98,8 +98,9 @@ def pack(
     chunks = Chunks(budget_bytes, lazy=lazy)
     left_out: list[str] = []
     entries = [_example(s, number, chunks, labels, set(first), left_out) for number, s in enumerate(shown)]
+    named = say("pack.attention_of", model=model) if model else say("pack.attention")
     manifest = Manifest(
-        title or f"Attention of {model or 'a model'}", model, task, list(labels), say("caveat"), verdict, entries,
+        title or named, model, task, list(labels), say("caveat"), verdict, entries,
         atlas, list(pairs), left_out, list(notes),
     )  # fmt: skip
     return Pack(manifest, chunks)
@@ -121,10 +122,7 @@ def _example(
         chunks.add(f"{number}/thumbs", np.concatenate([t.ravel() for t in thumbs]))
     heads = sum(s.heads for s in sites)
     if missing:
-        left_out.append(
-            f"{missing} of {heads} heads of example {shown.id} are kept only pooled to at most {POOLED} x {POOLED} "
-            "(largest weight of each block), to stay within the size budget"
-        )
+        left_out.append(say("pack.left_heads", missing=missing, heads=heads, id=shown.id, most=POOLED))
     if shown.relevances:
         table = np.stack([np.asarray(v, np.float32) for _, v in shown.relevances.values()])
         chunks.add(f"{number}/relevance", table.astype("<f4"))

@@ -16,6 +16,7 @@ from typing import Any
 
 from regard.present.markup import Html, data, join, tag
 from regard.present.pack_records import Pack
+from regard.present.saying import say
 from regard.records import Json
 
 
@@ -55,7 +56,7 @@ def viewer_block(
     return tag(
         "div",
         {"class": "regard-viewer", "id": name, "data-regard-viewer": "", "data-height": height},
-        tag("p", {"data-placeholder": ""}, f"{pack.manifest.title}: this view needs a browser with JavaScript."),
+        tag("p", {"data-placeholder": ""}, say("pack.no_script", title=pack.manifest.title)),
         tag("script", {"type": "application/json", "data-manifest": ""}, data(pack.manifest_json())),
         tag("script", {"type": "application/json", "data-settings": ""}, data(settings)),
         chunks,

@@ -13,7 +13,6 @@ BUDGET = 40 << 20
 """Bytes of weights and relevances in one page, compressed; with base64 around them the page stays below 50 MB ..."""
 PAGE_BUDGET = 50
 """... of these, in MB."""
-NOT_CHOSEN = "are not in this view"
 
 
 def attention_view(material: Material) -> Html | None:
@@ -24,7 +23,7 @@ def attention_view(material: Material) -> Html | None:
     judged = material.manifest.get("judgements") or []
     verdict = say("attention_view.verdict", reading=headline(judged[0])) if judged else None
     # that some examples were not chosen is said in the view itself; here it is about size
-    left_out = [str(words) for words in pack.manifest.left_out if not str(words).endswith(NOT_CHOSEN)]
+    left_out = pack.manifest.left_out[: -1 if len(pack.manifest.examples) < len(material.by_id) else None]
     notes = say("limits.left_out", budget=PAGE_BUDGET, what="; ".join(left_out)) if left_out else None
     return join(
         tag("p", {"class": "note"}, say("caveat"), f" {verdict}" if verdict else None),
