@@ -386,8 +386,9 @@ class Verdict:
     """An answer to one question, with the rule and the evidence behind it.
 
     rule: its id; `rule_in_words` is for people. not_claimed: what the answer does not say. contrasts: every comparison
-    that was looked at. rows: per class and operator what was found, where the question is asked so. decides_at:
-    examples in all that would probably decide it, where it is open for want of them.
+    that was looked at; the first `rests_on` of them are those that the answer rests on, or that left the question open,
+    hardest first. rows: per class and operator what was found, where the question is asked so. decides_at: examples in
+    all that would probably decide it, where it is open for want of them.
     """
 
     question: str
@@ -399,6 +400,7 @@ class Verdict:
     contrasts: tuple[Contrast, ...] = ()
     rows: tuple[Mapping[str, Json], ...] = ()
     decides_at: int | None = None
+    rests_on: int = 0
 
 
 Reading = Literal["read as evidence", "debugging only", "do not read", "nothing to read", "undecided"]

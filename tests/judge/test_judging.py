@@ -20,7 +20,7 @@ from regard.judge.judging import judge
 from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.margins_beside import PRINTED_BESIDE
 from regard.judge.points import by_class
-from regard.records import Judgement
+from regard.records import Contrast, Judgement
 from regard.store.judgements import judgement_from_json, judgement_to_json
 
 MATTER, POINTS, AGREE, EXCLUSIVE, SAME = 1, 2, 3, 4, 5
@@ -298,6 +298,58 @@ def test_claims_are_corrected_together_and_what_does_not_survive_is_open() -> No
     assert [v.answer for v in settled([draft(0.02), draft(0.04)])] == ["holds", "holds"]
     assert [v.answer for v in settled([draft(0.03), draft(math.nan)])] == ["holds", "holds"]
     assert settled([draft(0.03), draft(0.04)])[0].sentence == "open"
+
+
+def _first(found: Judgement, which: int) -> Contrast:
+    verdict = found.verdicts[which]
+    assert verdict.rests_on, verdict.rule
+    return verdict.contrasts[0]
+
+
+def test_an_open_verdict_shows_what_left_it_open_not_a_precondition_that_passed() -> None:
+    # the others agree with each other beyond doubt, but hardly above the margin that agreement is asked at
+    found = judge(made(ceiling=0.09, agreement=0.09, noise=0.01))
+    assert found.verdicts[AGREE].answer == "uninformative"
+    assert _first(found, AGREE).name == "others agree with each other, above chance"
+    # whether it matters is open because of the route alone: weights plainly move the answer
+    open_route = judge(made(n=32, route=0.5))
+    assert open_route.verdicts[MATTER].answer == "uninformative"
+    hardest = _first(open_route, MATTER)
+    assert hardest.name == "decisions that follow the attention's output"
+    assert hardest.p > 0.05
+    # Q2 lost nothing but is imprecise: not that there is something to be found, which is certain
+    imprecise = judge(made(n=32, how={"negative": "half", "positive": "half"}, noise=0.35))
+    assert imprecise.verdicts[POINTS].answer == "uninformative"
+    assert not _first(imprecise, POINTS).name.startswith("gain of integrated")
+
+
+@pytest.mark.parametrize(
+    ("how", "answer", "class_", "claim"),
+    [
+        ({"negative": "evidence", "positive": "default"}, "holds", "negative", "above"),
+        ({"negative": "random", "positive": "default"}, "fails", "negative", "below"),
+    ],
+)
+def test_a_confident_verdict_shows_a_comparison_of_the_class_that_decided(
+    how: dict[str, How], answer: str, class_: str, claim: str
+) -> None:
+    found = judge(made(how=how))
+    verdict = found.verdicts[POINTS]
+    assert verdict.answer == answer
+    assert {c.where["class"] for c in verdict.contrasts} == set(how), "the others are kept, behind"
+    first = verdict.contrasts[: verdict.rests_on]
+    assert {c.where["class"] for c in first} == {class_}
+    assert [c.p for c in first] == sorted((c.p for c in first), reverse=True)
+    assert claim in {c.claim for c in first}
+
+
+def test_more_examples_are_not_promised_where_they_decide_nothing() -> None:
+    evidence = made(displaceable=0.02)
+    searched = judge(replace(evidence, single={**evidence.single, "linear": np.zeros(len(evidence))}))
+    assert searched.verdicts[EXCLUSIVE].rule == "Q4.lower bound"
+    assert searched.verdicts[EXCLUSIVE].decides_at is None
+    apart = judge(made(ceiling=0.05, agreement=0.05, noise=0.2))
+    assert apart.verdicts[AGREE].decides_at is None, "more examples would only show that there is no ceiling"
 
 
 def test_every_verdict_carries_what_is_needed_to_check_it() -> None:

@@ -245,24 +245,26 @@ def test_every_report_says_how_often_the_judge_errs(measured: bool, monkeypatch:
         assert "on 31 planted models" in page
         assert "2 of 99 verdicts were confidently wrong" in page
         assert "opened 3 times" in page
+        assert "about the first six questions only" in page
+        assert "how often they err is not known" in page
         assert "<td>97</td><td>2</td>" in page
     else:
         assert "not measured yet" in page
     assert "How often this judge errs" not in report(fake_run(n=4)), "where nothing was judged"
 
 
-def test_a_confident_answer_is_shown_with_its_weakest_comparison() -> None:
-    def compared(name: str, p: float, corrected: float) -> dict[str, Any]:
+def test_an_answer_is_shown_with_the_comparison_that_it_hangs_on() -> None:
+    def compared(name: str, p: float) -> dict[str, Any]:
         return {
             "name": name, "claim": "above", "margin": 0.05, "estimate": 0.06, "low": 0.051, "high": 0.07, "n": 80,
-            "p": p, "corrected": corrected, "where": {},
+            "p": p, "corrected": 4 * p, "where": {},
         }  # fmt: skip
 
-    contrasts = [compared("sure", 1e-9, 1e-8), compared("tight", 0.01, 0.04), compared("not shown", 0.6, 1.0)]
-    verdict = {"answer": "holds", "contrasts": contrasts, "sentence": "It matters.", "decides_at": None}
+    contrasts = [compared("tight", 0.01), compared("sure", 1e-9), compared("of another claim", 0.012)]
+    verdict = {"answer": "holds", "contrasts": contrasts, "rests_on": 2}
     assert weakest(verdict) == "tight 0.06 [0.05, 0.07], above 0.05? n = 80, p 0.010, corrected 0.040"
-    assert weakest({**verdict, "answer": "uninformative"}).startswith("sure")
-    assert weakest({**verdict, "contrasts": []}) == ""
+    assert weakest({**verdict, "rests_on": 0}) == "", "nothing was compared: the map is empty, or nothing was tested"
+    assert weakest({**verdict, "contrasts": [{**contrasts[0], "estimate": None}]}) == ""
 
 
 def test_a_page_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from regard.records import Answer, Json, Verdict
 class Draft:
     """p: of the claim that `answer` makes; NaN where it makes none. open: what is said where it does not survive.
 
-    deciding: the tests that would have to pass for an answer, about `share` of the examples.
+    rests: the tests that the claim rests on. deciding: where none is made, those that would have to pass for one, about
+    `share` of the examples; more: whether more examples could bring that about.
     """
 
     question: str
@@ -29,7 +30,9 @@ class Draft:
     not_claimed: str
     tests: tuple[Test, ...] = ()
     rows: tuple[Mapping[str, Json], ...] = ()
+    rests: tuple[Test, ...] = ()
     deciding: tuple[Test, ...] = ()
+    more: bool = True
     share: float = 1.0
 
 
@@ -41,15 +44,23 @@ def settled(drafts: Sequence[Draft]) -> list[Verdict]:
 
 
 def _verdict(draft: Draft, family: int, corrected: float) -> Verdict:
-    survives = math.isnan(corrected) or corrected < LEVEL
-    if not survives:
+    claimed = draft.answer != "uninformative"
+    first = _hardest_first(draft.rests if claimed else draft.deciding)
+    needed = draft.deciding if draft.more and not claimed else ()
+    if claimed and corrected >= LEVEL:
         lost = f"{draft.rule}, lost after correction for {family} questions"
-        draft = replace(draft, answer="uninformative", sentence=draft.open, rule=lost, deciding=draft.tests)
+        draft = replace(draft, answer="uninformative", sentence=draft.open, rule=lost)
+        needed = draft.tests
     # a claim stands or falls as a whole: its tests share its corrected p where theirs are smaller
     factor = corrected / draft.p if draft.p and not math.isnan(corrected) else float(family)
-    contrasts = tuple(t.contrast(family, min(1.0, t.p * max(1.0, factor))) for t in draft.tests)
-    wanting = draft.answer == "uninformative" and draft.deciding
+    ordered = (*first, *(t for t in draft.tests if t not in first))
+    contrasts = tuple(t.contrast(family, min(1.0, t.p * max(1.0, factor))) for t in ordered)
     return Verdict(
         draft.question, draft.answer, draft.sentence, draft.rule, draft.rule_in_words, draft.not_claimed, contrasts,
-        draft.rows, examples_for(draft.deciding, family, draft.share) if wanting else None,
+        draft.rows, examples_for(needed, family, draft.share) if needed else None, len(first),
     )  # fmt: skip
+
+
+def _hardest_first(tests: Sequence[Test]) -> tuple[Test, ...]:
+    """The one that nearly failed, or that failed, before the others; what was not measured is no comparison."""
+    return tuple(sorted((t for t in tests if t.mean.n), key=lambda t: -t.p))

@@ -62,11 +62,11 @@ def methods_instead(evidence: Evidence, beside: Beside) -> Draft:
         best, p = max(good, key=lambda pair: pair[0].worth.mean.estimate)
         said = _named(best, [r for r, _ in good], rivals)
         tests = (best.worth, *(() if best.over is None else (best.over,)))
-        return _methods("holds", p, said, "Q11.holds", tests, rows)
+        return _methods("holds", p, said, "Q11.holds", tests, rows, (best.worth,))
     little = tuple(r.little for r in rivals)
     if all(t.passes for t in little):
         said = f"None of the {len(rivals)} methods beats random words by more than {BEATS}: nothing to read instead."
-        return _methods("fails", all_of(little), said, "Q11.none", little, rows)
+        return _methods("fails", all_of(little), said, "Q11.none", little, rows, little)
     silent = [r.name for r, p in zip(rivals, corrected, strict=True) if p < LEVEL and not r.able]
     if silent:
         said = f"Only {', '.join(silent)} beats random words, and shows the same when the model forgot everything."
@@ -74,7 +74,7 @@ def methods_instead(evidence: Evidence, beside: Beside) -> Draft:
     leading = max(rivals, key=lambda r: r.worth.mean.estimate)
     said = "Whether any method's words matter more than random ones could not be told."
     return _methods(
-        "uninformative", math.nan, said, "Q11.open", (leading.worth, leading.little), rows, (leading.worth,)
+        "uninformative", math.nan, said, "Q11.open", (leading.worth, leading.little), rows, (), (leading.worth,)
     )
 
 
@@ -115,12 +115,12 @@ def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> str:
 
 def _methods(
     answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rows: tuple[Mapping[str, Json], ...],
-    deciding: tuple[Test, ...] = (),
+    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
 ) -> Draft:  # fmt: skip
     return Draft(
         "which explanation method deserves to be read?", answer, p, said,
         "Whether any method's words matter more than random ones could not be shown.", rule, METHOD_RULE, METHOD_NOT,
-        tests, rows, deciding,
+        tests, rows, rests, deciding,
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def heads_instead(evidence: Evidence, beside: Beside) -> Draft:
             f"Read {best.name}: its word is worth {best.worth.mean.estimate:.2f} more than a random one, "
             f"{best.over.mean.estimate:.2f} more than that of the audited attention (best of {len(rivals)} heads)."
         )
-        return _heads("holds", p, said, "Q12.holds", (best.worth, best.over), rows)
+        return _heads("holds", p, said, "Q12.holds", (best.worth, best.over), rows, (best.worth, best.over))
     # none is worth it if none beats random words, or none is ahead of the attention by an amount that matters
     behind = [
         Test(f"{r.name} - attention", "below", BEATS, r.over.mean, {}) if r.over is not None else r.little
@@ -174,21 +174,21 @@ def heads_instead(evidence: Evidence, beside: Beside) -> Draft:
         said = (
             f"None of the {len(rivals)} heads alone is a better guide than the audited attention, by {BEATS} or more."
         )
-        return _heads("fails", min(1.0, 2 * worst.p), said, "Q12.none", (worst,), rows)
+        return _heads("fails", min(1.0, 2 * worst.p), said, "Q12.none", (worst,), rows, (worst,))
     leading = ordered[0]
     said = f"Whether one of the {len(rivals)} heads is a better guide could not be told; {leading.name} leads."
     tests = (leading.worth, *(() if leading.over is None else (leading.over,)))
-    return _heads("uninformative", math.nan, said, "Q12.open", tests, rows, tests)
+    return _heads("uninformative", math.nan, said, "Q12.open", tests, rows, (), tests)
 
 
 def _heads(
     answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rows: tuple[Mapping[str, Json], ...],
-    deciding: tuple[Test, ...] = (),
+    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
 ) -> Draft:  # fmt: skip
     return Draft(
         "which head deserves to be read instead?", answer, p, said,
         "Whether one head alone is a better guide could not be shown.", rule, HEAD_RULE, HEAD_NOT, tests, rows,
-        deciding,
+        rests, deciding,
     )  # fmt: skip
 
 

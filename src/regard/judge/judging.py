@@ -93,6 +93,8 @@ def _judgement(
     evidence: Evidence, reading: Reading, verdicts: Sequence[Verdict], *, why: str = "", classes: Sequence[OfClass] = ()
 ) -> Judgement:
     named = tuple(c.name for c in classes)
+    # as many as there are decide nothing: it is independent draws, not examples, that are wanting
+    verdicts = [replace(v, decides_at=None) if (v.decides_at or 0) <= len(evidence) else v for v in verdicts]
     everything = len(named) == len(set(evidence.classes))
     about = f", when it answers {', '.join(named)}" if named and not everything else ""
     needed = [v.decides_at for v in verdicts[1:3] if v.answer == "uninformative"]

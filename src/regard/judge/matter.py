@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from regard.judge.comparing import Mean, Test, all_of
 from regard.judge.draft import Draft
 from regard.judge.evidence import Evidence
@@ -33,11 +35,13 @@ def matter(evidence: Evidence) -> Draft:
     ways = [2 * all_of((still, kept)), 2 * passes_by.p]
     if evidence.measured("permuted") and min(ways) < LEVEL:
         rule = "Q1.weights" if ways[0] <= ways[1] else "Q1.route"
-        return _draft("fails", min(ways), _elsewhere(), rule, tests)
+        return _draft(
+            "fails", min(ways), _elsewhere(), rule, tests, (still, kept) if ways[0] <= ways[1] else (passes_by,)
+        )
     if moved.passes and follows.passes:
         points = round(100 * change.estimate)
         said = f"If the model looked elsewhere, its answer would change, by {points} points of probability on average."
-        return _draft("holds", all_of((moved, follows)), said, "Q1.holds", tests)
+        return _draft("holds", all_of((moved, follows)), said, "Q1.holds", tests, (moved, follows))
     not_nothing = min(1.0, 2 * min(Test("", "above", DOES_NOT_MATTER, change, {}).p, tips.p))
     not_past = Test("", "above", PASSES_BY, route, {}).p
     less, part = Test("", "below", MATTERS, change, {}).p, Test("", "below", FOLLOWS, route, {}).p
@@ -46,18 +50,24 @@ def matter(evidence: Evidence) -> Draft:
     if not evidence.measured("route"):
         if moved.passes:
             said = "Other weights would change the answer; whether the decision passes here could not be tested."
-            return _draft("mixed", moved.p, said, "Q1.no route", tests)
+            return _draft("mixed", moved.p, said, "Q1.no route", tests, (moved,))
     elif max(not_nothing, not_past, not_enough) < LEVEL:
         if part < less:
             said = (
                 "Other weights would change the answer, but only a part of the decision passes through this attention."
             )
-        return _draft("mixed", max(not_nothing, not_past, not_enough), said, "Q1.between", tests)
-    return _draft("uninformative", float("nan"), OPEN, "Q1.open", tests, _nearest(change, route, tests))
+        rests = (_below(follows) if part < less else _below(moved),)
+        return _draft("mixed", max(not_nothing, not_past, not_enough), said, "Q1.between", tests, rests)
+    return _draft("uninformative", float("nan"), OPEN, "Q1.open", tests, (), _nearest(change, route, tests))
 
 
 def _tests(name: str, mean: Mean, much: float, little: float) -> tuple[Test, Test]:
     return Test(name, "above", much, mean, {}), Test(name, "below", little, mean, {})
+
+
+def _below(test: Test) -> Test:
+    """The same comparison the other way round: why it is not more."""
+    return replace(test, claim="below")
 
 
 def _nearest(change: Mean, route: Mean, tests: tuple[Test, ...]) -> tuple[Test, ...]:
@@ -72,8 +82,10 @@ def _elsewhere() -> str:
 
 
 def _draft(
-    answer: Answer, p: float, sentence: str, rule: str, tests: tuple[Test, ...], deciding: tuple[Test, ...] = ()
-) -> Draft:
+    answer: Answer, p: float, sentence: str, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...] = (),
+    deciding: tuple[Test, ...] = (),
+) -> Draft:  # fmt: skip
     return Draft(
-        "do these weights matter to the prediction?", answer, p, sentence, OPEN, rule, RULE, NOT, tests, (), deciding
-    )
+        "do these weights matter to the prediction?", answer, p, sentence, OPEN, rule, RULE, NOT, tests, (), rests,
+        deciding,
+    )  # fmt: skip

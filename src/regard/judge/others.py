@@ -7,6 +7,7 @@ faithful attention too.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,33 +31,42 @@ EXCLUSIVE_NOT = (
     "Other attention with the same answer does not make this map wrong: it exists for nearly every faithful model "
     "too. It never decides the reading."
 )
+LOWER = "Q4.lower bound"
 
 
 def agree(evidence: Evidence) -> Draft:
     a, c = evidence.of("agreement"), evidence.of("ceiling")
+    rests: tuple[Test, ...]
     clusters = evidence.clusters
     able = Test("others agree with each other, above chance", "above", AGREE, Mean.of(c, clusters), {})
     good = Test(f"agreement - {GOOD} x ceiling", "above", 0.0, Mean.of(a - GOOD * c, clusters), {})
     bad = Test(f"agreement - {POOR} x ceiling", "below", 0.0, Mean.of(a - POOR * c, clusters), {})
     answer: Answer
     if not able.passes:
-        answer, p, said, rule = "uninformative", math.nan, AGREE_OPEN, "Q3.no ceiling"
+        answer, p, said, rule, rests = "uninformative", math.nan, AGREE_OPEN, "Q3.no ceiling", ()
     elif good.passes:
-        answer, p, rule = "holds", all_of((able, good)), "Q3.holds"
+        answer, p, rule, rests = "holds", all_of((able, good)), "Q3.holds", (able, good)
         said = "It names the same word as other methods, as often as they do among themselves (all may be wrong)."
     elif bad.passes:
-        answer, p, rule = "fails", all_of((able, bad)), "Q3.fails"
+        answer, p, rule, rests = "fails", all_of((able, bad)), "Q3.fails", (able, bad)
         said = "Other methods agree on a word, and it is rarely this one."
     else:
-        answer, p, said, rule = "mixed", able.p, "It sides with the other methods in part.", "Q3.between"
+        answer, p, said, rule, rests = (
+            "mixed",
+            able.p,
+            "It sides with the other methods in part.",
+            "Q3.between",
+            (good,),
+        )
     shown: dict[str, Json] = {"agreement above chance": _mean(a), "ceiling above chance": _mean(c)}
     return Draft(
         "does it agree with other measures as well as they agree with each other?", answer, p, said, AGREE_OPEN, rule,
-        AGREE_RULE, AGREE_NOT, (able, good, bad), (shown,), (able,),
+        AGREE_RULE, AGREE_NOT, (able, good, bad), (shown,), rests, (able,), able.mean.estimate > AGREE,
     )  # fmt: skip
 
 
 def exclusive(evidence: Evidence) -> Draft:
+    rests: tuple[Test, ...]
     other = Mean.of(evidence.of("displaceable"), evidence.clusters, share=True)
     few = Test("texts whose attention is displaceable", "below", SOME_OTHER, other, {})
     many = Test("texts whose attention is displaceable", "above", MOST_OTHER, other, {})
@@ -64,26 +74,28 @@ def exclusive(evidence: Evidence) -> Draft:
     exact = evidence.measured("linear") and float(np.nanmin(linear)) > 0.5
     answer: Answer
     if not evidence.measured("displaceable"):
-        answer, p, said, rule = "uninformative", math.nan, "It was not tested.", "Q4.not tested"
+        answer, p, said, rule, rests = "uninformative", math.nan, "It was not tested.", "Q4.not tested", ()
     elif many.passes:
-        answer, p, rule = "fails", many.p, "Q4.fails"
+        answer, p, rule, rests = "fails", many.p, "Q4.fails", (many,)
         said = "Very different attention would give the same answer; this alone does not make the map wrong."
     elif few.passes and exact:
-        answer, p, rule = "holds", few.p, "Q4.holds"
+        answer, p, rule, rests = "holds", few.p, "Q4.holds", (few,)
         said = "No other pattern of attention that ignores these words gives the same answer."
     elif few.passes:
-        answer, p, rule = "uninformative", math.nan, "Q4.lower bound"
+        answer, p, rule, rests = "uninformative", math.nan, LOWER, ()
         said = "No other pattern was found, but this model can only be searched, so there may be one."
     else:
-        between = all_of((Test("", "above", SOME_OTHER, other, {}), Test("", "below", MOST_OTHER, other, {})))
-        answer, p, said, rule = "mixed", between, "For some texts other patterns would do as well.", "Q4.between"
+        rests = (replace(few, claim="above"), replace(many, claim="below"))
+        answer, p, rule = "mixed", all_of(rests), "Q4.between"
+        said = "For some texts other patterns would do as well."
     names = ("displaceable", "displaceable_random", "max_jsd", "feasible_jsd", "reach")
     shown: dict[str, Json] = {name: _mean(evidence.of(name)) for name in names}
     shown["exact"] = exact
     return Draft(
         "is it exclusive, or would very different attention give the same prediction?", answer, p, said,
         "Too few texts to tell whether other attention would do as well.", rule, EXCLUSIVE_RULE, EXCLUSIVE_NOT,
-        (few, many), (shown,), (few if other.estimate < (SOME_OTHER + MOST_OTHER) / 2 else many,),
+        (few, many), (shown,), rests, (few if other.estimate < (SOME_OTHER + MOST_OTHER) / 2 else many,),
+        rule != LOWER,
     )  # fmt: skip
 
 

@@ -46,6 +46,16 @@ class OfClass:
         return (whole, *(f.row for f in self.found))
 
     @property
+    def rests(self) -> tuple[Test, ...]:
+        """The tests behind the answer: of the sizes that gave it, by the operators that it takes together."""
+        named = ("holds", "fails", "mixed") if self.cell == "mixed" else (self.cell,)
+        top = [f for f in self.found if f.row.get("sizes") == [1]]
+        more = [f for f in self.found if f not in top]
+        alone, wide = (_together(some)[0] for some in (top, more))
+        chosen = top if alone == self.cell else more if wide == self.cell else self.found
+        return tuple(t for f in chosen if f.cell in named for t in f.tests)
+
+    @property
     def tests(self) -> tuple[Test, ...]:
         return tuple(t for f in self.found for t in f.tests)
 
@@ -112,7 +122,10 @@ def points(evidence: Evidence, classes: Sequence[OfClass]) -> Draft:
     rows = tuple(row for c in classes for row in c.rows)
     tests = tuple(t for c in classes for t in c.tests)
     answer, p, rule, sentence = _answer(evidence, classes)
-    blank = Draft("does it point at the evidence?", answer, p, sentence, _open(classes), rule, RULE, NOT, tests, rows)
+    rests = tuple(t for c in _resting(evidence, classes, rule) for t in c.rests)
+    blank = Draft(
+        "does it point at the evidence?", answer, p, sentence, _open(classes), rule, RULE, NOT, tests, rows, rests
+    )
     if answer != "uninformative":
         return blank
     wanting = [(c, f) for c in classes if c.cell in ("imprecise", "leans") and not c.few for f in c.found]
@@ -126,6 +139,22 @@ def points(evidence: Evidence, classes: Sequence[OfClass]) -> Draft:
             costs.append((ways[min(1, len(ways) - 1)], c.n / max(1, len(evidence))))
     deciding, share = max(costs, key=lambda cost: _dearness(cost[0]) / cost[1], default=((), 1.0))
     return replace(blank, deciding=deciding, share=share)
+
+
+def _resting(evidence: Evidence, classes: Sequence[OfClass], rule: str) -> Sequence[OfClass]:
+    """The classes that the answer of this rule rests on: every one that must hold, or the surest one."""
+    if rule == "Q2.pooled":
+        return [_whole(evidence)]
+    heard, _ = _heard(evidence, classes)
+    of = {cell: sorted((c for c in heard if c.cell == cell), key=lambda c: c.p) for cell in ("holds", "fails", "mixed")}
+    return {
+        "Q2.holds": of["holds"], "Q2.fails": of["fails"][:1], "Q2.between": of["mixed"][:1],
+        "Q2.classes differ": [*of["holds"][:1], *of["fails"][:1]],
+    }.get(rule, [])  # fmt: skip
+
+
+def _whole(evidence: Evidence) -> OfClass:
+    return of_class(evidence, np.ones(len(evidence), np.bool_), EVERY)
 
 
 def _dearness(tests: Sequence[Test]) -> float:
@@ -156,7 +185,7 @@ def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float
     """No class by itself says anything: all examples together, if every class has enough of them."""
     if any(c.few for c in heard) or not heard:
         return "uninformative", math.nan, "Q2.few", _open(heard)
-    whole = of_class(evidence, np.ones(len(evidence), np.bool_), EVERY)
+    whole = _whole(evidence)
     if whole.cell in ("holds", "fails", "mixed"):
         said = {
             "holds": "Over all answers together, the word it looks at most is the word the answer depends on; for no "
@@ -203,9 +232,12 @@ def same(classes: Sequence[OfClass]) -> Draft:
             "It is clearly better for some answers than for others, without being right for one and wrong for another."
         )
     rows: tuple[Mapping[str, Json], ...] = tuple({"class": c.name, "answer": c.cell, "n": c.n} for c in classes)
+    surest = [min(some, key=lambda c: c.p) for some in (holding, failing) if some] if answer == "fails" else classes
+    rests = () if answer == "uninformative" else tuple(t for c in surest for t in c.rests)
     return Draft(
         "is that the same for each predicted class?", answer, p, said,
-        "Whether it is the same for every answer could not be shown.", f"Q5.{answer}", SAME_RULE, SAME_NOT, (), rows,
+        "Whether it is the same for every answer could not be shown.", f"Q5.{answer}", SAME_RULE, SAME_NOT,
+        rests, rows, rests,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -57,28 +57,28 @@ def seed_noise(evidence: Evidence, beside: Beside) -> Draft:
     few = " (one sibling only)" if seeds == 1 else ""
     if more.passes and not lower:
         said = f"Yes: attention with the same answer can differ more than that of another training seed does{few}."
-        return _noise("holds", more.p, said, "Q6.holds", (more, less), row)
+        return _noise("holds", more.p, said, "Q6.holds", (more, less), row, (more,))
     if less.passes and exact:
         said = f"No: other attention with the same answer differs no more than that of another training seed{few}."
-        return _noise("fails", less.p, said, "Q6.fails", (more, less), row)
+        return _noise("fails", less.p, said, "Q6.fails", (more, less), row, (less,))
     if more.passes:
         said = "Farther than what was refitted, but that is less than another seed would do, so it stays open."
-        return _noise("uninformative", math.nan, said, "Q6.lower bound on seeds", (more, less), row)
+        return _noise("uninformative", math.nan, said, "Q6.lower bound on seeds", (more, less), row, (), (more,))
     if less.passes:
         said = "Nothing farther was found than siblings are, but this model can only be searched, so there may be some."
-        return _noise("uninformative", math.nan, said, "Q6.lower bound on others", (more, less), row)
+        return _noise("uninformative", math.nan, said, "Q6.lower bound on others", (more, less), row, (), (less,))
     said = "Too few texts or siblings to tell whether other attention differs more than that of another seed."
-    return _noise("uninformative", math.nan, said, "Q6.open", (more, less), row, (more,))
+    return _noise("uninformative", math.nan, said, "Q6.open", (more, less), row, (), (more,))
 
 
 def _noise(
     answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], row: Mapping[str, Json],
-    deciding: tuple[Test, ...] = (),
+    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
 ) -> Draft:  # fmt: skip
     return Draft(
         "is other attention with the same answer more than seed noise?", answer, p, said,
         "Whether other attention differs more than that of another seed could not be shown.", rule, NOISE_RULE,
-        NOISE_NOT, tests, (row,) if row else (), deciding,
+        NOISE_NOT, tests, (row,) if row else (), rests, deciding, "lower bound" not in rule,
     )  # fmt: skip
 
 
@@ -117,23 +117,26 @@ def stable(evidence: Evidence, beside: Beside) -> Draft:
     p_of = {name: min(a.p, b.p, max(c.p, d.p)) for name, (a, b, c, d) in tried.items()}
     if still and len(still) == len(tried):
         said = f"The map stays nearly the same {_and(still)}."
-        return _stability("holds", max(p_of[n] for n in still), said, "Q7.holds", tests)
+        return _stability("holds", max(p_of[n] for n in still), said, "Q7.holds", tests, [tried[n][0] for n in still])
     if restless and len(restless) == len(tried):
         said = f"The map becomes another one {_and(restless)}."
-        return _stability("fails", max(p_of[n] for n in restless), said, "Q7.fails", tests)
+        rests = [tried[n][1] for n in restless]
+        return _stability("fails", max(p_of[n] for n in restless), said, "Q7.fails", tests, rests)
     if still and restless:
         said = f"The map stays nearly the same {_and(still)}, and becomes another one {_and(restless)}."
         worst = max(min(p_of[n] for n in still), min(p_of[n] for n in restless))
-        return _stability("mixed", worst, said, "Q7.differs", tests)
+        rests = [min((tried[n][k] for n in names), key=lambda t: t.p) for k, names in enumerate((still, restless))]
+        return _stability("mixed", worst, said, "Q7.differs", tests, rests)
     if len(still) + len(restless) + len(between) == len(tried):
         said = f"The map changes in part {_and(between)}."
-        return _stability("mixed", max(p_of.values()), said, "Q7.between", tests)
+        rests = [t for n in between for t in tried[n][2:]]
+        return _stability("mixed", max(p_of.values()), said, "Q7.between", tests, rests)
     open_ = [name for name in tried if name not in (*still, *restless, *between)]
     said = f"How much of the map stays the same {_and(open_)} could not be told."
     if lower and open_ == ["between training seeds"]:
         said = "The last layer was only refitted, which says less than another seed would: it stays open."
     nearest = tuple(min(tried[n][:2], key=lambda t: t.mean.decides_at(t.margin, 1)) for n in open_)
-    return _stability("uninformative", math.nan, said, "Q7.open", tests, nearest)
+    return _stability("uninformative", math.nan, said, "Q7.open", tests, (), nearest)
 
 
 def _noises(evidence: Evidence, beside: Beside) -> dict[str, Table]:
@@ -165,11 +168,12 @@ def _four(name: str, apart: Table, chance: Table | None) -> tuple[Test, Test, Te
 
 
 def _stability(
-    answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], deciding: tuple[Test, ...] = ()
-) -> Draft:
+    answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rests: Sequence[Test] = (),
+    deciding: tuple[Test, ...] = (),
+) -> Draft:  # fmt: skip
     return Draft(
         "is it stable?", answer, p, said, "How stable the map is could not be shown.", rule, STABLE_RULE, STABLE_NOT,
-        tests, (), deciding,
+        tests, (), tuple(rests), deciding,
     )  # fmt: skip
 
 

@@ -36,7 +36,8 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     depends = Test("distance from the shuffled text's map", "above", EMPTY, locked, {})
     for what, _ in evidence.defects:
         if what != "unused":  # that is about whether it matters
-            return _draft("fails", 0.0, WHY[what], f"P.{what}", (is_flat, is_locked)), NAMES[what]
+            shown = {"uniform": (is_flat,), "constant": (is_locked,)}.get(what, ())
+            return _draft("fails", 0.0, WHY[what], f"P.{what}", (is_flat, is_locked), shown), NAMES[what]
     if np.isfinite(keys).any() and float(np.nanmedian(keys)) < FEWEST_KEYS:
         return _draft("fails", 0.0, WHY["one_key"], "P.keys", ()), "one key"
     if is_flat.p < STRICT:
@@ -53,9 +54,12 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     return _draft("uninformative", float("nan"), said, "P.open", needed), ""
 
 
-def _draft(answer: Answer, p: float, sentence: str, rule: str, tests: tuple[Test, ...]) -> Draft:
+def _draft(
+    answer: Answer, p: float, sentence: str, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...] | None = None
+) -> Draft:
     # a map is called empty at its own, stricter level; it is no claim among those that are corrected together
     return Draft(
         "is there a map to read?", answer, float("nan") if p < min(STRICT, LEVEL) else p, sentence,
-        "It is not clear whether there is a map.", rule, RULE, NOT, tests, (), tests,
+        "It is not clear whether there is a map.", rule, RULE, NOT, tests, (),
+        tests if rests is None else rests, tests,
     )  # fmt: skip

@@ -35,7 +35,8 @@ HIDE_RULE = (
 )
 HIDE_NOT = "It is about what training can do to this kind of network, not about this one."
 
-Part = tuple[Answer, float, str, tuple[Test, ...], Mapping[str, Json]]
+Part = tuple[Answer, float, str, tuple[Test, ...], Mapping[str, Json], tuple[Test, ...]]
+"""Answer, p, sentence, tests, row, and the tests that the answer rests on."""
 
 
 def transfer(beside: Beside) -> Draft:
@@ -49,12 +50,15 @@ def transfer(beside: Beside) -> Draft:
     answers = {part[0] for part in sure}
     if len(answers) > 1:
         said = " ".join(part[2] for part in sure)
-        return _draft("mixed", max(part[1] for part in sure), said, "Q8.differs", tests, rows)
+        rests = tuple(t for part in sure for t in part[5])
+        return _draft("mixed", max(part[1] for part in sure), said, "Q8.differs", tests, rows, rests)
     if sure:
         said = " ".join(part[2] for part in sure)
-        return _draft(sure[0][0], min(1.0, len(parts) * min(p[1] for p in sure)), said, f"Q8.{sure[0][0]}", tests, rows)
+        surest = min(sure, key=lambda part: part[1])
+        p, rule = min(1.0, len(parts) * surest[1]), f"Q8.{surest[0]}"
+        return _draft(surest[0], p, said, rule, tests, rows, surest[5])
     nearest = min(tests, key=lambda t: t.mean.decides_at(t.margin, 1))
-    return _draft("uninformative", math.nan, parts[0][2], "Q8.open", tests, rows, (nearest,))
+    return _draft("uninformative", math.nan, parts[0][2], "Q8.open", tests, rows, (), (nearest,))
 
 
 def _by_siblings(beside: Beside) -> Part | None:
@@ -72,17 +76,18 @@ def _by_siblings(beside: Beside) -> Part | None:
     tests = (much, good, bad)
     if not much.passes:
         said = "No single word matters enough to the siblings to compare with."
-        return "uninformative", math.nan, said, tests, row
+        return "uninformative", math.nan, said, tests, row, ()
     if good.passes:
         said = "The word that this network looks at most is one that its siblings' answers depend on, too."
-        return "holds", all_of((much, good)), said, tests, row
+        return "holds", all_of((much, good)), said, tests, row, (much, good)
     if bad.passes:
         said = "The word that this network looks at most matters little to its siblings."
-        return "fails", all_of((much, bad)), said, tests, row
+        return "fails", all_of((much, bad)), said, tests, row, (much, bad)
     if not_bad.passes and not_good.passes:
         said = "The word that this network looks at most is part of what its siblings' answers depend on."
-        return "mixed", all_of((much, not_bad, not_good)), said, tests, row
-    return "uninformative", math.nan, OPEN, tests, row
+        rests = (much, not_bad, not_good)
+        return "mixed", all_of(rests), said, tests, row, rests
+    return "uninformative", math.nan, OPEN, tests, row, ()
 
 
 def _share(beside: Beside, share: float, claim: str) -> Test:
@@ -109,11 +114,11 @@ def _by_words(beside: Beside) -> Part | None:
     points = f"{100 * mean.estimate:.1f} points"
     if more.passes:
         said = f"A bag of words that must look where this network looks answers better, by {points}."
-        return "holds", more.p, said, (more, less), row
+        return "holds", more.p, said, (more, less), row, (more,)
     if less.passes:
         said = f"A bag of words that must look where this network looks answers no better (by {points})."
-        return "fails", less.p, said, (more, less), row
-    return "uninformative", math.nan, OPEN, (more, less), row
+        return "fails", less.p, said, (more, less), row, (less,)
+    return "uninformative", math.nan, OPEN, (more, less), row, ()
 
 
 def needed(beside: Beside) -> Draft | None:
@@ -139,9 +144,10 @@ def needed(beside: Beside) -> Draft | None:
         "tests of attention say little about what can be learned here.",
     }.get(answer, "Whether the task needs attention could not be told.")
     p = {"holds": more.p, "fails": less.p}.get(answer, math.nan)
+    rests = {"holds": (more,), "fails": (less,)}.get(answer, ())
     return Draft(
         "does the task need attention?", answer, p, said, "Whether the task needs attention could not be told.",
-        f"Q9.{answer}", NEED_RULE, NEED_NOT, (more, less), tuple(rows), (more,),
+        f"Q9.{answer}", NEED_RULE, NEED_NOT, (more, less), tuple(rows), rests, (more,),
     )  # fmt: skip
 
 
@@ -156,12 +162,13 @@ def hides(beside: Beside) -> Draft | None:
     used = Test("change of the answer without the hidden words", "above", HIDDEN, moves, {})
     idle = Test("change of the answer without the hidden words", "below", HIDDEN, moves, {})
     answer: Answer = "uninformative"
+    rests: tuple[Test, ...] = ()
     if gone.passes and used.passes:
-        answer, p, said = "holds", all_of((gone, used)), (
+        answer, p, rests, said = "holds", all_of((gone, used)), (gone, used), (
             "Yes: a network of this kind can be trained to use words that its attention does not show."
         )  # fmt: skip
     elif 2 * min(seen.p, idle.p) < LEVEL:
-        answer, p, said = "fails", min(1.0, 2 * min(seen.p, idle.p)), (
+        answer, p, rests, said = "fails", min(1.0, 2 * min(seen.p, idle.p)), (min(seen, idle, key=lambda t: t.p),), (
             "No: when it was trained to hide these words, it still looked at them or stopped using them."
         )  # fmt: skip
     else:
@@ -176,15 +183,17 @@ def hides(beside: Beside) -> Draft | None:
     return Draft(
         "could such a network hide what it uses?", answer, p, said,
         "Whether a network of this kind can hide what it uses could not be told.", f"Q10.{answer}", HIDE_RULE,
-        HIDE_NOT, (gone, used, seen, idle), tuple(rows), (gone, used),
+        HIDE_NOT, (gone, used, seen, idle), tuple(rows), rests, (gone, used),
     )  # fmt: skip
 
 
 def _draft(
     answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rows: tuple[Mapping[str, Json], ...],
-    deciding: tuple[Test, ...] = (),
+    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
 ) -> Draft:  # fmt: skip
-    return Draft("does it transfer to another model?", answer, p, said, OPEN, rule, RULE, NOT, tests, rows, deciding)
+    return Draft(
+        "does it transfer to another model?", answer, p, said, OPEN, rule, RULE, NOT, tests, rows, rests, deciding
+    )
 
 
 def _mean(values: np.ndarray) -> float | None:

@@ -20,10 +20,12 @@ def track_record() -> dict[str, Any] | None:
 
 
 def in_a_sentence(record: dict[str, Any] | None) -> str:
+    """The two figures, and the questions that they are about: nothing was planted for the others."""
     if record is None:
         return say("errs.not_measured")
     wrong, power = record["wrong"], record["power"]
-    return say(
+    figures = say(
         "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=f"{wrong['high']:.1%}",
         power=f"{power['share']:.0%}", power_low=f"{power['low']:.0%}", power_high=f"{power['high']:.0%}",
     )  # fmt: skip
+    return figures + say("joint") + say("errs.covers")

@@ -35,24 +35,10 @@ def said(verdict: Mapping[str, Any]) -> str:
     return retold(str(verdict["sentence"])) + more
 
 
-def numbers(verdict: Mapping[str, Any], most: int = 2) -> str:
-    """The comparisons that a rule made, the clearest first: estimate, interval, margin, n, p."""
-    shown = []
-    seen: set[tuple[str, str]] = set()
-    for c in sorted(verdict["contrasts"], key=lambda c: (1.0 if c["p"] is None else c["p"], c["name"])):
-        if c["estimate"] is None or (c["name"], str(c["where"])) in seen:
-            continue
-        seen.add((c["name"], str(c["where"])))
-        shown.append(contrast(c))
-    return "; ".join(shown[:most])
-
-
 def weakest(verdict: Mapping[str, Any]) -> str:
-    """The comparison on which a confident answer hangs: the least clear of those that came out. Else the clearest."""
-    passed = [c for c in verdict["contrasts"] if c["corrected"] is not None and c["corrected"] < 0.05]
-    if verdict["answer"] not in ("holds", "fails") or not passed:
-        return numbers(verdict, most=1)
-    return contrast(max(passed, key=lambda c: (c["p"], c["name"])))
+    """The comparison on which the answer hangs: the least clear of those that it rests on, or that left it open."""
+    decided = verdict["contrasts"][: verdict.get("rests_on", 0)]
+    return contrast(decided[0]) if decided and decided[0]["estimate"] is not None else ""
 
 
 def contrast(c: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ def _verdict(v: Verdict) -> dict[str, Json]:
         "question": v.question, "answer": v.answer, "sentence": v.sentence, "rule": v.rule,
         "rule_in_words": v.rule_in_words, "not_claimed": v.not_claimed,
         "contrasts": [_contrast(c) for c in v.contrasts], "rows": [dict(row) for row in v.rows],
-        "decides_at": v.decides_at,
+        "decides_at": v.decides_at, "rests_on": v.rests_on,
     }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
     verdicts = tuple(
         Verdict(
             v["question"], v["answer"], v["sentence"], v["rule"], v["rule_in_words"], v["not_claimed"],
-            tuple(_back(c) for c in v["contrasts"]), tuple(v["rows"]), v["decides_at"],
+            tuple(_back(c) for c in v["contrasts"]), tuple(v["rows"]), v["decides_at"], v.get("rests_on", 0),
         )
         for v in value["verdicts"]
     )  # fmt: skip
