@@ -202,6 +202,8 @@ def small_case(texts: list[str], task: str = "classification", label: object = N
 def test_numbers_and_labels_have_a_change_instead_of_an_accuracy(task: str) -> None:
     case = small_case([f"{text} {more}" for text in WORDS[:2] for more in WORDS[:4]], task, 0.5)
     scores = list(noise(case, noises=("keyboard", "drop_words"), severities=(1, 5)))
+    parts = [s for part in ([0, 1, 2], [3, 4, 5, 6, 7]) for s in noise(case.subset(part), noises=1, severities=(1,))]
+    assert len({str(dict(s.where)) for s in parts if s.metric == "flips"}) == 1, "shards are put together by `where`"
     assert not {"accuracy", "confidence", "nll"} & {s.metric for s in scores}
     assert {s.where["answer"] for s in scores if s.metric == "flips"} == {
         "number" if task == "regression" else "labels"

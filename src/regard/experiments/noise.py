@@ -69,7 +69,7 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
 
 def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: tuple[int, ...]) -> list[Score]:
     """Yes-or-no labels, or a number: how far it moves, and how far from the label it is."""
-    about: dict[str, Json] = {"answer": clean.kind} | ({"spread": clean.spread} if clean.kind == "number" else {})
+    about: dict[str, Json] = {"answer": clean.kind}
     wanted = _numbers(case) if clean.kind == "number" else np.full(len(case.ids), np.nan)
     found = _error(case, clean, wanted, {**about, "noise": "none", "severity": 0})
     changed: dict[int, list[Floats]] = {}

@@ -96,6 +96,9 @@ def in_words(found: Interval, *, percent: bool = True) -> str:
     """
     if np.isnan(found.estimate):
         return say("unknown")
+    if not np.isfinite(found.low):
+        shown = f"{100 * found.estimate:.0f} %" if percent else f"{found.estimate:.2f}"
+        return f"{shown} ({say('results.few')})"
     if not percent:
         return f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
     return f"{100 * found.estimate:.0f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"

@@ -7,7 +7,6 @@ import numpy as np
 from regard.present.markup import Html, join, table, tag
 from regard.present.robustness_parts.columns import (
     cell,
-    different,
     in_words,
     mean_of,
     noises,
@@ -47,12 +46,13 @@ def _sentence(material: Material, kind: str, moved: list[Score]) -> str:
     worst = max(levels, key=lambda n: levels[n].estimate)
     flips = [s for s in picked(material, "flips") if s.where.get("severity") == hardest]
     every = of_mean(material, picked(material, "worst_case_flips", severity="all"))[0]
-    spread = next((s for s in different(moved, "spread")), 1.0)
+    own, relative = (sum(float(s.values.sum()) for s in picked(material, m)) for m in ("output_shift", "output_change"))
+    spread = own / relative if relative > 0 else float("nan")
     return say(
         f"robustness.{kind}_sentence", n=len(moved[0].ids), noises=len(names), severity=hardest, worst=worst,
         mean=in_words(mean_of(material, [s for s in moved if s.where["severity"] == hardest]), percent=False),
         worst_value=in_words(levels[worst], percent=False), flips=in_words(mean_of(material, flips)),
-        every=in_words(every), spread=f"{float(str(spread)):.3g}",
+        every=in_words(every), spread=f"{spread:.3g}",
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ MOST = 3
 def witnesses(material: Material) -> Html | None:
     """Where noise moved the answer most, and where an attack needed least."""
     found = [s for s in picked(material, "witness") if s.ids[0] in material.by_id]
-    noisy = sorted((s for s in found if "noise" in s.where), key=lambda s: float(s.values[0]))[:MOST]
+    noisy = sorted((s for s in found if "noise" in s.where), key=_lost)[:MOST]
     attacked = sorted((s for s in found if "attack" in s.where), key=lambda s: float(str(s.where["perturbed"])))[:MOST]
     if not noisy and not attacked:
         return None
@@ -29,6 +29,12 @@ def witnesses(material: Material) -> Html | None:
         tag("p", {"class": "soft"}, say("robustness.worst_note")),
         tag("div", {"class": "examples"}, [_pair(material, s) for s in (*noisy, *attacked)]),
     )
+
+
+def _lost(score: Score) -> float:
+    """Smallest where most was taken from the prediction; a number may move either way."""
+    change = float(score.values[0])
+    return -abs(change) if "answer" in score.where else change
 
 
 def _pair(material: Material, score: Score) -> Html:
@@ -40,7 +46,8 @@ def _pair(material: Material, score: Score) -> Html:
     if method and method in material.relevances:
         values = material.relevance_of(method, score.ids[0])
         if values is not None:
-            rows.append(_row(say("robustness.before"), before, values, material, method))
+            shown = {**before, "predicted": None} if facts.get("answer") == "number" else before
+            rows.append(_row(say("robustness.before"), shown, values, material, method))
     if relevance:
         changed = {"inputs": facts["inputs"], "units": facts["units"], "predicted": facts["predicted"],
                    "probability": facts["probability"]}  # fmt: skip
