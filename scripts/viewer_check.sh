@@ -26,7 +26,14 @@ built=$(mktemp -d)
 cd viewer
 if ! npm ci --no-audit --no-fund --loglevel=error >"$built/npm.log" 2>&1; then cat "$built/npm.log" >&2; exit 4; fi
 npx --no-install tsc --noEmit
-npx --yes @biomejs/biome@2.6.6 check .  # not in the lock file: its packages for other systems are missing on mirrors
+biome=$(find node_modules/@biomejs -type f -name biome 2>/dev/null | head -n 1 || true)
+if [ -n "$biome" ]; then
+  "$biome" check .  # the lock file names the binaries for Linux themselves: those of other systems are missing on mirrors
+elif [ "${CI:-}" = true ]; then
+  echo "viewer: no Biome for this system in the lock file" >&2; exit 4
+else
+  echo "viewer: style NOT CHECKED, there is no Biome for this system in the lock file"
+fi
 node build.mjs --out "$built"
 node build.mjs --tests node_modules/.units/units.js  # for tests/viewer/test_front_end_units.py, where Node is gone by then
 cd ..
