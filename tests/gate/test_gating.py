@@ -165,13 +165,28 @@ def test_open_checks_as_the_policy_says(tmp_path: Path) -> None:
         gate(run, parse_policy(failing), allow_fail=["claen"])
 
 
-def test_bonferroni_widens_every_interval(tmp_path: Path) -> None:
+def test_holm_widens_intervals_no_more_than_it_must(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", share(100, 90))
     text = accuracy("min = 0.82") * 5
-    plain, corrected = gate(run, parse_policy(text)), gate(run, parse_policy('correction = "bonferroni"\n' + text))
+    plain, corrected = gate(run, parse_policy(text)), gate(run, parse_policy('correction = "holm"\n' + text))
     assert plain.exit_code == 0
     assert corrected.exit_code == 3
-    assert corrected.checks[0].found.level == pytest.approx(0.99)
+    assert corrected.checks[0].found.level == pytest.approx(0.99), "five that are open share the error"
+    assert "Holm's correction over 5 checks" in corrected.notes[0]
+
+
+def test_what_is_decided_leaves_its_share_of_the_error_to_the_others(tmp_path: Path) -> None:
+    """By hand: 90 of 100, lower ends .826 at 95 % and .800 at 99 % (Wilson)."""
+    run = made_run(tmp_path / "run", share(100, 90))
+    clear = accuracy("min = 0.5") * 4
+    stepped = gate(run, parse_policy('correction = "holm"\n' + clear + accuracy("min = 0.82")))
+    assert stepped.exit_code == 0, "Bonferroni would leave the last one open"
+    assert [round(c.found.level, 4) for c in stepped.checks] == [0.99, 0.99, 0.99, 0.99, 0.95]
+    two = gate(run, parse_policy('correction = "holm"\n' + clear + accuracy("min = 0.82") * 2))
+    assert [c.result for c in two.checks[-2:]] == ["inconclusive"] * 2, "two that are left share it: 97.5 %"
+    assert two.checks[-1].found.level == pytest.approx(0.975)
+    failing = gate(run, parse_policy('correction = "holm"\n' + clear + accuracy("min = 0.99") + accuracy("min = 0.82")))
+    assert [c.result for c in failing.checks[-2:]] == ["fail", "pass"]
 
 
 def test_paired_over_the_same_examples(tmp_path: Path) -> None:

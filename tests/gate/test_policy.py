@@ -46,7 +46,7 @@ def test_what_is_wrong_is_refused_and_said(text: str) -> None:
 def test_a_whole_policy(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(
-        'confidence = 0.9\nfewest = 20\ninconclusive = "fail"\ncorrection = "bonferroni"\nbaseline = "last"\n'
+        'confidence = 0.9\nfewest = 20\ninconclusive = "fail"\ncorrection = "holm"\nbaseline = "last"\n'
         '[[gate]]\nname = "clean"\nmetric = "accuracy"\nmin = 0.8\nmax = 0.99\n'
         '[[gate]]\nmetric = "ece"\nmethod = ["a", "b"]\nwhere = { noise = "any" }\ndrop = 0\nlevel = "warn"\n'
         '[[drift]]\nmin = 0.5\nmeasure = "top_k"\nk = 3\n',

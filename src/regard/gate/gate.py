@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -96,15 +96,28 @@ def gate(
         *(partial(_gated, stored, against, g, policy, allow_fail) for g in policy.gates),
         *(partial(_drifted, against, d, policy, allow_fail) for d in policy.drifts),
     ]
-    level = policy.confidence
-    checks = [check for ask in asked for check in ask(level)]
-    if policy.correction == "bonferroni" and len(checks) > 1:
-        level = 1 - (1 - level) / len(checks)
-        checks = [check for ask in asked for check in ask(level)]
+    checks = [check for ask in asked for check in ask(policy.confidence)]
+    how = _how(policy.confidence)
+    if policy.correction == "holm" and len(checks) > 1:
+        checks = _stepped_down(asked, len(checks), policy.confidence)
+        how += f", each at a level of its own by Holm's correction over {len(checks)} checks"
     return Outcome(
-        str(opened.path), policy.path, tuple(checks), tuple(_notes(stored, against, level)),
+        str(opened.path), policy.path, tuple(checks), (how, *_notes(stored, against)),
         inconclusive or policy.inconclusive, str(against.old.run.path) if against else "",
     )  # fmt: skip
+
+
+def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
+    """Holm's procedure with intervals: what is decided with the error shared by all checks is decided; those that are
+    left share the whole error again, until none of them is decided any more."""
+    decided: dict[tuple[int, int], Check] = {}
+    while True:
+        each = 1 - (1 - level) / max(1, count - len(decided))
+        now = {(i, j): check for i, ask in enumerate(asked) for j, check in enumerate(ask(each))}
+        more = {key: check for key, check in now.items() if key not in decided and check.result != "inconclusive"}
+        decided |= more
+        if not more or len(decided) == count:
+            return [decided.get(key, check) for key, check in now.items()]
 
 
 def _against(stored: Stored, policy: Policy, baseline: str | Path | Run | None) -> Against | None:
@@ -124,8 +137,8 @@ def _against(stored: Stored, policy: Policy, baseline: str | Path | Run | None) 
     return Against(stored, Stored(given if isinstance(given, Run) else Run(given)))
 
 
-def _notes(stored: Stored, against: Against | None, level: float) -> list[str]:
-    notes = [_how(level)]
+def _notes(stored: Stored, against: Against | None) -> list[str]:
+    notes = list[str]()
     if not stored.complete:
         done, total = stored.run.progress
         status = stored.run.manifest.get("status")

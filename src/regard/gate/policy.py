@@ -27,7 +27,7 @@ from regard.records import Json
 
 Level = Literal["block", "warn"]
 Open = Literal["report", "fail", "warn"]
-Correction = Literal["none", "bonferroni"]
+Correction = Literal["none", "holm"]
 DriftMeasure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo", "predictions"]
 BOUNDS: Final = ("min", "max", "drop", "change")
 AGAINST_BASELINE: Final = ("drop", "change")
