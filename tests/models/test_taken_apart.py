@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import Unsupported
+from regard.measures.contributions import part_norms
 from regard.models.attention_gradients import call_with_weights
 from regard.models.capture_call import capture_call
 from regard.models.contributions import parts
@@ -29,6 +30,8 @@ class Bare:
         self.inputs = {
             k: v[:1] if isinstance(v, Tensor) and v.ndim and len(v) == 2 else v for k, v in row.inputs().items()
         }
+        if "image_grid_thw" in self.inputs:  # the patches of all pictures stand one after the other
+            self.inputs["pixel_values"] = self.inputs["pixel_values"][: int(self.inputs["image_grid_thw"][0].prod())]
 
     def tensors(self, items: Any, targets: Any) -> tuple[dict[str, Any], Any]:
         k = len(items)
@@ -129,6 +132,73 @@ def test_grouped_heads_share_values_but_not_projections() -> None:
         mine = value[:, (h // group) * width : (h // group + 1) * width]
         want = mine @ attention.o_proj.weight.detach()[:, h * width : (h + 1) * width].T
         np.testing.assert_allclose(p.values[h], want, atol=1e-5)
+
+
+def test_cross_attention_in_two_directions_is_taken_apart_behind_its_projection() -> None:
+    """LXMERT: one module reads words for regions and regions for words, then each side reads itself."""
+    bare = Bare("LXMERT")
+    layer = bare.module.encoder.x_layers[0]  # type: ignore[union-attr,index]
+    modules = {
+        "visual_attention.att": (layer.visual_attention.att, layer.visual_attention.output),
+        "lang_self_att.self": (layer.lang_self_att.self, layer.lang_self_att.output),
+        "visn_self_att.self": (layer.visn_self_att.self, layer.visn_self_att.output),
+    }
+    taken = {p.site.key.partition("x_layers.0.")[2]: p for p in bare.taken() if "x_layers" in p.site.key}
+    assert sorted(taken) == sorted([*modules, "visual_attention.att#1"])
+    seen: dict[str, list[Tensor]] = {}
+    for name, (inner, outer) in modules.items():
+        inner.value.register_forward_hook(lambda m, a, out, name=name: seen.setdefault(name, []).append(out[0]))
+        outer.register_forward_pre_hook(lambda m, a, name=name: seen.setdefault(f"{name} stream", []).append(a[1][0]))
+    with torch.no_grad():
+        bare.call()
+    for key, p in taken.items():
+        name, _, call = key.partition("#")
+        value, stream = (seen[k][int(call or 0)] for k in (name, f"{name} stream"))
+        dense, norm = modules[name][1].dense, modules[name][1].LayerNorm
+        width = value.shape[-1] // len(p.weights)
+        for h in range(len(p.weights)):
+            some = slice(h * width, (h + 1) * width)
+            np.testing.assert_allclose(p.values[h], value[:, some] @ dense.weight.detach()[:, some].T, atol=1e-5)
+        np.testing.assert_allclose(p.own, stream, atol=1e-5)
+        np.testing.assert_allclose(p.bias, dense.bias.detach(), atol=1e-5)
+        assert len(p.norms) == 1
+        np.testing.assert_allclose(p.norms[0].scale, norm.weight.detach(), atol=1e-4)
+        # norms of the parts, from the n x n x d tensor written out
+        parts_of = np.einsum("hqk,hkd->qkd", p.weights, p.values)
+        np.testing.assert_allclose(part_norms(p.weights, p.values), np.linalg.norm(parts_of, axis=-1), rtol=1e-4)
+
+
+def test_a_layer_without_a_batch_axis_is_asked_one_variant_at_a_time() -> None:
+    """The vision layers of Qwen2-VL are called once per picture."""
+    bare = Bare("Qwen2-VL")
+    attention = bare.module.model.visual.blocks[0].attn  # type: ignore[union-attr,index]
+    given: list[Tensor] = []
+    attention.register_forward_pre_hook(lambda m, a, k: given.append((*a, *k.values())[0]), with_kwargs=True)
+    taken = bare.taken()
+    assert [p.site.kind for p in taken] == ["self", "self", "causal", "causal"]
+    assert all(p.error < 1e-5 and p.own.any() for p in taken)
+    p = taken[0]
+    with torch.no_grad():
+        value = attention.qkv(given[0].clone())[:, -given[0].shape[-1] :]
+    width = value.shape[-1] // len(p.weights)
+    for h in range(len(p.weights)):
+        some = slice(h * width, (h + 1) * width)
+        np.testing.assert_allclose(p.values[h], value[:, some] @ attention.proj.weight.detach()[:, some].T, atol=1e-5)
+
+
+def test_a_projection_outside_the_module_of_attention_is_counted() -> None:
+    """The first attention of Perceiver stands in no list of layers, and its projection in another module."""
+    bare = Bare("Perceiver")
+    attention = bare.module.perceiver.encoder.cross_attention.attention  # type: ignore[union-attr]
+    seen: list[Tensor] = []
+    attention.self.value.register_forward_hook(lambda m, a, out: seen.append(out[0].detach()))
+    p = bare.taken()[0]
+    assert p.site.kind == "cross"
+    dense, value = attention.output.dense, seen[0]
+    width = value.shape[-1] // len(p.weights)
+    for h in range(len(p.weights)):
+        some = slice(h * width, (h + 1) * width)
+        np.testing.assert_allclose(p.values[h], value[:, some] @ dense.weight.detach()[:, some].T, atol=1e-5)
 
 
 def test_cross_attention_has_one_value_per_source_position() -> None:

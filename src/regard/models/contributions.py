@@ -103,7 +103,7 @@ def _meetings(probing: Probing, site: Site) -> list[tuple[Place, Tensor, list[No
         if is_norm(moment.module) and moment.what == "begin":
             waiting[moment.module] = moment.tensor
             if not other or not found:
-                found.append((Place(moment.module, "begin", _name(probing, moment.module)), moment.tensor))
+                found.append((Place(moment.module, "begin", probing.name(moment.module)), moment.tensor))
         elif is_norm(moment.module) and moment.module in waiting:
             made = moment.tensor
             if len(normed) < len(found) and not (other and normed):
@@ -111,18 +111,15 @@ def _meetings(probing: Probing, site: Site) -> list[tuple[Place, Tensor, list[No
         elif moment.module is around and moment.what == "end":
             gave = moment.tensor
             if not other or not found:
-                found.append((Place(around, "end", _name(probing, around)), moment.tensor))
+                found.append((Place(around, "end", probing.name(around)), moment.tensor))
             break
+    if block is None and site.kind != "pooling" and (outside := probing.projection(site)) is not None:
+        found = [outside]  # what the owner gives out is not in the stream yet
     ends_so = made is not None and (gave is None or (made.shape == gave.shape and bool(torch.equal(made, gave))))
     return [
         (place, tensor, normed[i:] if ends_so and place.what == "begin" else [])
         for i, (place, tensor) in enumerate(found)
     ]
-
-
-def _name(probing: Probing, module: nn.Module) -> str:
-    names = {m: n for n, m in probing.model.module.named_modules()}
-    return names.get(module) or type(module).__name__
 
 
 def _residual(probing: Probing, site: Site, rest: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,8 @@ about values, grouped heads or output projections: the layer itself is run with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,8 +91,10 @@ class Probing:
         with torch.inference_mode():
             plan = plan_of(module, switched=False) or discover(module, call)
             self.sites = plan.sites()
-            blocks = {b for s in self.sites if (b := self.block(s)) is not None}
-            watched = {m for m in module.modules() if is_norm(m)} | blocks | {self.owner(s) for s in self.sites}
+            around = {m for s in self.sites for m in self._around(s).values()}
+            # projections are of interest only where no layer says where attention ends
+            loose = any(site.kind != "pooling" and not self._layers(site) for site in self.sites)
+            watched = {m for m in module.modules() if is_norm(m) or (loose and isinstance(m, nn.Linear))} | around
 
             def begin(known: object) -> _Instead:
                 self.moments.clear()
@@ -119,16 +122,60 @@ class Probing:
         return self.model.module if site.name == ROOT else self.model.module.get_submodule(site.name)
 
     def block(self, site: Site) -> nn.Module | None:
-        """The layer around a site: the largest member of a list of modules that holds no second site of its kind."""
+        """The layer around a site: the largest member of a list of modules that holds no second site of its kind.
+
+        Where every such member does (attention in two directions, then over each side), the largest module inside that
+        holds no second site at all.
+        """
+        around = self._around(site)
+        layers = self._layers(site)
+        for name in layers:
+            if all(other.kind != site.kind for other in self._beside(site, around[name])):
+                return around[name]
+        if not layers:
+            return None
+        inside = [n for n in around if n.startswith(f"{layers[-1]}.") and n != site.name]
+        return next((around[n] for n in inside if not self._beside(site, around[n])), around[layers[-1]])
+
+    def projection(self, site: Site) -> tuple[Place, Tensor] | None:
+        """The linear map outside that is given just what the owner of a site gives out, and what that map makes of it:
+        its output projection. None where the owner has its own, or there is none."""
+        behind = self.moments[self.at(site) + 1 :]
+        gave = self._next(behind, self.owner(site), "end")
+        first = next((m for m in behind if isinstance(m.module, nn.Linear)), None)
+        if gave is None or first is None or first.module is None or first.tensor is None:
+            return None
+        if first.tensor.numel() != gave.numel() or not torch.equal(first.tensor.flatten(), gave.flatten()):
+            return None
+        made = self._next(behind, first.module, "end")
+        return None if made is None else (Place(first.module, "end", self.name(first.module)), made)
+
+    def name(self, module: nn.Module) -> str:
+        names = {m: n for n, m in self.model.module.named_modules()}
+        return names.get(module) or type(module).__name__
+
+    def _next(self, moments: Sequence[Moment], module: nn.Module, what: str) -> Tensor | None:
+        return next((m.tensor for m in moments if m.module is module and m.what == what), None)
+
+    def _around(self, site: Site) -> dict[str, nn.Module]:
+        """The modules around a site by name, the largest first, its owner last; the model itself only as an owner."""
         path = [] if site.name == ROOT else site.name.split(".")
-        for end in range(1, len(path) + 1):
-            name, above = ".".join(path[:end]), ".".join(path[: end - 1])
-            if not isinstance(self.model.module.get_submodule(above), (nn.ModuleList, nn.Sequential)):
-                continue
-            inside = [s for s in self.sites if s.call == site.call and s.kind == site.kind]
-            if sum(f"{s.name}.".startswith(f"{name}.") for s in inside) == 1:
-                return self.model.module.get_submodule(name)
-        return None
+        names = [".".join(path[:end]) for end in range(1, len(path) + 1)]
+        return {name: self.model.module.get_submodule(name) for name in names} or {"": self.model.module}
+
+    def _layers(self, site: Site) -> list[str]:
+        """Those of the modules around a site that are members of a list, the largest first."""
+        above = {name: self.model.module.get_submodule(name.rpartition(".")[0]) for name in self._around(site) if name}
+        return [name for name, module in above.items() if isinstance(module, (nn.ModuleList, nn.Sequential))]
+
+    def _beside(self, site: Site, module: nn.Module) -> list[Site]:
+        """The other sites of that run of a module in which the site is computed."""
+        here = self.at(site)
+        begun = (i for i in range(here, -1, -1) if self.moments[i].module is module and self.moments[i].what == "begin")
+        run = itertools.takewhile(
+            lambda m: not (m.module is module and m.what == "end"), self.moments[next(begun, 0) :]
+        )
+        return [m.site for m in run if m.site is not None and m.site.key != site.key]
 
     def at(self, site: Site) -> int:
         """The position of a site among the moments."""
@@ -160,10 +207,16 @@ class Probing:
         try:
             return self._observed(site, part, place, None)
         except _TROUBLES as problem:
-            raise Unsupported(
-                f"the attention of {site.key}", expected="a layer that takes several variants at a time",
-                got=f"{type(problem).__name__}: {problem}",
-            ) from problem  # fmt: skip
+            if len(part) == 1:
+                raise self._refused(site, problem) from problem
+        # a layer without a batch axis (one call per picture) takes one variant at a time
+        return torch.cat([self._tried(site, one[None], place) for one in part])
+
+    def _refused(self, site: Site, problem: Exception) -> Unsupported:
+        return Unsupported(
+            f"the attention of {site.key}", expected="a layer that takes other weights than its own",
+            got=f"{type(problem).__name__}: {problem}",
+        )  # fmt: skip
 
     def _observed(self, site: Site, part: Tensor, place: Place, below: Resume | None) -> Tensor:
         found: list[Tensor] = []
