@@ -177,3 +177,18 @@ def test_bad_names() -> None:
         AttentionClassifier(words=5, classes=2, attention="cosin")
     with pytest.raises(InputError, match="divisor"):
         VisionTransformer(height=5, width=4, patch=2, classes=2)
+
+
+def test_one_logit_for_two_classes_is_a_linear_layer_with_an_empty_first_row() -> None:
+    torch.manual_seed(0)
+    network = AttentionClassifier(words=10, classes=2, size=6, hidden=4, decision="sigmoid").eval()
+    tokens = torch.tensor(pad(TEXTS))
+    read = network.read(tokens)
+    context = torch.bmm(read.weights.unsqueeze(1), read.states).squeeze(1)
+    torch.testing.assert_close(read.logits, F.linear(context, network.output.weight, network.output.bias))
+    assert not read.logits[:, 0].any()
+    torch.testing.assert_close(read.logits.softmax(-1)[:, 1], network.output.side(context).squeeze(1).sigmoid())
+    with pytest.raises(InputError, match="two classes"):
+        AttentionClassifier(words=10, classes=3, decision="sigmoid")
+    with pytest.raises(UnknownName, match="decision"):
+        AttentionClassifier(words=10, classes=2, decision="sigmoidal")

@@ -21,7 +21,7 @@ from toy_data import QUICK, network, rows
 from regard.errors import InputError
 from regard.networks.tabular import TabularTransformer
 from regard.training.batches import Accompanied, ArrayRows, Batch, TextRows
-from regard.training.loop import Fitted, Settings, evaluate, fit, seeded, threads
+from regard.training.loop import Fitted, Settings, _Course, _slope, evaluate, fit, seeded, threads
 from regard.training.loss import Outcome, Term, weighted_terms
 from regard.training.progress import Report, reporting
 from regard.training.scoring import ROC_AREA
@@ -269,3 +269,10 @@ def test_the_roc_area_is_of_the_split_as_a_whole() -> None:
     expected = higher / ((DEV.labels == 1).sum() * (DEV.labels == 0).sum())
     for size in (7, 60):  # a mean over batches would depend on their size
         assert evaluate(net, DEV, PLAIN, ROC_AREA, size)[1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("last", "expected"), [(0.0, [0.001 / 0.2, 1.0, 0.5, 0.125]), (1.0, [0.001 / 0.2, 1, 1, 1])])
+def test_the_rate_rises_and_falls_to_what_is_left(last: float, expected: list[float]) -> None:
+    settings = Settings(epochs=2, warmup=0.2, last=last)
+    steps = [(0, 0), (0, 2), (1, 1), (1, 4)]  # of five in each epoch: at 0, .2, .6 and .9 of the way
+    assert [_slope(_Course(epoch=e, step=s), 5, settings) for e, s in steps] == pytest.approx(expected)

@@ -14,6 +14,8 @@ from regard.networks.scores import SCORES, Frozen, make_score, masked_softmax
 from regard.networks.vocabulary import PAD
 from regard.records import Json
 
+DECISIONS = ("softmax", "sigmoid")
+
 
 class Reading(NamedTuple):
     """What the classifier computed: logits (batch, classes), attention weights (batch, n), states (batch, n, width).
@@ -51,6 +53,30 @@ class AttentionPooling(nn.Module):
         return torch.bmm(weights, states).squeeze(1), weights.squeeze(1)
 
 
+class OneLogit(nn.Module):
+    """One number decides between two classes: states (batch, width) -> logits (batch, 2), of which the first is 0.
+
+    The same functions as with two logits, but learned at another speed: the two rows of a softmax move apart together.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.side = nn.Linear(width, 1)
+
+    def forward(self, context: Tensor) -> Tensor:
+        return nn.functional.pad(self.side(context), (1, 0))
+
+    @property
+    def weight(self) -> Tensor:
+        """(2, width), as that of a linear layer with two outputs."""
+        return nn.functional.pad(self.side.weight, (0, 0, 1, 0))
+
+    @property
+    def bias(self) -> Tensor:
+        """(2,)."""
+        return nn.functional.pad(self.side.bias, (1, 0))
+
+
 class AttentionClassifier(nn.Module):
     """Tokens (batch, n) -> logits (batch, classes), through attention over time steps.
 
@@ -58,7 +84,7 @@ class AttentionClassifier(nn.Module):
     uniform, frozen (the weights are given with every call). The query is one learned vector (Yang et al. 2016; with
     `additive` this is the classifier of Jain & Wallace 2019 and Wiegreffe & Pinter 2019, whose query is absorbed in a
     bias). aspects: so many different questions about a text, each with a query, and so an attention map, of its own
-    (Wang et al. 2016, with the aspect in the query alone).
+    (Wang et al. 2016, with the aspect in the query alone). decision: softmax, or sigmoid (one number for two classes).
 
     >>> network = AttentionClassifier(words=10, classes=2, size=4, hidden=4).eval()
     >>> network(torch.tensor([[3, 4, 5], [6, 7, 0]])).shape
@@ -78,6 +104,7 @@ class AttentionClassifier(nn.Module):
         hidden: int = 64,
         dropout: float = 0.5,
         aspects: int = 0,
+        decision: str = "softmax",
     ) -> None:
         super().__init__()
         if encoder not in ENCODERS:
@@ -93,7 +120,12 @@ class AttentionClassifier(nn.Module):
             "hidden": hidden,
             "dropout": dropout,
             "aspects": aspects,
+            "decision": decision,
         }
+        if decision not in DECISIONS:
+            raise UnknownName("decision", decision, DECISIONS)
+        if decision == "sigmoid" and classes != 2:
+            raise InputError("decision sigmoid", expected="two classes", got=str(classes))
         if aspects and attention == "frozen":
             raise InputError(
                 "frozen attention", expected="no aspects: imposed weights need no query", got=f"aspects={aspects}"
@@ -103,7 +135,7 @@ class AttentionClassifier(nn.Module):
         width = self.encoder.width
         self.attention = AttentionPooling(attention, width, hidden, max(1, aspects))
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(width, classes)
+        self.output = OneLogit(width) if decision == "sigmoid" else nn.Linear(width, classes)
 
     def forward(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         """`mask` (batch, n) is False where attention must not read; padding (token 0) never is read.

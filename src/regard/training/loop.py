@@ -30,7 +30,7 @@ class Settings:
     """How to train.
 
     epochs: at most that many; fewer when the dev split has not improved for `patience` of them.
-    rate: of AdamW, rising over the first `warmup` of all steps and falling linearly to zero at the last.
+    rate: of AdamW, rising over the first `warmup` of all steps and falling linearly to `last` of itself (1: it stays).
     clip: the longest gradient. save_seconds: how often the state is saved within an epoch.
     threads: one is nearly as fast as two for small networks, gives the same weights whatever the number of cores, and
     does not collapse on a busy machine; 0 leaves torch as it is.
@@ -41,6 +41,7 @@ class Settings:
     rate: float = 1e-3
     weight_decay: float = 0.0
     warmup: float = 0.0
+    last: float = 0.0
     clip: float = 1.0
     patience: int = 3
     seed: int = 0
@@ -230,7 +231,9 @@ def _not_finite(value: float, where: str, what: str) -> InputError:
 def _slope(course: _Course, steps: int, settings: Settings) -> float:
     """The learning rate as a fraction of its peak: a pure function of the step, so that it can be resumed."""
     done = (course.epoch * steps + course.step) / (settings.epochs * steps)
-    return min(1.0, (done + 1e-3) / settings.warmup) if done < settings.warmup else (1 - done) / (1 - settings.warmup)
+    if done < settings.warmup:
+        return min(1.0, (done + 1e-3) / settings.warmup)
+    return (1 - settings.last) * (1 - done) / (1 - settings.warmup) + settings.last
 
 
 def _report(

@@ -188,7 +188,11 @@ def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
         whole = known[name] == "int"
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
             raise InputError(f"setting {name}", expected="a whole number" if whole else "a number", got=repr(value))
-        if (value <= 0 and name not in ("weight_decay", "warmup")) or value < 0 or (name == "warmup" and value >= 1):
+        if (
+            (value <= 0 and name not in ("weight_decay", "warmup", "last"))
+            or value < 0
+            or (name == "warmup" and value >= 1)
+        ):
             raise InputError(f"setting {name}", expected="a number above 0", got=repr(value))
     return replace(own, **dict(asked))  # type: ignore[arg-type]
 

@@ -38,6 +38,7 @@ def classifier(
     min_count: int = MIN_COUNT,
     spread: float = 1.0,
     chosen_by: Literal["accuracy", "roc_area"] = "accuracy",
+    decision: Literal["softmax", "sigmoid"] = "softmax",
 ) -> Learner:
     """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
 
@@ -45,6 +46,7 @@ def classifier(
     weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,
     one of a few, and each has a query, and so an attention map, of its own. min_count: rarer words are unknown. spread:
     standard deviation of the word vectors at the start. chosen_by: what decides on dev which epoch is kept.
+    decision: one number for each class, or (sigmoid) one for two classes, as Jain & Wallace 2019 had it.
     """
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
@@ -57,7 +59,7 @@ def classifier(
     def network() -> AttentionClassifier:
         made = AttentionClassifier(
             words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
-            dropout=dropout, aspects=len(asked),
+            dropout=dropout, aspects=len(asked), decision=decision,
         )  # fmt: skip
         made.embedding.weight.data.mul_(spread)
         return made
