@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import resource
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ class Line:
 
     @property
     def met(self) -> bool:
-        return {"<=": operator.le, ">=": operator.ge}[self.must_be](self.ratio, self.bar)
+        return self.ratio <= self.bar if self.must_be == "<=" else self.ratio >= self.bar
 
     def shown(self) -> str:
         mark = "ok  " if self.met else "MISS"
