@@ -10,8 +10,8 @@ import numpy as np
 
 from regard.errors import CaptureError, InputError, RegardError
 from regard.evaluate import opening, plan
+from regard.evaluate.batching import BATCH
 from regard.evaluate.counting import Estimate, Probe, estimate, probe
-from regard.evaluate.desk import BATCH
 from regard.evaluate.engines.processes import Processes
 from regard.evaluate.engines.serial import Serial
 from regard.evaluate.fold import fold

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError
-from regard.evaluate.desk import Desk, Said
+from regard.evaluate.desk import Desk
+from regard.evaluate.said import Said
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.columns import fitted
 from regard.protocols import (

@@ -1,7 +1,7 @@
 """The desk: answers questions about one model, in batches of like length, and never computes the same thing twice.
 
 Whoever asks, a question is known by (example, request): the base forward and the leave-one-out forwards of an
-example are computed once, however many methods need them. When memory runs out the batch is halved, for good.
+example are computed once, however many methods need them.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
+from regard.evaluate.batching import BATCH, TOKENS, Batching
 from regard.evaluate.counted import PaidFunction, PaidSteering, PaidTogether
 from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
 from regard.evaluate.origins import unit_origins
+from regard.evaluate.said import Said, joined, one_by_one, some_of
 from regard.evaluate.till import Till
 from regard.evaluate.twins import shuffled_twin
 from regard.measures.keyed_random import keyed_rng
@@ -45,23 +46,10 @@ from regard.protocols import (
 from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Perturbed, Site, Spec, Units
 from regard.store.pages import Cost
 
-T = TypeVar("T")
-R = TypeVar("R")
-BATCH = 64
-TOKENS = 8192
 TOGETHER = 1024
 """Positions of examples of one length that are looked into in one pass."""
 NEAR = 0.2
 """How much longer or shorter an example may be to be looked into in the same pass, where attention only pools."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The model's answer to one question."""
-
-    value: float
-    probability: float
-    distribution: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +60,6 @@ class _Slope:
     norm: Floats
     value: float
     ends: tuple[float, float]
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may help.
-
-    >>> out_of_memory(RuntimeError("DefaultCPUAllocator: not enough memory")), out_of_memory(ValueError())
-    (True, False)
-    """
-    if isinstance(error, MemoryError):
-        return True
-    said = str(error).lower()
-    # torch.OutOfMemoryError is a RuntimeError that says "out of memory"
-    return isinstance(error, RuntimeError) and any(
-        words in said for words in ("out of memory", "not enough memory", "can't allocate memory")
-    )
 
 
 class Desk:
@@ -115,7 +88,7 @@ class Desk:
         self._till: Till = Till() if origin is None else origin._till
         self._pay = self._till.pay
         self.model, self.seed = model, seed
-        self._batch, self._tokens = batch, tokens
+        self._batching = Batching(batch, tokens)
         self._encoded: dict[str, Encoded] = {}
         self._base: dict[str, tuple[Said, Target]] = {}
         self._removed: dict[tuple[str, str, bytes], Said] = {}
@@ -225,8 +198,8 @@ class Desk:
     ) -> Desk:  # fmt: skip
         if key not in self._variants:
             self._variants[key] = Desk(
-                model(), seed=self.seed, batch=self._batch, tokens=self._tokens, origin=self, noise=noise,
-                other_class=other_class, order=order, change=change,
+                model(), seed=self.seed, batch=self._batching.rows, tokens=self._batching.tokens, origin=self,
+                noise=noise, other_class=other_class, order=order, change=change,
             )  # fmt: skip
         return self._variants[key]
 
@@ -262,11 +235,11 @@ class Desk:
             else:
                 targets = self._given_targets(part, self._origin)
                 answers = self.model.forward(encoded, targets)
-            return list(zip(_said(answers), targets, strict=True))
+            return list(zip(one_by_one(answers), targets, strict=True))
 
         # the undisturbed forwards belong to everyone; those of a variant to whoever asked for it
         with self.paid_by(*self.payer_of("model", "base")):
-            for name, answer in zip(new, self._in_batches(new, self._lengths(new), ask), strict=True):
+            for name, answer in zip(new, self._batching.answers(new, self._lengths(new), ask), strict=True):
                 self._base[name] = answer
             self._pay(forwards=len(new))
         return [self._base[name][0] for name in names]
@@ -295,9 +268,9 @@ class Desk:
 
         def ask(part: Sequence[tuple[str, Encoded]]) -> list[Said]:
             targets = [self._base[name][1] for name, _ in part]
-            return _said(self.model.forward([encoded for _, encoded in part], targets))
+            return one_by_one(self.model.forward([encoded for _, encoded in part], targets))
 
-        answers = self._in_batches(changed, [encoded.length for _, encoded in changed], ask)
+        answers = self._batching.answers(changed, [encoded.length for _, encoded in changed], ask)
         self._removed.update(zip(new, answers, strict=True))
         self._pay(forwards=len(new))
         return [self._removed[key] for key in keys]
@@ -319,7 +292,7 @@ class Desk:
                 targets = [self._base[name][1] for name in part]
                 return self.model.slopes([self._encoded[name] for name in part], targets, missing)
 
-            found = self._in_batches(group, self._lengths(group), ask)
+            found = self._batching.answers(group, self._lengths(group), ask)
             for name, slopes in zip(group, found, strict=True):
                 high, low = slopes.end_values
                 for j, point in enumerate(missing):
@@ -348,9 +321,9 @@ class Desk:
                 changed.append(self.model.remove(self._encoded[name], drop, operator, rng))
 
             def ask(part: Sequence[Encoded], name: str = name) -> list[Said]:
-                return _said(self.model.nearly(self._encoded[name], self._base[name][1], part, schedule))
+                return one_by_one(self.model.nearly(self._encoded[name], self._base[name][1], part, schedule))
 
-            found.update(zip(mine, self._in_batches(changed, [e.length for e in changed], ask), strict=True))
+            found.update(zip(mine, self._batching.answers(changed, [e.length for e in changed], ask), strict=True))
         self._pay(forwards=len(asked))
         return [found[i] for i in range(len(asked))]
 
@@ -414,7 +387,7 @@ class Desk:
         else:
             found = [other for other in others if other != name and self._form(other) == form]
         room = TOGETHER * 2 if self._pools else TOGETHER
-        return [name, *found][: max(1, min(self._batch, room // max(1, length)))]
+        return [name, *found][: max(1, min(self._batching.rows, room // max(1, length)))]
 
     def _form(self, name: str) -> tuple[object, ...]:
         if name not in self._forms:
@@ -446,7 +419,7 @@ class Desk:
         found = self.model.decided_slopes(encoded, kind)
         if found is None or not self._looks.hold(alike, encoded, found[2], kind):
             return False
-        self._base.update(zip(alike, zip(_said(found[0]), found[1], strict=True), strict=True))
+        self._base.update(zip(alike, zip(one_by_one(found[0]), found[1], strict=True), strict=True))
         self._pay(forwards=len(alike), backwards=len(alike))
         return True
 
@@ -476,9 +449,9 @@ class Desk:
                 targets = [self._base[name][1] for name, _ in part]
                 alike = len({text for _, text in part}) == 1
                 edits: Edits = list(by_key[part[0]]) if alike else [list(by_key[key]) for key in part]
-                return _said(self.model.forward([self._encoded[name] for name, _ in part], targets, edits))
+                return one_by_one(self.model.forward([self._encoded[name] for name, _ in part], targets, edits))
 
-            answers = self._in_batches(group, self._lengths([name for name, _ in group]), ask)
+            answers = self._batching.answers(group, self._lengths([name for name, _ in group]), ask)
             self._edited.update(zip(group, answers, strict=True))
             self._pay(forwards=len(group))
         return [self._edited[key] for key in keys]
@@ -493,11 +466,13 @@ class Desk:
             targets = [self._base[names[i]][1] for i in part]
             said = self.model.swept([self._encoded[names[i]] for i in part], targets, [edits[i] for i in part])
             ends = np.cumsum([0, *(counts[i] for i in part)]).tolist()
-            return [_cut(said, start, stop) for start, stop in pairwise(ends)]
+            return [some_of(said, start, stop) for start, stop in pairwise(ends)]
 
-        found = dict(zip(asked, self._in_batches(asked, self._lengths([names[i] for i in asked]), ask), strict=True))
+        found = dict(
+            zip(asked, self._batching.answers(asked, self._lengths([names[i] for i in asked]), ask), strict=True)
+        )
         self._pay(forwards=sum(counts))
-        return _one(counts, [found[i] for i in asked])
+        return joined(counts, [found[i] for i in asked])
 
     def steered(self, name: str, places: Sequence[Edit]) -> Steered:
         """The answer as a function of attention weights; its caller pays for every row."""
@@ -513,7 +488,7 @@ class Desk:
             (target,) = self.targets([name])
             given = [(self._encoded[donors[i][0]], self.targets([donors[i][0]])[0], donors[i][1]) for i in new]
             answers = self.model.routed(self._encoded[name], target, reads, given)
-            self._routed.update(zip([keys[i] for i in new], _said(answers), strict=True))
+            self._routed.update(zip([keys[i] for i in new], one_by_one(answers), strict=True))
             self._pay(forwards=len(new))
         return [self._routed[key] for key in keys]
 
@@ -521,7 +496,14 @@ class Desk:
 
     def instead(self, about: Mapping[str, tuple[str, Target]]) -> Desk:
         """A desk for other examples that stand for some of these; nobody remembers it but who asked for it."""
-        return Desk(self.model, seed=self.seed, batch=self._batch, tokens=self._tokens, origin=self, about=about)
+        return Desk(
+            self.model,
+            seed=self.seed,
+            batch=self._batching.rows,
+            tokens=self._batching.tokens,
+            origin=self,
+            about=about,
+        )
 
     def asked(self, asked: Sequence[tuple[str, Example]]) -> list[Said]:
         """What it says to other inputs, about the targets of these examples; NaN where it cannot read one."""
@@ -534,9 +516,9 @@ class Desk:
 
         def ask(part: Sequence[tuple[int, Encoded]]) -> list[Said]:
             targets = [self._base[asked[i][0]][1] for i, _ in part]
-            return _said(self.model.forward([encoded for _, encoded in part], targets))
+            return one_by_one(self.model.forward([encoded for _, encoded in part], targets))
 
-        said = self._in_batches(read, [encoded.length for _, encoded in read], ask)
+        said = self._batching.answers(read, [encoded.length for _, encoded in read], ask)
         self._pay(forwards=len(read))
         found = {i: answer for (i, _), answer in zip(read, said, strict=True)}
         return [found.get(i) or self._unread(name) for i, (name, _) in enumerate(asked)]
@@ -553,7 +535,7 @@ class Desk:
         def ask(part: Sequence[str]) -> list[NDArray[np.float32]]:
             return self.model.input_gradients([self._encoded[n] for n in part], [targets[n] for n in part])
 
-        return self._in_batches(names, self._lengths(names), ask)
+        return self._batching.answers(names, self._lengths(names), ask)
 
     def together(self, examples: Sequence[Example]) -> Together:
         """Examples as one function; its caller pays for every row."""
@@ -582,36 +564,6 @@ class Desk:
         self.targets(names)
         return [self._base[name][0] for name in names]
 
-    def _in_batches(self, items: Sequence[T], lengths: Sequence[int], ask: Callable[[Sequence[T]], list[R]]) -> list[R]:
-        """`ask` of all items, like lengths together; the answers in the order of the items."""
-        waiting = list(reversed(self._grouped(lengths)))
-        answers: dict[int, R] = {}
-        while waiting:
-            group = waiting.pop()
-            if len(group) > self._batch:  # memory ran out since it was made
-                waiting += _halves(group)
-                continue
-            try:
-                said = ask([items[i] for i in group])
-            except (MemoryError, RuntimeError) as error:
-                if len(group) == 1 or not out_of_memory(error):
-                    raise
-                self._batch = max(1, len(group) // 2)
-                waiting += _halves(group)
-                continue
-            answers.update(zip(group, said, strict=True))
-        return [answers[i] for i in range(len(items))]
-
-    def _grouped(self, lengths: Sequence[int]) -> list[list[int]]:
-        groups: list[list[int]] = []
-        for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-            group = groups[-1] if groups else []
-            if group and len(group) < self._batch and (len(group) + 1) * lengths[i] <= self._tokens:
-                group.append(i)
-            else:
-                groups.append([i])
-        return groups
-
 
 def shuffle(units: Units, rng: np.random.Generator) -> Ints:
     """(n,) the unit for each place: free units change places within their part, and none stays if that can be had."""
@@ -623,36 +575,6 @@ def shuffle(units: Units, rng: np.random.Generator) -> Ints:
             drawn = rng.permutation(free)
             order[drawn] = np.roll(drawn, 1)
     return order
-
-
-def _halves(group: list[int]) -> list[list[int]]:
-    middle = (len(group) + 1) // 2
-    return [group[middle:], group[:middle]]  # the first half is popped first
-
-
-def _said(answers: Answers) -> list[Said]:
-    rows = answers.distribution
-    return [
-        Said(float(value), float(probability), None if rows is None else np.asarray(rows[i], np.float64))
-        for i, (value, probability) in enumerate(zip(answers.value, answers.probability, strict=True))
-    ]
-
-
-def _cut(said: Answers, start: int, stop: int) -> Answers:
-    rows = None if said.distribution is None else said.distribution[start:stop]
-    return Answers(np.array([0, stop - start]), said.value[start:stop], said.probability[start:stop], rows)
-
-
-def _one(counts: Sequence[int], parts: Sequence[Answers]) -> Answers:
-    """The answers of all examples that were asked something, one after the other."""
-    rows = [part.distribution for part in parts if part.distribution is not None]
-    nothing = np.zeros(0)
-    return Answers(
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.concatenate([nothing, *(part.value for part in parts)]),
-        np.concatenate([nothing, *(part.probability for part in parts)]),
-        np.concatenate(rows) if rows and len(rows) == len(parts) else None,
-    )
 
 
 def _together(slopes: Sequence[_Slope]) -> Slopes:

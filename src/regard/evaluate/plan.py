@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regard.errors import InputError, UnknownName
 from regard.evaluate import shelf
-from regard.evaluate.desk import BATCH, TOKENS
+from regard.evaluate.batching import BATCH, TOKENS
 from regard.evaluate.shard import Settings
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from regard.errors import RegardError, Unsupported
+from regard.evaluate.batching import BATCH, TOKENS
 from regard.evaluate.case import DeskCase, label
-from regard.evaluate.desk import BATCH, TOKENS, Desk
+from regard.evaluate.desk import Desk
 from regard.evaluate.kept import facts_of
 from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.protocols import Model, Target
