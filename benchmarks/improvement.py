@@ -40,7 +40,7 @@ class Size:
     examples: int = 300
     budget: int = 60
     recipes: tuple[str, ...] = (
-        "attention-adversarial", "attention-regularised", "noise", "smoothness", "adversarial"
+        "attention-adversarial", "attention-regularised", "noise", "smoothness:epsilon=0.1", "adversarial:epsilon=0.1",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.datasets.read import read
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
 from regard.models import words
 from regard.perturbations import sources
@@ -244,3 +245,13 @@ def test_chinese_tables_turn_nothing_around() -> None:
         for one, other in ("买卖", "还坏", "爱哀", "四死"):
             assert other not in others.get(one, "")
             assert one not in others.get(other, "")
+
+
+def test_reviews_are_reordered() -> None:
+    """A noise that leaves texts as they are would look harmless whatever the model."""
+    for example in list(read("reviews", limit=30)):
+        made = [perturbed(example, Spec("perturbation", "word_order"), s, seed=0) for s in (1, 5)]
+        orders = [np.asarray(m.origin) for m in made]
+        moved = [int((order != np.arange(len(order))).sum()) for order in orders]
+        assert len(orders[0]) < 5 or 2 <= moved[0] <= moved[1], example.inputs["text"]
+        assert sorted(orders[1]) == list(range(len(orders[0])))
