@@ -26,6 +26,7 @@ from regard.experiments._many import answers, edits, given, moved, read, without
 from regard.experiments._map import maps
 from regard.experiments.adversary import adversary
 from regard.experiments.erasure import erasure
+from regard.experiments.exclusive import exclusive
 from regard.experiments.rank_agreement import rank_agreement
 from regard.experiments.replacement import replacement
 from regard.measures.divergence import jsd
@@ -337,6 +338,68 @@ def test_the_divergence_is_that_of_attention_that_keeps_the_answer() -> None:
         assert said is not None
         kept = 0.5 * np.abs(said - base[i]).sum(-1) <= 0.05
         assert all(float(jsd(s, m.alpha)) <= exact[i] + 5e-3 for s in shares[kept])
+
+
+@cache
+def three() -> TorchModel:
+    torch.manual_seed(4)
+    network = AttentionClassifier(words=CLASS, classes=3, size=8, hidden=8).eval()
+    with torch.no_grad():
+        network.output.weight *= 20
+        network.attention.score.value.weight *= 6
+    return wrap(network, _ids, labels=("a", "b", "c"), mask="mask", mask_id=1, device="cpu", name="three classes")
+
+
+def test_with_several_classes_the_optimum_is_enclosed_and_never_below_the_search() -> None:
+    case = case_of(three(), 8)
+    found = adversary(case, caps=(0.05, 0.1))
+    assert not any(s.method == "exact" for s in found), "two units are not always enough for three classes"
+    for cap in (0.05, 0.1):
+        best, by = (one(found, "adversary_jsd", way, cap=cap) for way in ("enumerated", "search"))
+        there = np.isfinite(best.values)
+        assert (by.values <= best.values + 1e-3)[there].all()
+        assert (best.curves["change"][there] <= cap).all()
+        assert (best.values <= best.curves["upper"][:, 0] + 1e-6)[there].all()
+        closed = (best.curves["upper"][:, 0] - best.values <= 2e-3)[there]
+        assert best.where["bound"] == ("exact" if closed.all() else "lower")
+        assert best.values[there].mean() > by.values[there].mean(), "the search alone finds less"
+    assert not any(s.method == "enumerated" for s in adversary(case_of(stack(), 2), alternatives=1))
+
+
+def test_exclusive_enumerates_pairs_with_several_classes_and_says_exact_only_where_it_is_proved() -> None:
+    case = case_of(three(), 8)
+    found = {s.metric: s for s in exclusive(case)}
+    jsds, changes_ = (found["max_jsd"].curves[k] for k in ("jsd", "change"))
+    assert (changes_ <= np.array([0.01, 0.05, 0.1]) + 1e-4).all()
+    assert (np.diff(jsds) >= -1e-6).all(), "a wider cap never allows less"
+    upper = one(adversary(case, caps=(0.05,)), "adversary_jsd", "enumerated", cap=0.05).curves["upper"][:, 0]
+    assert (found["max_jsd"].values <= upper + 1e-3).all()
+    assert set(found["linear"].values) <= {0.0, 1.0}
+    two = found["max_jsd"].curves["other"]
+    assert (two[:, 3] > 0).any(), "pairs, not single units alone"
+
+
+def test_a_sharp_map_below_a_curved_decoder_is_not_taken_for_linear() -> None:
+    """All attention on one unit: its answer is trivially the weighted sum of the answers to one unit each."""
+
+    class Curved(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(5)
+            self.embedding = nn.Embedding(41, 8)
+            self.score = nn.Embedding(41, 1)
+            self.above = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 2))
+
+        def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+            scores = (400 * self.score(tokens)[..., 0]).masked_fill(~mask, float("-inf"))
+            weights = torch.softmax(scores, -1)
+            found: Tensor = 6 * self.above(torch.bmm(weights[:, None], 3 * self.embedding(tokens))[:, 0])
+            return found
+
+    model = wrap(Curved().eval(), _ids, labels=("no", "yes"), mask="mask", mask_id=1, device="cpu", name="curved")
+    found = {s.metric: s.values for s in exclusive(case_of(model))}
+    assert not found["linear"].any()
+    assert {s.metric: s.values for s in exclusive(case_of(bilstm()))}["linear"].all()
 
 
 # ---------------------------------------------------------------------- in an audit

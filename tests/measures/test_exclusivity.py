@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import displaceable, heaviest, most_distant
+from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 
 CASES = st.tuples(st.integers(2, 7), st.integers(0, 10_000), st.floats(0.01, 1.0))
 
@@ -57,3 +58,94 @@ def test_the_heaviest_half() -> None:
     assert heaviest([0.5, 0.5]).tolist() == [True, False]
     assert heaviest([0.3, 0.3, 0.4]).sum() == 2
     assert heaviest([1.0]).tolist() == [True]
+
+
+# ---------------------------------------------------------------------- several classes
+
+MANY = st.tuples(st.integers(2, 6), st.integers(2, 4), st.integers(0, 10_000), st.sampled_from([0.02, 0.05, 0.2]))
+
+
+def _model(n: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    alpha, logits = rng.dirichlet(np.full(n, 0.5)), rng.normal(0, 1.5, (n, classes))
+    return alpha, logits, _softmax(alpha @ logits), rng
+
+
+def _softmax(z: np.ndarray) -> np.ndarray:
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return np.asarray(e / e.sum(-1, keepdims=True))
+
+
+def _within(shares: np.ndarray, logits: np.ndarray, p: np.ndarray, cap: float) -> np.ndarray:
+    return np.asarray(shares[0.5 * np.abs(_softmax(shares @ logits) - p).sum(-1) <= cap])
+
+
+@settings(max_examples=60, deadline=None)
+@given(MANY)
+def test_of_many_classes_the_value_lies_between_a_fine_enumeration_and_a_bound_that_nothing_beats(
+    case: tuple[int, int, int, float],
+) -> None:
+    n, classes, seed, cap = case
+    alpha, logits, p, rng = _model(n, classes, seed)
+    found = most_distant_of_many(alpha, logits, p, cap)
+    # two units at a time, on a much finer grid: nothing there is farther
+    grid = np.linspace(0, 1, 2001)
+    pairs = [
+        w[:, None] * np.eye(n)[i] + (1 - w[:, None]) * np.eye(n)[j]
+        for i in range(n) for j in range(i + 1, n) for w in (grid,)
+    ]  # fmt: skip
+    inside = _within(np.concatenate(pairs), logits, p, cap)
+    finest = float(jsd(inside, np.broadcast_to(alpha, inside.shape)).max()) if len(inside) else -1.0
+    assert found.value >= finest - 1e-3 or finest < 0
+    if found.value >= 0:
+        assert len(_within(found.other[None], logits, p, cap + 1e-12)) == 1, "the cap is kept"
+        assert abs(found.value - float(jsd(found.other, alpha))) < 1e-9
+        assert np.count_nonzero(found.other) <= 2
+    # any number of units: none is beyond the bound
+    tried = np.concatenate([rng.dirichlet(np.full(n, a), 3000) for a in (0.05, 0.3, 1.0)])
+    steps = rng.uniform(0, 1, (len(tried), 1))
+    reached = _within(np.concatenate([tried, alpha + steps * (tried - alpha)]), logits, p, cap)
+    if len(reached):
+        assert float(jsd(reached, np.broadcast_to(alpha, reached.shape)).max()) <= found.upper + 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.tuples(st.integers(2, 7), st.integers(0, 10_000), st.sampled_from([0.02, 0.05, 0.2])))
+def test_two_classes_are_a_case_of_many(case: tuple[int, int, float]) -> None:
+    n, seed, cap = case
+    alpha, logits, p, _ = _model(n, 2, seed)
+    low, high = (np.log(q / (1 - q)) for q in np.clip((p[1] - cap, p[1] + cap), 1e-9, 1 - 1e-9))
+    value, _ = most_distant(alpha, logits[:, 1] - logits[:, 0], float(low), float(high))
+    found = most_distant_of_many(alpha, logits, p, cap)
+    assert abs(found.value - value) < 1e-6
+    assert found.proved
+    away = heaviest(alpha)
+    known = displaceable_of_many(logits, away, p, cap)
+    single = logits[:, 1] - logits[:, 0]
+    assert known == displaceable(single, away, float(low), float(high)) or known is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(MANY)
+def test_displacing_among_many_classes_is_never_denied_wrongly(case: tuple[int, int, int, float]) -> None:
+    n, classes, seed, cap = case
+    alpha, logits, p, rng = _model(n, classes, seed)
+    away = heaviest(alpha)
+    left = np.flatnonzero(~away)
+    known = displaceable_of_many(logits, away, p, cap)
+    if not len(left):
+        assert known is False
+        return
+    shares = np.zeros((6000, n))
+    shares[:, left] = rng.dirichlet(np.full(len(left), 0.3), 6000)
+    if len(_within(shares, logits, p, cap)):
+        assert known is not False
+
+
+def test_what_a_search_found_on_more_units_counts_if_it_keeps_the_cap() -> None:
+    alpha, logits, p, _ = _model(6, 4, 3)
+    alone = most_distant_of_many(alpha, logits, p, 0.05)
+    far = np.eye(6)[0]  # changes the answer
+    assert most_distant_of_many(alpha, logits, p, 0.05, far[None]).value == alone.value
+    near = 0.999 * alpha + 0.001 * far
+    assert most_distant_of_many(alpha, logits, p, 0.05, near[None]).value >= float(jsd(near, alpha))

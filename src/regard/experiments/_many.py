@@ -1,8 +1,9 @@
 """Many attentions of one example as arrays, and what the model answers to them.
 
 Where two classes are decided and the answer is linear in the weights (a weighted mean of states under a linear layer),
-one gradient tells all answers: nothing is computed anew. That is not assumed but tried, on some examples of the case;
-elsewhere what lies above the attention is computed for each.
+one gradient tells all answers: nothing is computed anew. Where there are more classes, the answers to attention on one
+unit do (`logits`). That is not assumed but tried, on some examples of the case; elsewhere what lies above the attention
+is computed for each.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from regard.records import Bools, Edit, Floats, Ints
 
 LINEAR = 1e-3
 """How far an answer may be from what the gradient foretells, to be called linear (relative to 1 + its size)."""
+SMALLEST = 1e-30
+"""A probability below it is rounded too much to be taken apart."""
 TRIED = 2
 """Examples of a case on which linearity is tried."""
 
@@ -112,6 +115,52 @@ def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
         if off.any() or not np.allclose(said.distribution[rows], line.distribution(weights), atol=LINEAR):
             return False
     return True
+
+
+def logits(case: Case, found: Sequence[Map]) -> list[Floats] | None:
+    """For each example (units, classes): log-probabilities under attention on one unit, where these tell all answers.
+
+    That is so where the logits are linear in the weights; tried on the longest examples with the attention itself,
+    with equal weights and with halves. None elsewhere, and where a probability is too small to have a logarithm.
+    """
+    longest = sorted(range(len(found)), key=lambda i: -len(found[i]))[:TRIED]
+    if not longest or _logits(case.subset(longest), [found[i] for i in longest], check=True) is None:
+        return None
+    return _logits(case, found, check=False)
+
+
+def _logits(case: Case, found: Sequence[Map], *, check: bool) -> list[Floats] | None:
+    base = case.base().distribution
+    if base is None:
+        return None
+    mixtures = [np.stack([m.alpha, np.full(len(m), 1 / len(m)), _halves(len(m))]) for m in found]
+    asked = [
+        np.concatenate([np.eye(len(m)), *([mixed] if check else [])]) for m, mixed in zip(found, mixtures, strict=True)
+    ]
+    made = []
+    for said, m, mixed in zip(
+        answers(case, found, [given(m, s) for m, s in zip(found, asked, strict=True)], None),
+        found,
+        mixtures,
+        strict=True,
+    ):
+        if said.min() < SMALLEST:
+            return None
+        single = np.log(said[: len(m)])
+        if check and not np.allclose(softmax(mixed @ single), said[len(m) :], atol=LINEAR):
+            return None
+        made.append(single)
+    return made
+
+
+def _halves(n: int) -> Floats:
+    return np.asarray(0.5 * (np.eye(n)[0] + np.eye(n)[-1]))
+
+
+def softmax(rows: Floats) -> Floats:
+    """(..., classes)."""
+    raised = np.exp(rows - rows.max(-1, keepdims=True))
+    return np.asarray(raised / raised.sum(-1, keepdims=True))
 
 
 def _corners(n: int) -> Floats:

@@ -85,6 +85,21 @@ def linear_answer(single: Floats, base: Floats) -> Answer:
     return answer
 
 
+def linear_answer_of_many(single: Floats, base: Floats) -> Answer:
+    """Several classes: single (texts, units, classes) are the logits under attention on one unit."""
+    z, p0 = single.astype(np.float32), base[:, None].astype(np.float32)
+
+    def answer(share: Floats) -> tuple[Floats, Floats]:
+        logits = share @ z
+        p = np.exp(logits - logits.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        way = np.sign(p - p0)
+        slope = 0.5 * p * (way - (way * p).sum(-1, keepdims=True))
+        return 0.5 * np.abs(p - p0).sum(-1), slope @ np.swapaxes(z, 1, 2)
+
+    return answer
+
+
 def padded(rows: Sequence[Floats], width: int) -> Floats:
     """(texts, ..., width) filled up with zeros."""
     return np.stack([np.pad(r, [(0, 0)] * (r.ndim - 1) + [(0, width - r.shape[-1])]) for r in rows])

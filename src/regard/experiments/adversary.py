@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._many import Linear, answers, changes, decided, edits, given, read
+from regard.experiments._many import Linear, answers, changes, decided, edits, given, logits, read
 from regard.experiments._map import Map, setting
-from regard.experiments._search import Answer, linear_answer, padded, search
+from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import most_distant
+from regard.measures.exclusivity_of_many import most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
 from regard.registry import experiment
@@ -23,9 +24,10 @@ STEPS, SEARCHED = 500, 30
     needs=("attention", "gradient"),
     cite="Jain & Wallace 2019; the exact optimum for linear decoders",
     formula="max JSD(alpha', alpha) with TVD(prediction', prediction) <= cap, over K alternatives that also differ "
-    "among themselves, and exactly, over all attentions on one or two units, where the answer is linear in alpha",
-    cost="one gradient, and a forward of each candidate, where the answer is linear; else 30 gradients of each "
-    "alternative and cap, above the attention",
+    "among themselves, and, where the logits are linear in alpha, over all attentions on one or two units: exactly for "
+    "two classes, between two bounds for more",
+    cost="one gradient, or with more classes a forward per unit, and a forward of each candidate, where the answer is "
+    "linear; else 30 gradients of each alternative and cap, above the attention",
     misleads="existence is nearly guaranteed where there are many more units than classes: compare with the feasible "
     "maximum, with random attention within the cap, with what another seed does; the search is a lower bound",
 )
@@ -41,17 +43,21 @@ def adversary(
     """How far can attention be from what it is while the prediction stays within a cap?
 
     Comes out: `adversary_jsd` at each cap (`where["cap"]`), in nats, 0..ln 2, by `search` (best of the alternatives, a
-    lower bound), by `exact` (the optimum; only where the answer is linear in the attention), by `random` (the null: as
-    many random attentions, those within the cap) and of `feasible` (the ceiling: attention on the least likely unit,
-    without a cap); column `change`, what a pass of the model says the accepted one does to the prediction, never above
-    the cap. `adversary_accepted`: share of the alternatives within the cap. `adversary_spread`: mean divergence among
-    these. A candidate that the pass puts beyond the cap is dropped; 0 is alpha itself. Undefined below two units.
+    lower bound), by `exact` (the optimum; only for two classes where the answer is linear in the attention), by
+    `enumerated` (more classes and linear logits: the best of all attentions on one or two units and of the search, with
+    the column `upper`, beyond which there is provably none; bound "exact" where the two meet in all examples), by
+    `random` (the null: as many random attentions, those within the cap) and of `feasible` (the ceiling: attention on
+    the least likely unit, without a cap); column `change`, what a pass of the model says the accepted one does to the
+    prediction, never above the cap. `adversary_accepted`: share of the alternatives within the cap. `adversary_spread`:
+    mean divergence among these. A candidate that the pass puts beyond the cap is dropped; 0 is alpha itself. Undefined
+    below two units.
     share: the part of the examples, drawn by lot, that is searched where every step is a pass through the model.
     Deviations: penalty and acceptance have the same cap, each alternative keeps its best point, not its last, and the
     alternatives differ by the divergence from their mean.
     """
     found, lines = read(case, layers, heads, "adversary")
-    if lines is None and share < 1:
+    singles = logits(case, found) if lines is None else None
+    if lines is None and singles is None and share < 1:
         chosen = [i for i in range(len(found)) if case.rng(i, "adversary", "share").random() < share]
         case, found = case.subset(chosen), [found[i] for i in chosen]
         if not found:
@@ -62,6 +68,8 @@ def adversary(
     if lines is not None:
         single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, found, strict=True)]
         sought = through_lines([m.alpha for m in found], single, base[np.arange(len(own)), own], starts, safe)
+    elif singles is not None:
+        sought = _through_logits([m.alpha for m in found], singles, base, starts, safe)
     else:
         sought = [_through_the_model(case, i, m, base[i], starts[i], safe) for i, m in enumerate(found)]
     lots = [case.rng(i, "adversary", "random").dirichlet(np.ones(len(m)), alternatives) for i, m in enumerate(found)]
@@ -73,15 +81,26 @@ def adversary(
         tried = {"search": [some[k] for some in sought], "random": lots}
         if lines is not None:
             tried["exact"] = [_exact(m, line, safe[k]) for m, line in zip(found, lines, strict=True)]
+        brackets = []
+        if singles is not None:
+            brackets = [
+                most_distant_of_many(m.alpha, z, base[i], safe[k], sought[i][k])
+                for i, (m, z) in enumerate(zip(found, singles, strict=True))
+            ]
+            tried["enumerated"] = [bracket.other[None] for bracket in brackets]
         for name, shares in tried.items():
             # whatever found them, the model itself is asked about every candidate
             said = answers(case, found, [given(m, s) for m, s in zip(found, shares, strict=True)], None)
             far = changes(said, base)
             rows = np.array([_accepted(m, s, f, cap) for m, s, f in zip(found, shares, far, strict=True)])
             assert (rows[:, 1] <= cap).all(), "a candidate beyond its cap was accepted"
-            bound = "exact" if name == "exact" else "lower"
+            closed = name == "enumerated" and all(b.proved for b, few in zip(brackets, short, strict=True) if not few)
+            bound = "exact" if name == "exact" or closed else "lower"
             at: dict[str, Json] = {**where, "cap": cap, "role": ROLES.get(name, "method"), "bound": bound}
-            scores.append(_score(case, "adversary_jsd", name, rows[:, 0], short, at, {"change": rows[:, 1:2]}))
+            columns = {"change": rows[:, 1:2]}
+            if name == "enumerated":
+                columns["upper"] = np.array([[b.upper] for b in brackets])
+            scores.append(_score(case, "adversary_jsd", name, rows[:, 0], short, at, columns))
             if name == "search":
                 scores.append(_score(case, "adversary_accepted", name, rows[:, 2], short, at))
                 scores.append(_score(case, "adversary_spread", name, rows[:, 3], short, at))
@@ -90,7 +109,7 @@ def adversary(
 
 SAFE = 1 - 1e-3
 """The search stays this much within the cap, so that rounding in the pass that checks it does not decide."""
-ROLES = {"random": "null", "exact": "ceiling"}
+ROLES = {"random": "null", "exact": "ceiling", "enumerated": "ceiling"}
 
 
 def _score(
@@ -133,7 +152,22 @@ def through_lines(
     alphas, singles: (unit,) attention, and the log-odds under attention on one unit. p: of the predicted class.
     """
     width = max((len(a) for a in alphas), default=0)
-    answer = linear_answer(padded(singles, width), p)
+    return _searched(alphas, starts, linear_answer(padded(singles, width), p), caps, steps)
+
+
+def _through_logits(
+    alphas: list[Floats], singles: list[Floats], base: Floats, starts: list[Floats], caps: list[float]
+) -> list[Floats]:
+    """The same for several classes; singles: (unit, class) logits, base: (examples, classes)."""
+    width = max((len(a) for a in alphas), default=0)
+    rows = np.stack([np.pad(z, ((0, width - len(z)), (0, 0))) for z in singles])
+    return _searched(alphas, starts, linear_answer_of_many(rows, base), caps, STEPS)
+
+
+def _searched(
+    alphas: list[Floats], starts: list[Floats], answer: Answer, caps: list[float], steps: int
+) -> list[Floats]:
+    width = max((len(a) for a in alphas), default=0)
     real = padded([np.ones(len(a)) for a in alphas], width)
     best = search(padded(alphas, width), real, padded(starts, width), answer, caps=caps, steps=steps).best
     return [best[:, i, :, : len(a)] for i, a in enumerate(alphas)]

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 
+from regard.experiments._many import SMALLEST, softmax
 from regard.experiments._map import Map, distances, maps, setting
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import displaceable, heaviest, most_distant
+from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Answers, Edit, Floats, Score
 from regard.registry import experiment
@@ -17,6 +19,8 @@ LINEAR = 1e-3
 """How far the answer may be from the weighted sum of the answers to one unit each, to be called linear."""
 CAPS = (0.01, 0.05, 0.1)
 CAP = 0.05
+SAFE = 1 - 1e-3
+"""What is enumerated stays this much within the cap, so that rounding in the pass that checks it does not decide."""
 NONE = np.array([-1.0, 0.0, -1.0, 0.0])
 """No other attention."""
 
@@ -25,9 +29,9 @@ NONE = np.array([-1.0, 0.0, -1.0, 0.0])
     question="Would an attention that ignores the words it looks at give the same prediction?",
     needs=("attention",),
     cite="Jain & Wallace 2019; the exact optimum for linear decoders",
-    formula="max JSD(alpha', alpha) with |change of p| <= cap, by enumeration of all attentions on one or two units; "
+    formula="max JSD(alpha', alpha) with TVD <= cap, by enumeration of all attentions on one or two units; "
     "whether attention with nothing on the heaviest half can keep p within the cap",
-    cost="1 forward per unit, and 4 to check what was found",
+    cost="1 forward per unit, and 6 to check what was found",
     misleads="it says something about the decoder far from what it was trained on: it succeeds on faithful models too",
 )
 def exclusive(
@@ -36,23 +40,32 @@ def exclusive(
     """How different can attention be while the prediction stays?
 
     Comes out, per example: `reach` (how far attention on one unit can move p), `linear` (1 where the answer is linear
-    in the attention), `max_jsd` (at the cap .05; curve `jsd` over all caps, curve `change` what a forward pass says
-    the candidate does to p: above the cap it is not accepted; column `other`: the accepted attention itself, which
-    lies on two units at most: unit, share, unit, share; -1 for none), `feasible_jsd` (of the most distant attention on
-    one unit, without a cap), `displaceable` (1 where attention without the heaviest half can keep p within .05) and
-    `displaceable_random` (the same without as many units drawn by lot). Exact where `linear` is 1; elsewhere attentions
-    on one unit and the rest of the attention are tried, which is a lower bound.
+    in the attention; with more than two classes only where the enumeration also meets its upper bound), `max_jsd` (at
+    the cap .05; curve `jsd` over all caps, curve `change` what a forward pass says the candidate does to p: above the
+    cap it is not accepted; column `other`: the accepted attention itself, which lies on two units at most: unit, share,
+    unit, share; -1 for none), `feasible_jsd` (of the most distant attention on one unit, without a cap), `displaceable`
+    (1 where attention without the heaviest half can keep p within .05) and `displaceable_random` (the same without as
+    many units drawn by lot). Exact where `linear` is 1; elsewhere attentions on one unit (on one or two, where several
+    logits are linear) and the rest of the attention are tried, which is a lower bound.
     """
     found = maps(case, layers, heads, "exclusive")
-    ones = case.variants([[m.single(t) for t in range(len(m))] for m in found])
-    apart, _ = distances(case, ones)
+    # equal weights besides: attention on one unit alone would be called linear whatever lies above it
+    asked = case.variants([[*(m.single(t) for t in range(len(m))), m.uniform()] for m in found])
+    apart = [rows[:-1] for rows in distances(case, asked)[0]]
     base = case.base()
-    linear = [_linear(m, ones, i, float(base.value[i]), base) for i, m in enumerate(found)]
+    linear = [_linear(m, asked, i, float(base.value[i]), base) for i, m in enumerate(found)]
+    several = [None if linear[i] else _logits(m, asked, i, base) for i, m in enumerate(found)]
     chosen: list[list[tuple[float, Floats]]] = []
+    proved = dict.fromkeys(range(len(found)), False)
     for i, m in enumerate(found):
-        single, p = ones.value[ones.rows(i)], float(base.probability[i])
+        single, p, many = asked.value[asked.rows(i)][:-1], float(base.probability[i]), several[i]
         if linear[i]:
             chosen.append([most_distant(m.alpha, single, *_slab(p, cap)) for cap in caps])
+        elif many is not None:
+            assert base.distribution is not None
+            brackets = [most_distant_of_many(m.alpha, many, base.distribution[i], cap * SAFE) for cap in caps]
+            chosen.append([(b.value, b.other) for b in brackets])
+            proved[i] = all(b.proved for b in brackets)
         else:
             chosen.append([_best_single(m, apart[i], cap) for cap in caps])
     tried: list[list[list[Edit]]] = []
@@ -70,7 +83,7 @@ def exclusive(
             for values in columns.values():
                 values.append(math.nan)
             continue
-        single, slab = ones.value[ones.rows(i)], _slab(float(base.probability[i]), CAP)
+        single, slab = asked.value[asked.rows(i)][:-1], _slab(float(base.probability[i]), CAP)
         for k, (value, _) in enumerate(chosen[i]):
             change = float(checked[i][k])
             kept = value >= 0 and change <= caps[k] + 1e-4
@@ -78,14 +91,19 @@ def exclusive(
             if kept and caps[k] == CAP:
                 others[i] = _on_two(m, chosen[i][k][1])
         columns["reach"].append(float(apart[i].max()))
-        columns["linear"].append(float(linear[i]))
         columns["feasible_jsd"].append(max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))))
         for name, away, at in (
             ("displaceable", heaviest(m.alpha), len(caps)),
             ("displaceable_random", _lot(case, i, m), len(caps) + 1),
         ):
             could = bool((apart[i][~away] <= CAP).any() or (not away.all() and checked[i][at] <= CAP))
+            many = several[i]
+            if many is not None and not could:
+                assert base.distribution is not None
+                known = displaceable_of_many(many, away, base.distribution[i], CAP)
+                could, proved[i] = bool(known), proved[i] and known is not None
             columns[name].append(float(displaceable(single, away, *slab) if linear[i] else could))
+        columns["linear"].append(float(linear[i] or proved[i]))
     where = setting(layers, heads)
     at_cap = curves[0][:, caps.index(CAP)] if CAP in caps else np.full(len(found), np.nan)
     both = {"jsd": curves[0], "change": curves[1], "other": others}
@@ -104,12 +122,25 @@ def _on_two(m: Map, share: Floats) -> Floats:
     return kept
 
 
-def _linear(m: Map, ones: Answers, i: int, value: float, base: Answers) -> bool:
+def _linear(m: Map, asked: Answers, i: int, value: float, base: Answers) -> bool:
     """Only for two classes: with more the log-odds are no longer linear where the logits are."""
     if len(m) < 2 or base.distribution is None or base.distribution.shape[1] != 2:
         return False
-    single = ones.value[ones.rows(i)]
-    return bool(abs(float(m.alpha @ single) - value) < LINEAR * (1 + np.abs(single).max()))
+    *single, equal = asked.value[asked.rows(i)]
+    off = max(abs(float(m.alpha @ single) - value), abs(float(np.mean(single)) - float(equal)))
+    return bool(off < LINEAR * (1 + np.abs(single).max()))
+
+
+def _logits(m: Map, asked: Answers, i: int, base: Answers) -> Floats | None:
+    """(unit, class) with more than two classes, where the answers to one unit each tell all others."""
+    if len(m) < 2 or asked.distribution is None or base.distribution is None or base.distribution.shape[1] < 3:
+        return None
+    said = asked.distribution[asked.rows(i)]
+    if said.min() < SMALLEST:
+        return None
+    single = np.log(said[:-1])
+    own, equal = softmax(m.alpha @ single), softmax(single.mean(0))
+    return single if np.allclose((own, equal), (base.distribution[i], said[-1]), atol=LINEAR) else None
 
 
 def _slab(p: float, cap: float) -> tuple[float, float]:
