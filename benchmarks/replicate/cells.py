@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.replicate import measures, models
+from benchmarks.replicate import measures, models, vectors
 from regard.measures.divergence import jsd, tvd
 from regard.registry import build
 from regard.training.directory import write_json
@@ -20,13 +20,18 @@ from regard.training.reference import TrainedReference
 
 SEEDS = (0, 1, 2, 3, 4)
 """Fixed before anything was run, and all reported."""
+SCALE = 0.3
+"""Standard deviation of the pretrained vectors."""
 PROBE, PRINTED = 1e-3, 5e-4
 """Weight of KL: of the adversary whose attention is imposed, and of the one in the printed table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """kind: "agreement" (Jain & Wallace), "diagnostic" and "adversary" (Wiegreffe & Pinter)."""
+    """kind: "agreement" (Jain & Wallace), "diagnostic" and "adversary" (Wiegreffe & Pinter).
+
+    "pretrained": the agreement of a model whose word vectors do not start at random.
+    """
 
     kind: str
     seed: int
@@ -46,6 +51,8 @@ def every() -> Iterator[Cell]:
         yield Cell("agreement", seed, "cnn")
         yield from (Cell("agreement", seed, encoder, "dot") for encoder in ("bilstm", "average", "cnn"))
         yield Cell("adversary", seed)
+        yield Cell("pretrained", seed)
+        yield Cell("pretrained", seed, "average")
 
 
 def done(home: Path, cell: Cell) -> dict[str, Any] | None:
@@ -63,9 +70,8 @@ def run(splits: Splits, home: Path, cell: Cell) -> dict[str, Any]:
         return before
     (home / "cells").mkdir(parents=True, exist_ok=True)
     start = time.process_time()
-    values = {"agreement": _agreement, "diagnostic": _diagnostic, "adversary": _adversary}[cell.kind](
-        splits, home, cell
-    )
+    kinds = {"agreement": _agreement, "pretrained": _agreement, "diagnostic": _diagnostic, "adversary": _adversary}
+    values = kinds[cell.kind](splits, home, cell)
     record = {
         "cell": cell.name, "kind": cell.kind, "encoder": cell.encoder, "attention": cell.attention, "seed": cell.seed,
         "n": len(splits.test), "values": values, "cpu_seconds": round(time.process_time() - start),
@@ -75,7 +81,8 @@ def run(splits: Splits, home: Path, cell: Cell) -> dict[str, Any]:
 
 
 def _agreement(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
-    folder = models.plain(splits, home, cell.encoder, cell.attention, cell.seed)
+    given = vectors.pretrained(splits.train, home, SCALE) if cell.kind == "pretrained" else None
+    folder = models.plain(splits, home, cell.encoder, cell.attention, cell.seed, vectors=given)
     found = measures.texts(folder, splits.test)
     label, p = np.array([t.label for t in found]), np.array([t.p for t in found])
     np.savez(home / "cells" / f"{cell.name}.npz", alpha=np.concatenate([t.alpha for t in found]), p=p,

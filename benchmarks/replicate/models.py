@@ -22,21 +22,26 @@ ADVERSARY: dict[str, Json] = {**SETTINGS, "epochs": 16}
 """Against up to 80 epochs in the paper."""
 
 
-def spec(encoder: str, attention: str) -> Spec:
+def spec(encoder: str, attention: str, vectors: Path | None = None) -> Spec:
     return Spec(
         "learner", "classifier",
         {
             "encoder": encoder, "attention": SCORES[attention], "size": SIZE, "hidden": HIDDEN[encoder], "dropout": 0.0,
             "noise": 0.0, "min_count": 1, "spread": SPREAD, "chosen_by": "roc_area", "decision": "sigmoid",
+            **({} if vectors is None else {"vectors": str(vectors)}),
         },
     )  # fmt: skip
 
 
-def plain(splits: Splits, home: Path, encoder: str, attention: str, seed: int, like: Path | None = None) -> Path:
+def plain(
+    splits: Splits, home: Path, encoder: str, attention: str, seed: int, *, like: Path | None = None,
+    vectors: Path | None = None,
+) -> Path:  # fmt: skip
     """A model that learns the labels; with attention "frozen" under the weights of the model in `like`."""
-    name = f"{encoder}-{attention}-{seed}" if like is None else f"{encoder}-{attention}-{seed}-like-{like.name}"
+    name = f"{encoder}-{attention}-{seed}" + ("" if like is None else f"-like-{like.name}")
+    name += "" if vectors is None else f"-from-{vectors.stem}"
     return train(
-        spec(encoder, attention), splits, out=home / name, seed=seed, settings=SETTINGS, reference=like
+        spec(encoder, attention, vectors), splits, out=home / name, seed=seed, settings=SETTINGS, reference=like
     ).directory
 
 

