@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import logit
 from scipy.stats import kendalltau
 from torch import Tensor, nn
 
@@ -160,8 +161,10 @@ def adversaries(found: list[Text], seed: int) -> dict[str, float]:
     for chosen in bucketed(lengths, 256):
         searched[chosen] = _searched([found[int(i)] for i in chosen], seed, chosen)
     for i, t in enumerate(found):
-        low, high = max(t.p - CAP, 1e-12), min(t.p + CAP, 1 - 1e-12)
-        value, other = most_distant(t.alpha, t.z, np.log(low / (1 - low)) - t.b, np.log(high / (1 - high)) - t.b)
+        # a probability near 0 or 1 has no bound on that side, however large its logit may become
+        low = float(logit(t.p - CAP)) if t.p > CAP else -np.inf
+        high = float(logit(t.p + CAP)) if t.p < 1 - CAP else np.inf
+        value, other = most_distant(t.alpha, t.z, low - t.b, high - t.b)
         moved = abs(1 / (1 + np.exp(-(other @ t.z + t.b))) - t.p)
         assert moved <= CAP + 1e-4, f"the exact adversary of text {i} changes the answer by {moved}"
         exact[i] = max(0.0, value)
