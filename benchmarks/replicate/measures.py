@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import logit
 from scipy.stats import kendalltau
 from torch import Tensor, nn
 
 from regard.measures.agreement import kendall
 from regard.measures.divergence import jsd
-from regard.measures.exclusivity import most_distant
+from regard.measures.exclusivity import log_odds_within, most_distant
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.roc import roc_area
 from regard.networks.checkpoint import load_checkpoint
@@ -161,9 +160,7 @@ def adversaries(found: list[Text], seed: int) -> dict[str, float]:
     for chosen in bucketed(lengths, 256):
         searched[chosen] = _searched([found[int(i)] for i in chosen], seed, chosen)
     for i, t in enumerate(found):
-        # a probability near 0 or 1 has no bound on that side, however large its logit may become
-        low = float(logit(t.p - CAP)) if t.p > CAP else -np.inf
-        high = float(logit(t.p + CAP)) if t.p < 1 - CAP else np.inf
+        low, high = log_odds_within(t.p, CAP)
         value, other = most_distant(t.alpha, t.z, low - t.b, high - t.b)
         moved = abs(1 / (1 + np.exp(-(other @ t.z + t.b))) - t.p)
         assert moved <= CAP + 1e-4, f"the exact adversary of text {i} changes the answer by {moved}"

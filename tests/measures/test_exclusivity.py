@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.measures.divergence import jsd
-from regard.measures.exclusivity import displaceable, heaviest, most_distant
+from regard.measures.exclusivity import displaceable, heaviest, log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 
 CASES = st.tuples(st.integers(2, 7), st.integers(0, 10_000), st.floats(0.01, 1.0))
@@ -149,3 +150,11 @@ def test_what_a_search_found_on_more_units_counts_if_it_keeps_the_cap() -> None:
     assert most_distant_of_many(alpha, logits, p, 0.05, far[None]).value == alone.value
     near = 0.999 * alpha + 0.001 * far
     assert most_distant_of_many(alpha, logits, p, 0.05, near[None]).value >= float(jsd(near, alpha))
+
+
+def test_an_answer_that_may_become_certain_has_no_bound_on_that_side() -> None:
+    alpha, single = [0.9, 0.1, 0.0], [4.0, 4.0, 60.0]  # of 60 nothing is left of 1 - p in double precision
+    p = 1 / (1 + np.exp(-4.0))
+    found, other = most_distant(alpha, single, *log_odds_within(p, 0.05))
+    assert found == pytest.approx(np.log(2))
+    assert other.tolist() == [0, 0, 1]

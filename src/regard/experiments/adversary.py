@@ -8,7 +8,7 @@ from regard.experiments._many import Linear, answers, changes, decided, edits, g
 from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
 from regard.measures.divergence import jsd
-from regard.measures.exclusivity import most_distant
+from regard.measures.exclusivity import log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
@@ -127,8 +127,7 @@ def _exact(m: Map, line: Linear, cap: float) -> Floats:
     """(1, unit) the optimum."""
     single = line.values(given(m, np.eye(len(m))))
     p = 1 / (1 + np.exp(-float(m.alpha @ single)))
-    low, high = (min(max(q, 1e-12), 1 - 1e-12) for q in (p - cap, p + cap))
-    return most_distant(m.alpha, single, float(np.log(low / (1 - low))), float(np.log(high / (1 - high))))[1][None]
+    return most_distant(m.alpha, single, *log_odds_within(p, cap))[1][None]
 
 
 def _accepted(m: Map, shares: Floats, change: Floats, cap: float) -> tuple[float, float, float, float]:

@@ -61,6 +61,19 @@ def _term(p: Floats, q: Floats) -> Floats:
     return np.asarray(0.5 * (left + right))
 
 
+def log_odds_within(p: float, cap: float) -> tuple[float, float]:
+    """The log-odds of all probabilities within `cap` of p; none is too large for one that may reach 1, or small for 0.
+
+    >>> log_odds_within(0.5, 0.25)
+    (-1.0986122886681098, 1.0986122886681098)
+    >>> log_odds_within(0.99, 0.05)[1]
+    inf
+    """
+    low = float(np.log((p - cap) / (1 - p + cap))) if p > cap else -np.inf
+    high = float(np.log((p + cap) / (1 - p - cap))) if p + cap < 1 else np.inf
+    return low, high
+
+
 def displaceable(single: ArrayLike, avoid: ArrayLike, low: float, high: float) -> bool:
     """Whether attention without any weight on the units of `avoid` can give an answer between low and high.
 
