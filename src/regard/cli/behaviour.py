@@ -8,6 +8,8 @@ from regard.cli.console import print_json, remarks, results
 from regard.cli.opening import ModelChoice, checked_names, listed
 from regard.cli.progress import bar
 from regard.errors import GateFailed, Incomplete
+from regard.present.retelling import retold
+from regard.present.saying import columns, say
 
 SHOWN = 5
 """Failures and worst texts on a screen; `--json` has all of them."""
@@ -30,13 +32,19 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
         from regard.present.terminal import plain_table
 
         rows = [
-            (r.test.name, r.test.kind, f"{r.passed}/{r.n}", f"{r.passed / r.n:.1%}" if r.n else "-",
-             f"{r.low:.1%} to {r.high:.1%}", r.status)
+            (
+                r.test.name,
+                r.test.kind,
+                f"{r.passed}/{r.n}",
+                f"{r.passed / r.n:.1%}" if r.n else "-",
+                say("term.attack.to", low=f"{r.low:.1%}", high=f"{r.high:.1%}"),
+                r.status if r.status == "-" else say(f"term.perturb.{r.status}"),
+            )
             for r in found
-        ]  # fmt: skip
+        ]
         out = results()
-        out.print(f"{live.name}: {len(found)} tests of behaviour, seed {seed}", markup=False, style="bold")
-        out.print(plain_table(("test", "kind", "passed", "share", "Wilson 95 %", "required"), rows, right=(2, 3)))
+        out.print(say("term.perturb.tests", model=live.name, n=len(found), seed=seed), markup=False, style="bold")
+        out.print(plain_table(columns("term.perturb.test_columns"), rows, right=(2, 3)))
         for r in found:
             for failure in r.failures[:SHOWN]:
                 after = "" if failure.changed is None else f" -> {failure.changed!r}: {failure.said_after}"
@@ -44,9 +52,12 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
                           + ("" if failure.probability_after is None else f" {failure.probability_after:.2f}"),
                           markup=False, style="dim")  # fmt: skip
             if len(r.failures) > SHOWN:
-                out.print(f"  {r.test.name}: {len(r.failures) - SHOWN} more in --json", markup=False, style="dim")
-        out.print("The interval is about further fillings of these templates, not about language at large.",
-                  style="dim", markup=False)  # fmt: skip
+                out.print(
+                    "  " + say("term.perturb.more", name=r.test.name, n=len(r.failures) - SHOWN),
+                    markup=False,
+                    style="dim",
+                )
+        out.print(say("term.perturb.fillings"), style="dim", markup=False)
     states = {r.test.name: r.status for r in found}
     failed, undecided = ([n for n, s in states.items() if s == wanted] for wanted in ("failed", "open"))
     if failed:
@@ -81,20 +92,24 @@ def put_swaps(
     from regard.present.terminal import plain_table
 
     out = results()
-    out.print(f"{live.name} on {len(examples)} texts of {read.name}, seed {seed}", markup=False, style="bold")
+    out.print(
+        say("term.perturb.swaps", model=live.name, n=len(examples), data=read.name, seed=seed),
+        markup=False,
+        style="bold",
+    )
     rows: list[tuple[str, ...]] = []
     for r in found:
         if not r.effects:
-            rows.append((r.family, "0", "no text has such a term and a placebo", "", "", ""))
+            rows.append((r.family, "0", say("term.perturb.no_term"), "", "", ""))
         for e in r.effects:
             cells = [f"{x.estimate:.3f} [{x.low:.3f}, {x.high:.3f}]" for x in (e.swap, e.placebo, e.difference)]
             rows.append((r.family, str(r.texts), e.measure, *cells))
-    out.print(plain_table(("terms", "texts", "measure", "swap", "placebo", "difference"), rows, right=(1,)))
+    out.print(plain_table(columns("term.perturb.swap_columns"), rows, right=(1,)))
     for name, meaning in MEASURES.items():
-        more = f", by {method}" if name == "relevance" else ""
-        out.print(f"{name}: {meaning}{more}", markup=False, style="dim")
-    out.print("95 % intervals over texts; what counts is the difference: any exchange of words moves answers.",
-              style="dim", markup=False)  # fmt: skip
+        told = retold(meaning)
+        told = say("term.perturb.by", meaning=told, method=method) if name == "relevance" else told
+        out.print(f"{name}: {told}", markup=False, style="dim")
+    out.print(say("term.perturb.difference"), style="dim", markup=False)
     for r in found:
         for line in r.unknown:
             out.print(f"  {r.family}, {line}", markup=False, style="yellow")

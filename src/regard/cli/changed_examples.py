@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli.console import print_json, results
 from regard.errors import InputError
+from regard.present.saying import say
 
 if TYPE_CHECKING:
     from regard.records import Example, Perturbed
@@ -49,16 +50,18 @@ def show_changed(
     if as_json:
         return print_json({"seed": seed, "examples": [_json(*one) for one in made]})
     if out is not None:
-        return results().print(f"{len(made)} changed examples (seed {seed}): {out}", markup=False)
+        return results().print(say("term.perturb.written", n=len(made), seed=seed, out=out), markup=False)
     for i, (name, severity, example, changed) in enumerate(made):
         if len(examples) > SHOWN and i % len(examples) >= SHOWN:
             continue
-        results().print(f"{name}, severity {severity}, seed {seed}, {example.id}", markup=False, style="dim")
+        results().print(_title(name, severity, seed, example.id), markup=False, style="dim")
         results().print(_marked(example, changed))
     if len(examples) > SHOWN:
-        results().print(
-            f"{SHOWN} of {len(examples)} are shown; --out FILE or --json has all", style="dim", markup=False
-        )
+        results().print(say("term.perturb.shown", shown=SHOWN, all=len(examples)), style="dim", markup=False)
+
+
+def _title(name: str, severity: int, seed: int, example: str) -> str:
+    return say("term.perturb.one", name=name, severity=severity, seed=seed, id=example)
 
 
 def _marked(example: Example, made: Perturbed) -> Any:
@@ -70,9 +73,8 @@ def _marked(example: Example, made: Perturbed) -> Any:
         name = next(iter(n for n, v in example.inputs.items() if not isinstance(v, str)))
         old, new = (np.asarray(e.inputs[name], np.float64) for e in (example, made.example))
         moved = np.sqrt(np.mean((new - old) ** 2)) / max(float(np.ptp(old)), 1e-12)
-        return Text(
-            f"{name} {old.shape}: {np.mean(new != old):.0%} of the values changed, by {moved:.3f} of their range"
-        )
+        share = f"{np.mean(new != old):.0%}"
+        return Text(say("term.perturb.array", name=name, shape=old.shape, share=share, moved=f"{moved:.3f}"))
     from regard.perturbations.script import Script
 
     before, script = Script.of(example).words, Script.of(made.example)
@@ -88,7 +90,7 @@ def _marked(example: Example, made: Perturbed) -> Any:
             number += 1
         out.append("\n")
     gone = sorted(set(range(len(before))) - {int(o) for o in made.origin})
-    out.append(f"gone: {', '.join(before[w] for w in gone)}\n" if gone else "", style="dim")
+    out.append(say("term.perturb.gone", words=", ".join(before[w] for w in gone)) + "\n" if gone else "", style="dim")
     return out
 
 

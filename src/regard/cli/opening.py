@@ -41,13 +41,14 @@ class ModelChoice:
     @property
     def making(self) -> str:
         """What making the model costs, where its source says so; to be said when it is made, not when it is there."""
+        from regard.present.saying import say
         from regard.registry import entry, named_model
 
         spec = named_model(self.source) if self.named else None
         seconds = entry(spec.kind, spec.name).facts.get("seconds") if spec is not None else None
         if not isinstance(seconds, int | float):
             return ""
-        return f"{self.source} is not in the cache: made here once, about {duration(float(seconds))}"
+        return say("term.making", source=self.source, time=duration(float(seconds)))
 
     def open(self) -> Model:
         from regard.models.adapter import pick_device

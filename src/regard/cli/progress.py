@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from regard.present.saying import known, say
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -24,6 +26,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def measure(name: str) -> str:
+    """What a training is measured by, in the language that is spoken."""
+    return say(f"term.train.{name}") if known(f"term.train.{name}") else name.replace("_", " ")
 
 
 class Bar:
@@ -56,8 +63,10 @@ class Bar:
 
     def examples(self, done: int, total: int, eta: float | None) -> None:
         """What an audit reports."""
-        left = f"{done}/{total}" + (f", about {duration(eta)} left" if eta is not None and done < total else "")
-        self.show("examples", done / max(1, total), left)
+        left = f"{done}/{total}" + (
+            say("term.time_left", time=duration(eta)) if eta is not None and done < total else ""
+        )
+        self.show(say("term.examples"), done / max(1, total), left)
 
     def training(self, report: Report) -> None:
         """What a training reports. That there is one says that the model was not there yet."""
@@ -66,9 +75,11 @@ class Bar:
             self._making = ""
         if report.epoch_is_over:
             return
-        score = f", dev {report.metric} {report.dev_metric:.2f}" if report.dev_metric is not None else ""
-        left = f"epoch {report.epoch}/{report.epochs}, loss {report.loss:.3f}{score}"
-        self.show(f"training {report.what}", report.fraction, left)
+        score = ""
+        if report.dev_metric is not None:
+            score = say("term.train.bar_score", metric=measure(report.metric), x=f"{report.dev_metric:.2f}")
+        left = say("term.train.bar", epoch=report.epoch, epochs=report.epochs, loss=f"{report.loss:.3f}", score=score)
+        self.show(say("term.training", what=report.what), report.fraction, left)
 
 
 @contextmanager

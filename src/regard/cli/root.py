@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 import click
 
 from regard.errors import EXIT_CODES, RegardError
+from regard.present.retelling import retold
+from regard.present.saying import LANGUAGES, say, speaking
 
 SUMMARIES = {
     "audit": "Test how far attention and other explanations can be trusted on a model and data.",
@@ -73,14 +75,14 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(SUMMARIES.items()))
+        with formatter.section(say("term.help.commands")):
+            formatter.write_dl([(name, say(f"term.help.{name}")) for name in SUMMARIES])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Examples"):
+        with formatter.section(say("term.help.examples")):
             formatter.write("".join(f"  {line}\n" for line in EXAMPLES))
-        with formatter.section("Exit codes"):
-            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+        with formatter.section(say("term.help.codes")):
+            formatter.write_dl([(str(code), say(f"term.help.code_{code}")) for code in EXIT_CODES])
 
     def main(
         self,
@@ -93,13 +95,23 @@ class Commands(click.Group):
     ) -> NoReturn:
         given = list(sys.argv[1:] if args is None else args)
         extra.setdefault("obj", ("regard", *given))  # commands may say how they were called
-        try:
-            code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
-        except Exception as error:
-            if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
-                raise
-            sys.exit(_tell(error))
-        sys.exit(code if isinstance(code, int) else 0)
+        with speaking(_language(given)):  # around everything, so that help and errors are told in it too
+            try:
+                code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+            except Exception as error:
+                if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
+                    raise
+                sys.exit(_tell(error))
+            sys.exit(code if isinstance(code, int) else 0)
+
+
+def _language(given: Sequence[str]) -> str:
+    """`--lang`, else REGARD_LANG; what is neither is refused by the option itself."""
+    chosen = os.environ.get("REGARD_LANG", "")
+    for word, following in zip(given, [*given[1:], ""], strict=True):
+        if word == "--lang" or word.startswith("--lang="):
+            chosen = following if word == "--lang" else word.partition("=")[2]
+    return chosen if chosen in LANGUAGES else "en"
 
 
 EXAMPLES = (
@@ -113,13 +125,13 @@ EXAMPLES = (
 def _tell(error: Exception) -> int:
     """Print one line about an error; return its exit code."""
     if isinstance(error, RegardError):
-        return _say(str(error), error.exit_code)
+        return _say(_in_words(error), error.exit_code)
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
-        hint = f" (see {context.command_path} --help)" if context else ""
+        hint = f" ({say('term.see_help', command=context.command_path)})" if context else ""
         return _say(error.format_message().rstrip(".") + hint, 2)
     if isinstance(error, click.Abort):
-        return _say(error.remedy if isinstance(error, Interrupted) else "interrupted", 130)
+        return _say(error.remedy if isinstance(error, Interrupted) else say("term.interrupted"), 130)
     if isinstance(error, BrokenPipeError):
         # whoever read our output has seen enough; the interpreter must not complain about it on the way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -127,6 +139,17 @@ def _tell(error: Exception) -> int:
     # never 1: a crash must not look like a gate that failed
     said = f"{type(error).__name__}: {error}"
     return _say(f"{_whose(error)}: {said}. Try: the same command with --debug for the traceback", 4)
+
+
+def _in_words(error: RegardError) -> str:
+    """As `str(error)` has it, in the language that is spoken."""
+    parts = []
+    if error.expected:
+        parts.append(say("error.expected", expected=retold(error.expected)))
+    if error.got:
+        parts.append(say("error.got", got=retold(error.got)))
+    said = say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
+    return say("error.try", said=said, remedy=retold(error.remedy)) if error.remedy else said
 
 
 def _whose(error: Exception) -> str:

@@ -1,14 +1,13 @@
-"""What every command has in common: `--json`, `--debug`, and examples in its help."""
+"""What every command has in common: `--json`, `--lang`, `--debug`, and examples in its help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
-LANGUAGES = ("en", "zh")
+from regard.present.saying import LANGUAGES, known, language, say
 
 
 class Verb(click.Command):
@@ -16,8 +15,16 @@ class Verb(click.Command):
 
     examples: tuple[str, ...] = ()
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if language() != "en" and known(f"term.help.{self.name}"):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(say(f"term.help.{self.name}"))
+        else:
+            super().format_help_text(ctx, formatter)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Examples"):
+        with formatter.section(say("term.help.examples")):
             formatter.write("".join(f"  {line}\n" for line in self.examples))
 
 
@@ -26,25 +33,13 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
 
     def make(function: Callable[..., Any]) -> Verb:
         marked = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
+        # the language is chosen in `root`, before anything is said; here it is only checked and listed
+        marked = click.option("--lang", type=click.Choice(LANGUAGES), default="en", show_default=True,
+                              envvar="REGARD_LANG", show_envvar=True, expose_value=False,
+                              help="Language of the output.")(marked)  # fmt: skip
         marked = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(marked)
         command = click.command(name, cls=Verb)(marked)
         command.examples = examples
         return command
 
     return make
-
-
-def lang_option(function: F) -> F:
-    """`--lang`: the language of what the command prints and writes (environment variable REGARD_LANG)."""
-    chosen = click.option(
-        "--lang", type=click.Choice(LANGUAGES), default="en", show_default=True, envvar="REGARD_LANG",
-        show_envvar=True, expose_value=False, callback=_speak, help="Language of the output.",
-    )  # fmt: skip
-    return chosen(function)
-
-
-def _speak(ctx: click.Context, parameter: click.Parameter, value: str) -> None:
-    if value != "en":  # nothing has to be imported to go on in English
-        from regard.present.saying import speaking
-
-        ctx.with_resource(speaking(value))

@@ -10,6 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from regard.measures.summarise import Role, summarise
+from regard.present.retelling import retold
+from regard.present.saying import columns, say
 from regard.present.terminal import plain_table
 from regard.records import Json, Score, Summary
 from regard.registry import entry
@@ -67,19 +69,18 @@ def findings_view(summaries: Sequence[Summary]) -> RenderableType:
     parts: list[RenderableType] = []
     for name, mine in groups.items():
         facts = entry("experiment", name).facts
-        parts += [Text(f"\n{name}: {facts.get('question', '')}", style="bold")]
+        parts += [Text(f"\n{name}: {retold(str(facts.get('question', '')))}", style="bold")]
         rows = [_row(s) for s in mine]
-        head = ("quantity", "of", "setting", "class", "part", "mean", "95 %", "n", "undefined")
-        parts.append(plain_table(head, rows, right=(5, 6, 7, 8)))
+        parts.append(plain_table(columns("term.experiments.columns"), rows, right=(5, 6, 7, 8)))
         if facts.get("misleads"):
-            parts.append(Text(f"when it misleads: {facts['misleads']}", style="dim"))
+            parts.append(Text(say("term.experiments.misleads", text=retold(str(facts["misleads"]))), style="dim"))
     seeds = ", ".join(sorted({str(s.seed) for s in summaries}))
-    parts.append(Text(f"\nmean [95 % interval by bootstrap over independent examples], seed {seeds}", style="dim"))
+    parts.append(Text("\n" + say("term.experiments.foot", seeds=seeds), style="dim"))
     return Group(*parts)
 
 
 def _row(s: Summary) -> tuple[str, ...]:
-    part, about = "" if s.role == "method" else s.role, str(s.where.get("class", "all"))
+    part, about = "" if s.role == "method" else say(f"term.experiments.{s.role}"), str(s.where.get("class", say("all")))
     numbers = f"{s.estimate:.3f}", f"[{s.low:.3f}, {s.high:.3f}]", str(s.n), str(s.undefined or "")
     return s.metric, s.method, _setting(s.where), about, part, *numbers
 

@@ -16,7 +16,8 @@ from rich.text import Text
 
 from regard.errors import UnknownName
 from regard.measures.stability import Stability, rank_stability
-from regard.present.evidence import Column, setting, shown
+from regard.present.evidence import Column, metric_title, setting, shown
+from regard.present.saying import columns, say
 from regard.present.terminal import plain_table
 from regard.records import Json, Score, Summary
 from regard.registry import entry
@@ -104,26 +105,30 @@ def metrics_view(
 
 
 def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: int) -> list[RenderableType]:
-    columns = list(dict.fromkeys(_heading(s) for s in own))
+    settings = list(dict.fromkeys(_heading(s) for s in own))
     cells = {(s.method, _heading(s)): s for s in own}
     order = [m for m in methods if any(s.method == m for s in own)]
     roles = {m: {s.role for s in own if s.method == m} for m in order}
     order.sort(key=lambda m: ("baseline" in roles[m]) - ("ceiling" in roles[m]))
     first = next((s for s in own if s.n), own[0])
-    better = {"higher": "higher is better", "lower": "lower is better"}.get(first.better, "no direction")
-    title = Text.assemble((metric.replace("_", " "), "bold"), f"  {_fact(metric, 'family', '')}, {better}")
-    names = {m: m + (" (baseline)" if "baseline" in roles[m] else "") for m in order}
+    better, family = say(f"term.metrics.{first.better}"), _fact(metric, "family", "")
+    name = metric_title(metric)
+    told = say("term.metrics.title", metric=name, better=better, family=say(f"term.family.{family}") if family else "–")
+    title = Text(told)
+    title.stylize("bold", 0, len(name))
+    names = {m: say("term.metrics.baseline_of", method=m) if "baseline" in roles[m] else m for m in order}
     tables: list[RenderableType] = []
-    for some in _fitting(columns, width - max(map(len, names.values()), default=0)):
+    for some in _fitting(settings, width - max(map(len, names.values()), default=0)):
         rows = [[names[m], *(_cell(cells.get((m, c))) for c in some)] for m in order]
-        tables.append(plain_table(["method", *some], rows, right=range(1, len(some) + 1)))
-    clusters = f" in {first.clusters} clusters" if first.clusters != first.n else ""
-    said = f"mean [{first.level:.0%} interval], n = {first.n}{clusters}, seed {first.seed}"
+        tables.append(plain_table([say("term.metrics.method"), *some], rows, right=range(1, len(some) + 1)))
+    clusters = say("term.metrics.clusters", n=first.clusters) if first.clusters != first.n else ""
     ceiling = _fact(metric, "ceiling", "")
-    said += f"; baseline: {_fact(metric, 'baseline', 'random')}" + (f"; ceiling: {ceiling}" if ceiling else "")
+    said = say("term.metrics.said", level=f"{first.level:.0%}", n=first.n, clusters=clusters, seed=first.seed,
+               baseline=_fact(metric, "baseline", "random"))  # fmt: skip
+    said += say("term.metrics.ceiling", ceiling=ceiling) if ceiling else ""
     chance = first.where.get("null_sd")
     if isinstance(chance, float):
-        said += f"; chance alone moves one example by about {chance:.2f}"
+        said += say("term.metrics.chance", x=f"{chance:.2f}")
     return [title, *tables, Text(said, style="dim italic")]
 
 
@@ -143,33 +148,33 @@ def _fitting(columns: Sequence[str], room: int) -> list[list[str]]:
 
 def _heading(s: Summary) -> str:
     chosen = Column(s.metric, setting(s.where), s.better).detail
-    part = ", ".join(f"{k} {s.where[k]}" for k in ("class", "slice") if k in s.where)
-    return "\n".join(filter(None, (chosen, part))) or "all"
+    part = ", ".join(f"{say(f'column.{k}')} {s.where[k]}" for k in ("class", "slice") if k in s.where)
+    return "\n".join(filter(None, (chosen, part))) or say("all")
 
 
 def _cell(s: Summary | None) -> str:
     estimate, interval = shown(s)
     if s is None or not s.n:
         return estimate
-    notes = [f"({s.undefined} undefined)"] if s.undefined else []
-    notes += ["ceiling"] if s.role == "ceiling" else []
+    notes = [say("term.metrics.undefined", n=s.undefined)] if s.undefined else []
+    notes += [say("term.metrics.is_ceiling")] if s.role == "ceiling" else []
     return "\n".join([estimate, interval, *notes])
 
 
 def _stability(stable: Sequence[Between]) -> list[RenderableType]:
     rows = []
     for b in stable:
-        name = b.metric + (f" ({b.setting})" if b.setting else "")
-        interval = f"[{b.found.low:.2f}, {b.found.high:.2f}]" if math.isfinite(b.found.low) else "no interval"
+        name = metric_title(b.metric) + (f" ({b.setting})" if b.setting else "")
+        interval = (
+            f"[{b.found.low:.2f}, {b.found.high:.2f}]"
+            if math.isfinite(b.found.low)
+            else say("term.metrics.no_interval")
+        )
         same = f"{b.found.same_best:.0%}" if math.isfinite(b.found.same_best) else "–"
         rows.append((name, " / ".join(b.operators), f"{b.found.tau:.2f} {interval}", *b.best, same, str(b.found.n)))
-    head = ("metric", "operators", "tau of the orders", "best under the first", "under the second", "same best", "n")
-    note = (
-        "tau 1: both operators put the methods in the same order; same best: share of resamples (whole clusters) in "
-        "which one method is best under both. Baselines are left out; a method judged by its own operator is not."
-    )
-    title = Text("rank stability between removal operators", style="bold")
-    return [title, plain_table(head, rows, right=(2, 5, 6)), Text(note, style="dim italic")]
+    title, note = Text(say("term.metrics.stability"), style="bold"), say("term.metrics.stability_note")
+    table = plain_table(columns("term.metrics.stability_columns"), rows, right=(2, 5, 6))
+    return [title, table, Text(note, style="dim italic")]
 
 
 def metrics_json(summaries: Sequence[Summary], stable: Sequence[Between]) -> dict[str, Any]:

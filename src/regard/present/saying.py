@@ -66,6 +66,15 @@ def count(n: int, noun: str) -> str:
     return say(f"count.{noun}.{'one' if n == 1 else 'many'}", n=n)
 
 
+def columns(key: str) -> list[str]:
+    """The headings of a table, which are one entry of the catalogue, separated by bars.
+
+    >>> columns("term.heads.pruned_columns")
+    ['', 'before', 'after', 'change [95 %]', 'n']
+    """
+    return say(key).split("|")
+
+
 @cache
 def catalogue(name: str) -> Mapping[str, str]:
     """Every sentence of a language by its dotted key."""

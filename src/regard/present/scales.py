@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from regard.present.saying import say
 from regard.records import Json
 
-_NUMBERS = {"regression": "the model's number", "similarity": "the similarity"}
+_NUMBERS = ("regression", "similarity")
 """Tasks whose objective is not the log-odds of an answer."""
 
 
@@ -16,7 +17,7 @@ def objective(task: str, answer: str) -> str:
     >>> objective("classification", "positive"), objective("regression", "None")
     ("the log-odds of 'positive'", "the model's number")
     """
-    return _NUMBERS.get(task, f"the log-odds of {answer!r}")
+    return say(f"term.scale.{task}") if task in _NUMBERS else say("term.scale.log_odds", answer=repr(answer))
 
 
 SHARES = ("attention", "rollout")
@@ -32,13 +33,9 @@ def scale(facts: Mapping[str, Json], what: str, name: str = "") -> str:
     needs = facts.get("needs")
     needed = needs if isinstance(needs, list) else []
     if facts.get("role") == "baseline":
-        return "random numbers, for comparison"
+        return say("term.scale.random")
     if facts.get("signed"):
-        return (
-            f"fall of {what} when the unit is removed" if "removal" in needed else f"relevance on the scale of {what}"
-        )
+        return say("term.scale.fall" if "removal" in needed else "term.scale.relevance", what=what)
     if name.partition(":")[0] in SHARES:
-        return "shares of attention weight, no direction"
-    return (
-        "strength of what passes through attention, no direction" if "attention" in needed else "strength, no direction"
-    )
+        return say("term.scale.shares")
+    return say("term.scale.through" if "attention" in needed else "term.scale.strength")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.present.palette import AMOUNT, LEVELS, MINUS, PLUS, Colour, level, mixed, side
+from regard.present.saying import columns, say
 from regard.records import Floats
 
 GROUND: Colour = (110, 110, 110)
@@ -87,14 +88,19 @@ def strongest(example: Mapping[str, Any], values: ArrayLike, *, signed: bool, co
         f"{units['names'][i].strip()} {numbers[i]:+.3f}" if signed else f"{units['names'][i].strip()} {numbers[i]:.3f}"
         for i in order
     )
-    return Text("strongest: " + ", ".join(shown), style="dim")
+    return Text(say("term.draw.strongest", units=", ".join(shown)), style="dim")
 
 
 def key(*, signed: bool) -> Text:
     """What the colours mean."""
     if not signed:
-        return Text.assemble((" how much ", style(LEVELS, "a")), " without a direction")
-    return Text.assemble((" for ", style(LEVELS, "p")), " and ", (" against ", style(LEVELS, "m")), " the answer")
+        return Text.assemble((say("term.draw.how_much"), style(LEVELS, "a")), say("term.draw.no_direction"))
+    return Text.assemble(
+        (say("term.draw.for"), style(LEVELS, "p")),
+        say("term.draw.and"),
+        (say("term.draw.against"), style(LEVELS, "m")),
+        say("term.draw.answer"),
+    )
 
 
 def heat_map(
@@ -120,7 +126,7 @@ def heat_map(
         lines.append(line)
     cut = len(keys) - shown.shape[1]
     if cut > 0:
-        lines.append(Text(f"{cut} of {len(keys)} columns do not fit this window", style="dim"))
+        lines.append(Text(say("term.draw.cut", cut=cut, all=len(keys)), style="dim"))
     return Group(*lines)
 
 
@@ -147,7 +153,7 @@ def links(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], co
     for place in order:
         q, k = (int(v) for v in np.unravel_index(int(place), flat.shape))
         rows.append((f"{q} {queries[q]}", f"{k} {keys[k]}", f"{flat[q, k]:.3f}"))
-    return plain_table(("query", "key", "weight"), rows, title="strongest links", right=(2,))
+    return plain_table(columns("term.draw.link_columns"), rows, title=say("term.draw.links"), right=(2,))
 
 
 def plain_table(

@@ -13,6 +13,8 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
+from regard.present.retelling import retold
+from regard.present.saying import columns, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -108,17 +110,18 @@ def command(
 def show(console: Console, run: AttackRun) -> None:
     from regard.present.terminal import plain_table
 
-    right = "" if run.accuracy is None else f", {run.accuracy:.1%} answered rightly before any attack"
-    console.print(f"{run.model} on {len(run.examples)} examples of {run.data}{right}", markup=False, style="bold")
+    right = "" if run.accuracy is None else say("term.attack.right", share=f"{run.accuracy:.1%}")
+    title = say("term.attack.on", model=run.model, n=len(run.examples), data=run.data)
+    console.print(title + right, markup=False, style="bold")
     text = "text" in run.examples[0].inputs
-    console.print(f"threat: {run.threat.words(text=text)}; seed {run.seed}", markup=False)
-    size = "words changed" if text else "size"
-    head = ("attack", "access", "success", "95 % interval", "still right", "median queries", size, "similarity")
+    told = say("term.attack.threat", words=retold(run.threat.words(text=text)), seed=run.seed)
+    console.print(told, markup=False)
+    size = say("term.attack.words_changed" if text else "term.attack.size")
+    head = say("term.attack.columns", size=size).split("|")
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
-        "success: of the examples answered rightly that could be attacked (Wilson interval). queries, "
-        f"{size} and similarity: of the successes. similarity: {'; '.join(sorted(names)) or '-'}.",
+        say("term.attack.legend", size=size, similarity="; ".join(map(retold, sorted(names))) or "-"),
         markup=False, style="dim",
     )  # fmt: skip
     for r in (r for r in run.rows if r.attack in run.found):
@@ -129,12 +132,14 @@ def show(console: Console, run: AttackRun) -> None:
     if run.transfers:
         _transfers(console, run)
     for check in run.checks:
-        mark, style = {True: ("ok  ", ""), False: ("WARN", "yellow"), None: ("-   ", "dim")}[check.passed]
-        console.print(f"{mark} {check.name}: {check.sentence}", markup=False, style=style or None)
+        mark, style = {
+            True: (say("term.attack.ok"), ""), False: (say("term.attack.warn"), "yellow"), None: ("-   ", "dim")
+        }[check.passed]  # fmt: skip
+        console.print(f"{mark} {check.name}: {retold(check.sentence)}", markup=False, style=style or None)
     for note in run.notes:
-        console.print(f"note: {note}", markup=False, style="dim")
+        console.print(say("term.note", text=retold(note)), markup=False, style="dim")
     if run.path is not None:
-        console.print(f"written: {run.path}", markup=False, soft_wrap=True)
+        console.print(say("term.written", path=run.path), markup=False, soft_wrap=True)
 
 
 def _row(r: AttackRow) -> tuple[str, ...]:
@@ -142,10 +147,15 @@ def _row(r: AttackRow) -> tuple[str, ...]:
         return "-" if value != value else f"{value:.0%}"
 
     return (
-        r.attack, r.access, f"{r.successes}/{r.attacked} {share(r.rate)}", f"{share(r.low)} to {share(r.high)}",
-        share(r.holds), "-" if r.queries != r.queries else f"{r.queries:.0f}", _short(r.perturbed),
+        r.attack,
+        r.access,
+        f"{r.successes}/{r.attacked} {share(r.rate)}",
+        say("term.attack.to", low=share(r.low), high=share(r.high)),
+        share(r.holds),
+        "-" if r.queries != r.queries else f"{r.queries:.0f}",
+        _short(r.perturbed),
         "-" if r.similarity != r.similarity else f"{r.similarity:.2f}",
-    )  # fmt: skip
+    )
 
 
 def _short(value: float) -> str:
@@ -156,13 +166,14 @@ def _details(r: AttackRow) -> list[str]:
     lines = []
     left = ", ".join(f"{count} {why}" for why, count in r.skipped.items())
     if left:
-        lines.append(f"{r.attack}: not attacked: {left}")
+        lines.append(say("term.attack.skipped", attack=r.attack, left=left))
     if r.budget:
         curve = ", ".join(f"{q}: {share:.0%}" for q, share in r.budget)
-        lines.append(f"{r.attack}: success by query {curve}")
+        lines.append(say("term.attack.by_query", attack=r.attack, curve=curve))
     if r.extras:
-        lines.append(f"{r.attack}: on successes, mean {', '.join(f'{k} {v:.2f}' for k, v in r.extras.items())}")
-    return lines + [f"{r.attack}: {note} ({count} times)" for note, count in r.notes.items()]
+        extras = ", ".join(f"{k} {v:.2f}" for k, v in r.extras.items())
+        lines.append(say("term.attack.extras", attack=r.attack, extras=extras))
+    return lines + [say("term.attack.times", attack=r.attack, note=retold(note), n=n) for note, n in r.notes.items()]
 
 
 def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, ...]) -> None:
@@ -170,14 +181,16 @@ def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, .
     pairs = [(one, e) for one, e in zip(found, run.examples, strict=True) if one.status == "success"]
     if not pairs or "text" not in run.examples[0].inputs or all(one.example is None for one, _ in pairs):
         return
-    console.print(f"\n{name}: least changed", markup=False, style="bold")
+    console.print("\n" + say("term.attack.least", attack=name), markup=False, style="bold")
     for one, example in sorted(pairs, key=lambda p: (p[0].perturbed, -p[0].similarity))[:SHOWN]:
         if one.example is None:
             continue
         before, after = _said(run, one.before, one.said_before), _said(run, one.after, one.said_after)
         console.print(f"  {example.inputs['text']}", markup=False)
         console.print(f"  {_marked(one, example)}", markup=False)
-        console.print(f"  {before} -> {after}, {one.queries} queries\n", markup=False, style="dim")
+        console.print(
+            f"  {say('term.attack.queries', before=before, after=after, n=one.queries)}\n", markup=False, style="dim"
+        )
 
 
 def _said(run: AttackRun, at: int | None, said: tuple[float, ...]) -> str:
@@ -198,8 +211,7 @@ def _transfers(console: Console, run: AttackRun) -> None:
     from regard.evaluate.transfer import CAVEAT
     from regard.present.terminal import plain_table
 
-    title = "\ntransfer: of what fooled the row's model, and the column's answers rightly unchanged"
-    console.print(title, markup=False, style="bold")
+    console.print("\n" + say("term.attack.transfer"), markup=False, style="bold")
     targets = list(dict.fromkeys(t.target for t in run.transfers))
     rows = []
     for attack, source in dict.fromkeys((t.attack, t.source) for t in run.transfers):
@@ -207,8 +219,10 @@ def _transfers(console: Console, run: AttackRun) -> None:
         cells = [f"{t.fooled}/{t.n} ({t.low:.0%}-{t.high:.0%})" if t.n else "0/0"
                  for t in (mine[name] for name in targets)]  # fmt: skip
         rows.append((attack, source, *cells))
-    console.print(plain_table(("attack", "found against", *targets), rows, right=tuple(range(2, 2 + len(targets)))))
-    console.print(CAVEAT, markup=False, style="dim")
+    console.print(
+        plain_table((*columns("term.attack.transfer_columns"), *targets), rows, right=tuple(range(2, 2 + len(targets))))
+    )
+    console.print(retold(CAVEAT), markup=False, style="dim")
 
 
 command.help = SUMMARIES["attack"]

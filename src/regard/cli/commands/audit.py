@@ -22,8 +22,9 @@ from regard.cli.opening import (
 )
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
-from regard.cli.verb import lang_option, verb
+from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
+from regard.present.saying import say
 from regard.registry import entry, named_model
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ SHIFT = "shift"
 @click.option("--shift-labels", help="Labels of DATA2 as classes of the model (default: as --labels).")
 @click.option("--no-text", is_flag=True, help="Keep every word of the data out of the run directory.")
 @click.option("--resume/--no-resume", default=True, show_default=True, help="Go on with a run that is there.")
-@lang_option
 @model_options
 def command(
     model: str | None, model_option: str | None, data: str | None, out: Path | None, profile: str, seed: int, keep: int,
@@ -103,7 +103,7 @@ def command(
 
     chosen, choice = known_profile(profile), ModelChoice(source, device, task, overflow)
     said, called = remarks(), click.get_current_context().obj
-    said.print(f"opening {source} ...", style="dim", markup=False)
+    said.print(say("term.opening", source=source), style="dim", markup=False)
     if choice.named:
         checked_model(source)  # it may have to be made, which takes long: the data are checked before
     else:
@@ -129,13 +129,12 @@ def command(
             shift, text_column=text_column, pair_column=pair_column, label_column=label_column,
             group_column=group_column, limit=limit or chosen.examples, seed=seed, skip_bad=skip_bad,
         )  # fmt: skip
-        said.print(f"after {read_data.name}, the verdicts are repeated on {elsewhere.name}: about as long again",
-                   style="dim", markup=False)  # fmt: skip
+        said.print(say("term.audit.shift", first=read_data.name, second=elsewhere.name), style="dim", markup=False)
     try:
         with bar(said, making=choice.making) as shown:
             live = choice.open() if choice.named else live
             _labels(live, read_data, labels, said)
-            announce = partial(said.print, style="dim", markup=False)
+            announce = partial(_announced, said)
             run = audit(
                 live, read_data, out=folder, profile=profile, seed=seed, keep=keep, limit=limit, labels=labels,
                 workers=workers, device=device, progress=shown.examples, announce=announce,
@@ -153,9 +152,15 @@ def command(
                 )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
-        raise Interrupted(f"interrupted; what was finished is kept in {folder}. Go on with: {again}") from None
+        raise Interrupted(say("term.interrupted_kept", folder=folder, again=again)) from None
     page = _show(_with_verdicts(run), folder, as_json=as_json)
     _judge(run, page, asked=asked is not None)
+
+
+def _announced(said: Console, sentence: str) -> None:
+    from regard.present.retelling import retold
+
+    said.print(retold(sentence), style="dim", markup=False)
 
 
 def _number(text: str | None) -> str | int | None:
@@ -194,7 +199,11 @@ def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> 
     _, table = matched(model, data, list(data), labels)
     if table:
         rows = [row for row in table if isinstance(row, dict)]
-        said.print(plain_table([*rows[0]], [[str(value) for value in row.values()] for row in rows], title="labels"))
+        said.print(
+            plain_table(
+                [*rows[0]], [[str(value) for value in row.values()] for row in rows], title=say("term.audit.labels")
+            )
+        )
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
@@ -209,7 +218,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         from regard.present.reading import reading
         from regard.present.retelling import retold
         from regard.present.run_reader import Material
-        from regard.present.saying import count, say
+        from regard.present.saying import count
         from regard.present.shift_view import shift_table
         from regard.present.terminal import bullets
         from regard.present.verdict_words import verdict_table

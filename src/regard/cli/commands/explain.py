@@ -67,6 +67,8 @@ def command(
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.evaluate.explain import explain
     from regard.evaluate.opening import said_by, unknown_words
+    from regard.present.retelling import retold
+    from regard.present.saying import say
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
@@ -77,11 +79,10 @@ def command(
         print_json({**_as_json(found, live.name), "notes": notes})
     else:
         if len(windows) > 1:
-            more = f"; the first {MOST_WINDOWS} are shown, {len(windows) - MOST_WINDOWS} more are in --json"
-            notes.insert(0, f"longer than the model reads: {len(windows)} overlapping windows"
-                         + (more if len(windows) > MOST_WINDOWS else ""))  # fmt: skip
+            key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
+            notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:
-            results().print(f"note: {note}", markup=False, style="yellow")
+            results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
         _show(found, live.name, live.task, words=units == "word", compare=compare)
 
 
@@ -95,6 +96,7 @@ def _whole(
     from regard.datasets.read import read
     from regard.evaluate.audit import audit
     from regard.present.report import write_report
+    from regard.present.saying import say
 
     said = remarks()
     examples = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit)
@@ -111,8 +113,9 @@ def _whole(
         print_json({"run": str(out), "report": str(page), "examples": count, "methods": run.methods(),
                     "seed": seed, "skipped": dict(run.skipped)})  # fmt: skip
         return
-    results().print(f"{count} examples explained by {', '.join(run.methods())} (seed {seed}): {out}", markup=False)
-    results().print(f"judge them: regard metrics {out}   tables: regard export {out}   page: {page}", markup=False)
+    told = say("term.explain.whole", n=count, methods=", ".join(run.methods()), seed=seed, out=out)
+    results().print(told, markup=False)
+    results().print(say("term.explain.next", out=out, page=page), markup=False)
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
@@ -143,10 +146,11 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
     from regard.present.comparison import agreement_table, agreements, comparison
+    from regard.present.retelling import retold
+    from regard.present.saying import say
     from regard.present.scales import objective, scale
     from regard.present.terminal import drawing, key, strongest
-    from regard.present.wording import CAVEAT
-    from regard.present.words import AGGREGATION, gathered
+    from regard.present.words import gathered
     from regard.records import Spec
     from regard.registry import entry
 
@@ -155,7 +159,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         example = _shown(found, i)
         in_words = example["units"]["place_kind"] == "span"
         said, probability = found.said(i), float(found.answers.probability[i])
-        out.print(f"{model} says {said} (probability {probability:.3f})", markup=False, style="bold")
+        out.print(say("term.explain.says", model=model, said=said, p=f"{probability:.3f}"), markup=False, style="bold")
         if compare:
             whole = {m: (gathered(example, r[i]) if words and in_words else (example, r[i]), r.signed)
                      for m, r in found.relevance.items()}  # fmt: skip
@@ -173,14 +177,15 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             out.print(drawing(drawn, values, signed=relevance.signed))
             out.print(strongest(drawn, values, signed=relevance.signed))
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
-            out.print(f"numbers: {scale(facts, objective(task, said), method)}", markup=False, style="dim")
+            told = say("term.explain.numbers", scale=scale(facts, objective(task, said), method))
+            out.print(told, markup=False, style="dim")
     for name, why in found.skipped.items():
-        out.print(f"\nskipped {name}: {why}", markup=False, style="yellow")
+        out.print("\n" + say("term.explain.skipped", name=name, why=retold(why)), markup=False, style="yellow")
     out.print()
     if words and any("token" in units.kind or "sub" in units.kind for units in found.units):
-        out.print(f"Here {AGGREGATION} (--units unit shows the pieces).", markup=False, style="dim")
-    out.print("These are numbers of one input, without an interval.", markup=False, style="dim")
-    out.print(CAVEAT, markup=False, style="dim")
+        out.print(say("term.explain.words"), markup=False, style="dim")
+    out.print(say("term.explain.one"), markup=False, style="dim")
+    out.print(say("caveat"), markup=False, style="dim")
 
 
 command.help = SUMMARIES["explain"]

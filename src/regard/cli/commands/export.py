@@ -26,9 +26,10 @@ def command(run: Path, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({name: str(path) for name, path in written.items()})
         return
+    from regard.present.saying import columns
     from regard.present.terminal import plain_table
 
-    results().print(plain_table(("table", "file"), [(name, str(path)) for name, path in written.items()]))
+    results().print(plain_table(columns("term.list.export"), [(name, str(path)) for name, path in written.items()]))
 
 
 command.help = SUMMARIES["export"]

@@ -68,22 +68,31 @@ def command(
 
 
 def _show(outcome: Outcome) -> None:
+    from regard.present.retelling import retold
+    from regard.present.saying import columns
     from regard.present.terminal import plain_table
 
     for note in outcome.notes:
-        remarks().print(note, markup=False, soft_wrap=True)
+        remarks().print(retold(note), markup=False, soft_wrap=True)
     if outcome.checks:
         rows = [
             (
-                c.result + (" (warning only)" if c.level == "warn" and c.result != "pass" else ""), c.name,
+                _result(c.result, only_warns=c.level == "warn" and c.result != "pass"), c.name,
                 c.number + (f", p {c.p:.2g}" if c.p is not None else ""), str(c.n),
                 c.required + (f" ({c.reason})" if c.reason else ""),
             )
             for c in outcome.checks
         ]  # fmt: skip
-        results().print(plain_table(("result", "check", "found", "n", "required"), rows, right=(3,)))
+        results().print(plain_table(columns("term.gate.columns"), rows, right=(3,)))
     # the last line of the output, never folded: a script may read it instead of the exit code
     click.echo(outcome.verdict)
+
+
+def _result(name: str, *, only_warns: bool) -> str:
+    from regard.present.saying import known, say
+
+    said = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
+    return say("term.gate.warning", result=said) if only_warns else said
 
 
 command.help = SUMMARIES["gate"]

@@ -77,16 +77,18 @@ def _write(found: HeadSurvey, out: Path) -> None:
 
 def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
     from regard.present import heads_view as view
+    from regard.present.retelling import retold
+    from regard.present.saying import say
     from regard.present.terminal import bullets
 
     console, survey = results(), found.to_json()
     table, left = view.heads_table(survey, everything=everything)
     console.print(table)
     if left:
-        console.print(f"and {left} heads without a role or a larger drop (--all shows them)", style="dim")
+        console.print(say("term.heads.left", left=left), style="dim")
     console.print()
     console.print(bullets(view.legend(survey)), style="dim")
-    console.print("\nheads that say the same", style="bold")
+    console.print("\n" + say("term.heads.same"), style="bold")
     console.print(bullets(view.groups_told(survey)))
     curve = view.curve_table(survey)
     if curve is not None:
@@ -94,14 +96,16 @@ def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
         console.print(curve)
     console.print()
     console.print(view.health_table(survey))
-    console.print(view.HEALTH_LEGEND, style="dim")
+    console.print(say("term.heads.health_legend"), markup=False, style="dim")
     for warning in found.health.warnings:
-        console.print(f"warning: {warning}", markup=False, style="yellow")
+        console.print(say("term.heads.warning", text=retold(warning)), markup=False, style="yellow")
     for note in (*found.notes, *found.health.notes):
-        console.print(f"note: {note}", markup=False, style="yellow")
-    console.print(f"\n{view.HEADS_CAVEAT}", markup=False, style="dim")
+        console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
+    console.print("\n" + say("term.heads.caveat"), markup=False, style="dim")
     if out is not None:
-        console.print(f"written: {out / 'heads.csv'}, {out / 'heads.json'}", markup=False, soft_wrap=True)
+        console.print(
+            say("term.written", path=f"{out / 'heads.csv'}, {out / 'heads.json'}"), markup=False, soft_wrap=True
+        )
 
 
 command.help = SUMMARIES["heads"]

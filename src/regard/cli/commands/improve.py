@@ -15,6 +15,8 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
+from regard.present.retelling import retold
+from regard.present.saying import columns, say
 
 if TYPE_CHECKING:
     from regard.improve.comparing import Row
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 RECIPES = (
     "noise, adversarial, attention-adversarial, attention-regularised or smoothness, with :name=value. May be repeated."
 )
-MARKS = {"better": "better", "worse": "WORSE", "no significant change": "no significant change"}
+MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 
 
 @verb(
@@ -58,20 +60,31 @@ def command(
     settings = _settings(options)
     folder = out or Path("regard-models") / f"{slug(model)}-improved"
     said, called = remarks(), click.get_current_context().obj
-    said.print("opening the model and its data ...", style="dim", markup=False)
+    said.print(say("term.opening_both"), style="dim", markup=False)
     from regard.improve.improve import improve
 
     try:
         with bar(said) as shown:
             found = improve(
-                model, recipes, data, out=folder, seeds=seeds, seed=seed, examples=examples, budget=budget,
-                settings=settings, limit=limit, layers=layers,
-                announce=lambda sentence: said.print(sentence, style="dim", markup=False),
-                tell=lambda what, done, whole: shown.show(f"looking at {what}", done / whole, f"{done}/{whole}"),
-            )  # fmt: skip
+                model,
+                recipes,
+                data,
+                out=folder,
+                seeds=seeds,
+                seed=seed,
+                examples=examples,
+                budget=budget,
+                settings=settings,
+                limit=limit,
+                layers=layers,
+                announce=lambda sentence: said.print(retold(sentence), style="dim", markup=False),
+                tell=lambda what, done, whole: shown.show(
+                    say("term.improve.looking", what=what), done / whole, f"{done}/{whole}"
+                ),
+            )
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
-        raise Interrupted(f"interrupted; what was done is kept in {folder}. Go on with: {again}") from None
+        raise Interrupted(say("term.interrupted_kept", folder=folder, again=again)) from None
     if as_json:
         print_json(found.to_json())
     else:
@@ -102,35 +115,43 @@ def _show(found: Improvement) -> None:
 
     out = results()
     if found.again:
-        out.print(f"{found.directory} was finished before; nothing was trained", style="dim", markup=False)
-    how = "trained further from its own weights" if found.further else "trained again from scratch"
-    seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else "one seed"
-    out.print(f"{found.model} on {found.data}, {how}, {seeds}", markup=False)
+        out.print(say("term.improve.again", directory=found.directory), style="dim", markup=False)
+    seeds = say("term.improve.seeds", n=len(found.seeds)) if len(found.seeds) > 1 else say("term.improve.one_seed")
+    how = "term.improve.further" if found.further else "term.improve.scratch"
+    out.print(say(how, model=found.model, data=found.data, seeds=seeds), markup=False)
     for (arm, against), rows in found.comparisons.items():
         what = found.recipes[arm]
-        other = "the same training without it" if against == "plain" else f"its control ({found.recipes[against]})"
-        out.print(f"\n{arm}: {what}\nbefore = {other}", markup=False, soft_wrap=True)
+        key = "term.improve.before_plain" if against == "plain" else "term.improve.before_control"
+        told = say(key, arm=arm, what=retold(what), control=retold(found.recipes.get(against, "")))
+        out.print("\n" + told, markup=False, soft_wrap=True)
         table = [_cells(row) for row in rows]
-        head = ("", "better", "before", "after", "difference", "95 % interval", "p", "seeds", "n", "verdict")
-        out.print(plain_table(head, table, right=(2, 3, 4, 6, 7, 8)))
+        out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8)))
     for line in _costs(found):
         out.print(line, style="dim", markup=False, soft_wrap=True)
     from regard.improve.comparing import RULE
 
-    out.print(f"p after Holm's correction. {RULE}.", style="dim", markup=False, soft_wrap=True)
+    out.print(say("term.improve.p", rule=retold(RULE)), style="dim", markup=False, soft_wrap=True)
     if len(found.seeds) == 1:
-        out.print("one seed: nothing is said about other trainings of the same kind", style="dim", markup=False)
+        out.print(say("term.improve.one"), style="dim", markup=False)
     arms = [arm for arm, against in found.comparisons if against == "plain" and not arm.endswith("-control")]
-    out.print(f"\nmodels: {', '.join(str(found.folder(arm)) for arm in arms)}\nlook closer: regard audit "
-              f"{found.folder(arms[0])}", markup=False, soft_wrap=True)  # fmt: skip
+    models = ", ".join(str(found.folder(arm)) for arm in arms)
+    told = say("term.improve.models", models=models, first=found.folder(arms[0]))
+    out.print("\n" + told, markup=False, soft_wrap=True)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     return (
-        row.words, row.better, f"{row.before:.3f}", f"{row.after:.3f}", f"{row.difference:+.3f}",
-        f"{row.low:+.3f} to {row.high:+.3f}", f"{row.corrected:.3f}", f"{row.seeds_better} of {row.seeds}",
-        str(row.n), MARKS[row.verdict],
-    )  # fmt: skip
+        retold(row.words),
+        say(f"term.improve.{row.better}"),
+        f"{row.before:.3f}",
+        f"{row.after:.3f}",
+        f"{row.difference:+.3f}",
+        say("term.improve.to", low=f"{row.low:+.3f}", high=f"{row.high:+.3f}"),
+        f"{row.corrected:.3f}",
+        say("term.improve.of", a=row.seeds_better, b=row.seeds),
+        str(row.n),
+        say(f"term.improve.{MARKS[row.verdict]}"),
+    )
 
 
 def _costs(found: Improvement) -> list[str]:
@@ -140,9 +161,8 @@ def _costs(found: Improvement) -> list[str]:
         step = cost.get("milliseconds_per_step")
         if step is None:
             continue
-        ratio = f", {step / plain:.1f} times as much as without it" if plain and arm != "plain" else ""
-        lines.append(f"training cost of {arm}: {step:.0f} ms of processor time per step{ratio}; "
-                     f"{cost['epochs']:.1f} epochs")  # fmt: skip
+        ratio = say("term.improve.ratio", x=f"{step / plain:.1f}") if plain and arm != "plain" else ""
+        lines.append(say("term.improve.cost", arm=arm, step=f"{step:.0f}", ratio=ratio, epochs=f"{cost['epochs']:.1f}"))
     return lines
 
 

@@ -9,6 +9,7 @@ import click
 from regard.cli.console import print_json, results
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
+from regard.present.saying import columns, say
 
 if TYPE_CHECKING:
     from regard.registry import Entry
@@ -46,14 +47,14 @@ def command(kind: str | None, as_json: bool) -> None:
     else:
         _entries(wanted, entries)
         for problem in broken.values():
-            results().print(f"not usable: {problem}", markup=False, style="yellow", soft_wrap=True)
+            results().print(say("term.list.broken", problem=problem), markup=False, style="yellow", soft_wrap=True)
 
 
 def _kinds(counts: dict[str, int]) -> None:
     from regard.present.terminal import plain_table
 
     rows = [(name, str(count), f"regard list {name}") for name, count in counts.items()]
-    results().print(plain_table(("kind", "how many", "see them with"), rows, right=(1,)))
+    results().print(plain_table(columns("term.list.kinds"), rows, right=(1,)))
 
 
 def _entries(kind: str, entries: list[Entry]) -> None:
@@ -61,9 +62,11 @@ def _entries(kind: str, entries: list[Entry]) -> None:
 
     rows = [(e.name, e.summary, _parameters(e), _needs(e)) for e in entries]
     out = results()
-    out.print(plain_table((kind, "what it is", "parameters", "needs"), rows))
-    out.print(f"\nEach is also a plain import: from {entries[0].module} import {entries[0].name}"
-              if entries else f"there is no {kind} yet", markup=False, style="dim")  # fmt: skip
+    out.print(plain_table((kind, *columns("term.list.columns")), rows))
+    first = say("term.list.nothing", kind=kind)
+    if entries:
+        first = "\n" + say("term.list.import", module=entries[0].module, name=entries[0].name)
+    out.print(first, markup=False, style="dim")
 
 
 def _parameters(entry: Entry) -> str:
@@ -75,7 +78,7 @@ def _parameters(entry: Entry) -> str:
 
 
 def _value(value: Any) -> str:
-    return "none" if value is None else str(value)
+    return say("term.none") if value is None else str(value)
 
 
 def _needs(entry: Entry) -> str:
@@ -86,7 +89,7 @@ def _needs(entry: Entry) -> str:
     if "access" in facts:  # an attack
         return str(facts["access"])
     data = facts.get("data")
-    return f"data {data}" if data else "–"
+    return say("term.list.data", name=data) if data else "–"
 
 
 command.help = SUMMARIES["list"]

@@ -35,9 +35,10 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     opened = Run(run)
     if asked:
         from regard.evaluate.judging import judge_again
+        from regard.present.saying import say
 
         said = remarks()
-        said.print(f"opening {opened.manifest['model']['source']} ...", style="dim", markup=False)
+        said.print(say("term.opening", source=opened.manifest["model"]["source"]), style="dim", markup=False)
         tell = partial(said.print, style="dim", markup=False)
         scores, summaries = judge_again(opened, asked, operators=operators, say=tell)
     else:

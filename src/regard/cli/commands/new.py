@@ -21,6 +21,7 @@ from regard.cli.verb import verb
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Directory (default: this one).")
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
+    from regard.present.saying import say
     from regard.testing.skeleton import new_method
 
     written = new_method(kind, name, out)
@@ -29,10 +30,9 @@ def command(kind: str, name: str, out: Path, as_json: bool) -> None:
         return
     show = results()
     for path in written:
-        show.print(f"wrote {path}", markup=False, soft_wrap=True)
+        show.print(say("term.list.wrote", path=path), markup=False, soft_wrap=True)
     show.print(
-        f"\nTry it: cd {out} && python -m pytest test_{name}.py\n"
-        f"Make it known to regard from your own package, in pyproject.toml:\n\n"
+        f"\n{say('term.list.next', out=out, name=name)}\n\n"
         f'  [project.entry-points."regard.{kind}s"]\n  {name} = "your_package.{name}:{name}"',
         markup=False,
         soft_wrap=True,

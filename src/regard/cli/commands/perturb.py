@@ -15,13 +15,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
-
-KINDS = {
-    "classes": "changed answers (no labels), Wilson",
-    "labels": "share in which any yes or no changes, Wilson",
-    "number": "change of the model's number, in deviations of its numbers here,",
-}
-"""What the table holds where there is no accuracy."""
+from regard.present.saying import columns, say
 
 
 @verb(
@@ -96,7 +90,7 @@ def _list(as_json: bool) -> None:
     for modality in ("text", "image", "audio", "series", "table"):
         mine = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
         rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in mine]
-        results().print(plain_table((modality, "family", "what it does", "severities 1 to 5"), rows))
+        results().print(plain_table((modality, *columns("term.perturb.columns")), rows))
         results().print()
 
 
@@ -123,9 +117,9 @@ def _table(
     clean, out = rows[0], results()
     labelled = clean.accuracy == clean.accuracy
     number = clean.answer == "number"
-    kind = "accuracy, Wilson" if labelled else KINDS[clean.answer]
-    out.print(f"{live.name} on {clean.n} examples of {read.name}: {kind} 95 % interval, seed {seed}",
-              markup=False, style="bold")  # fmt: skip
+    kind = say(f"term.perturb.{'accuracy' if labelled else clean.answer}")
+    title = say("term.perturb.title", model=live.name, n=clean.n, data=read.name, kind=kind, seed=seed)
+    out.print(title, markup=False, style="bold")
 
     def cell(r: Any) -> str:
         value, low, high = (r.accuracy, r.low, r.high) if labelled else (r.flips, r.flips_low, r.flips_high)
@@ -134,16 +128,15 @@ def _table(
         return f"{value:.3f} [{low:.2f}, {high:.2f}]"
 
     if labelled:
-        out.print(f"as they are: {cell(clean)}", markup=False)
+        out.print(say("term.perturb.clean", cell=cell(clean)), markup=False)
     by = {(r.noise, r.severity): r for r in rows[1:]}
     noises = list(dict.fromkeys(r.noise for r in rows[1:]))
     lines = [(noise, *(cell(by[noise, s]) for s in severities)) for noise in noises]
-    out.print(plain_table(("noise", *(f"severity {s}" for s in severities)), lines))
+    out.print(plain_table((say("term.perturb.noise"), *(say("term.perturb.severity", s=s) for s in severities)), lines))
     left = sum(r.left_out for r in rows)
     if left:
-        out.print(f"{left} changed texts could not be read (too long or nothing left) and are left out", markup=False)
-    out.print("One example is one draw, whatever number of noises is tried on it. Some noises may change what is said: "
-              "regard perturb --list.", markup=False, style="dim")  # fmt: skip
+        out.print(say("term.perturb.left", n=left), markup=False)
+    out.print(say("term.perturb.note"), markup=False, style="dim")
 
 
 command.help = SUMMARIES["perturb"]

@@ -42,27 +42,24 @@ def command(
         print_json(found.to_json())
         return
     from regard.present.heads_view import pruned_table
+    from regard.present.retelling import retold
+    from regard.present.saying import say
 
     console = results()
     console.print(
-        f"{found.model} without {len(found.heads)} of {found.of} heads ({', '.join(found.heads[:12])}"
-        + (", ..." if len(found.heads) > 12 else "") + f"), {found.how}", markup=False, style="bold",
+        say("term.prune.title", model=found.model, n=len(found.heads), of=found.of, how=retold(found.how),
+            heads=", ".join(found.heads[:12]) + (", ..." if len(found.heads) > 12 else "")), markup=False, style="bold",
     )  # fmt: skip
     if found.why:
-        console.print(
-            f"silenced, not dropped, because {found.why}: their columns of the output projection are zero, so the "
-            "model computes without them but is not smaller or faster.",
-            markup=False,
-        )
+        console.print(say("term.prune.silenced", why=retold(found.why)), markup=False)
     console.print(pruned_table(found.to_json()))
     console.print(
-        f"on {found.n} examples of {found.data}, seed {found.seed}; the written model was read again: it differs from "
-        f"the whole model with these heads switched off by at most {found.error:.1e} in the objective.",
+        say("term.prune.checked", n=found.n, data=found.data, seed=found.seed, error=f"{found.error:.1e}"),
         markup=False, style="dim",
     )  # fmt: skip
     for note in found.notes:
-        console.print(f"note: {note}", markup=False, style="yellow")
-    console.print(f"written: {found.path}", markup=False, soft_wrap=True)
+        console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
+    console.print(say("term.written", path=found.path), markup=False, soft_wrap=True)
 
 
 command.help = SUMMARIES["prune"]

@@ -10,7 +10,7 @@ import click
 
 from regard.cli.console import clean, print_json, results
 from regard.cli.root import SUMMARIES
-from regard.cli.verb import lang_option, verb
+from regard.cli.verb import verb
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ FORMS = ("html", "md", "json", "pdf")
 @click.option("--out", type=click.Path(path_type=Path), help="File to write (default: RUN/report.FORMAT).")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("--redact", is_flag=True, help="Replace every word by a placeholder, the same one throughout.")
-@lang_option
 def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool) -> None:
     from regard.judge.verdicts import verdicts
     from regard.present.redacted import Redacted

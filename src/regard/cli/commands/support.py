@@ -44,12 +44,19 @@ def command(
     if as_json:
         print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
         return
+    from regard.present.retelling import retold
+    from regard.present.saying import columns, say
     from regard.present.terminal import plain_table
 
     out = results()
-    out.print(f"{live.name}: {live.task}; units are removed by {', '.join(live.operators)}", markup=False)
-    rows = [(m["kind"], m["name"], "yes" if m["works"] else "no", m["why"] or m["needs"]) for m in found]
-    out.print(plain_table(("kind", "method", "works", "why not, or what it needs"), rows))
+    out.print(
+        say("term.list.removed_by", model=live.name, task=live.task, operators=", ".join(live.operators)), markup=False
+    )
+    rows = [
+        (m["kind"], m["name"], say("term.list.yes" if m["works"] else "term.list.no"), retold(m["why"]) or m["needs"])
+        for m in found
+    ]
+    out.print(plain_table(columns("term.list.support"), rows))
 
 
 def _own_data(model: str) -> str | None:
@@ -65,6 +72,7 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
     """Every explainer and every metric, run once on one example."""
     from regard.errors import RegardError
     from regard.evaluate.shard import Settings, compute
+    from regard.present.saying import say
     from regard.records import Spec
     from regard.registry import entry, names
 
@@ -91,7 +99,7 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
         works = spec.name in (worked if spec.kind == "explainer" else judged)
         why = "" if works else _reason(spec.kind, spec.name, {**problems, **page.skipped})
         needs = entry(spec.kind, spec.name).facts.get("needs")
-        wanted = f"needs {', '.join(map(str, needs))}" if isinstance(needs, list) and needs else ""
+        wanted = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
         found.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": wanted})
     return found + broken
 

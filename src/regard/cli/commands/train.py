@@ -11,10 +11,12 @@ import click
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.opening import column_options, slug
-from regard.cli.progress import Bar, bar
+from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
+from regard.present.retelling import retold
+from regard.present.saying import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,17 +94,17 @@ def command(
     weighted = parse_terms(terms) if terms else None
     splits = read_splits(data, one_split)
     for note in dict.fromkeys(note for part in (splits.train, splits.dev, splits.test) for note in part.notes):
-        said.print(f"data: {note}", style="dim", markup=False)
+        said.print(say("term.train.data", note=retold(note)), style="dim", markup=False)
     try:
         with bar(said) as shown, reporting(_Epochs(shown, said)):
             trained = train(
                 learner, splits, out=folder, seeds=seeds, seed=seed, settings=settings, terms=weighted,
                 class_weights=_weights(class_weights, splits.train), reference=reference, hide=hide,
-                announce=lambda sentence: said.print(sentence, style="dim", markup=False),
+                announce=lambda sentence: said.print(retold(sentence), style="dim", markup=False),
             )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
-        raise Interrupted(f"interrupted; what was learned is kept in {folder}. Go on with: {again}") from None
+        raise Interrupted(say("term.train.interrupted", folder=folder, again=again)) from None
     if as_json:
         print_json(_json(trained))
     else:
@@ -119,12 +121,12 @@ class _Epochs:
         if not report.epoch_is_over:
             self.shown.training(report)
             return
-        kept = ", the best so far" if report.best else ""
-        self.said.print(
-            f"epoch {report.epoch}/{report.epochs}: loss {report.loss:.4f}, dev loss {report.dev_loss:.4f}, "
-            f"dev {report.metric} {report.dev_metric:.4f}{kept}",
-            markup=False,
-        )
+        told = say(
+            "term.train.epoch", epoch=report.epoch, epochs=report.epochs, loss=f"{report.loss:.4f}",
+            dev_loss=f"{report.dev_loss:.4f}", metric=measure(report.metric), dev=f"{report.dev_metric:.4f}",
+            kept=say("term.train.best") if report.best else "",
+        )  # fmt: skip
+        self.said.print(told, markup=False)
 
 
 def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], directory: Path | None) -> Spec:
@@ -178,36 +180,46 @@ def _show(trained: Trained, data: str) -> None:
     from regard.present.terminal import plain_table
 
     out, metric = results(), trained.metric
-    shown = metric.replace("_", " ")
+    shown = measure(metric)
     rows = [
-        [str(m["settings"]["seed"]), f"{m['best_epoch']} of {len(m['epochs'])}", f"{m[f'dev_{metric}']:.4f}",
-         f"{m[f'test_{metric}']:.4f}", _aligned(m)]
+        [
+            str(m["settings"]["seed"]),
+            say("term.train.of", a=m["best_epoch"], b=len(m["epochs"])),
+            f"{m[f'dev_{metric}']:.4f}",
+            f"{m[f'test_{metric}']:.4f}",
+            _aligned(m),
+        ]
         for m in trained.members
-    ]  # fmt: skip
-    columns = ["seed", "epoch kept", f"dev {shown}", f"test {shown}", "alignment error"]
+    ]
+    columns = say("term.train.columns", metric=shown).split("|")
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     if trained.again:
-        out.print(f"{trained.directory} was trained before; nothing was done", style="dim", markup=False)
+        out.print(say("term.train.again", directory=trained.directory), style="dim", markup=False)
     out.print(plain_table(columns, rows, right=range(len(columns))))
     first, test = trained.members[0], trained.spread("test")
     n = first["test_examples"]
     if len(trained.members) > 1:
-        out.print(f"test {shown}: mean {test['mean']:.4f}, standard deviation {test['sd']:.4f} over "
-                  f"{test['n']} seeds ({test['low']:.4f} to {test['high']:.4f}), {n} examples")  # fmt: skip
+        numbers = {name: f"{test[name]:.4f}" for name in ("mean", "sd", "low", "high")}
+        out.print(say("term.train.spread", metric=shown, seeds=test["n"], n=n, **numbers))
     elif first["test_interval"] is not None:
         low, high = first["test_interval"]
-        out.print(f"test {shown}: {test['mean']:.4f}, 95 % interval {low:.4f} to {high:.4f}, {n} examples, one seed")
+        numbers = {"mean": f"{test['mean']:.4f}", "low": f"{low:.4f}", "high": f"{high:.4f}"}
+        out.print(say("term.train.interval", metric=shown, n=n, **numbers))
     else:
-        out.print(f"test {shown}: {test['mean']:.4f}, {n} examples, one seed")
-    out.print("the epoch was chosen on dev; test was looked at once, at the end", style="dim")
-    out.print(f"\nmodel: {trained.directory}\naudit it: regard audit {trained.directory} --data {shlex.quote(data)}",
-              markup=False, soft_wrap=True)  # fmt: skip
+        out.print(say("term.train.plain", metric=shown, mean=f"{test['mean']:.4f}", n=n))
+    out.print(say("term.train.chosen"), style="dim")
+    told = say("term.train.next", directory=trained.directory, data=shlex.quote(data))
+    out.print("\n" + told, markup=False, soft_wrap=True)
 
 
 def _aligned(member: Mapping[str, Any]) -> str:
     found = member.get("alignment")
-    return "" if found is None else f"{found['error_rate']:.3f} (diagonal {found['diagonal']:.3f})"
+    return (
+        ""
+        if found is None
+        else say("term.train.diagonal", rate=f"{found['error_rate']:.3f}", diagonal=f"{found['diagonal']:.3f}")
+    )
 
 
 command.help = SUMMARIES["train"]

@@ -9,7 +9,7 @@ import click
 
 from regard.cli.console import print_json, results
 from regard.cli.root import SUMMARIES
-from regard.cli.verb import lang_option, verb
+from regard.cli.verb import verb
 from regard.errors import Incomplete
 
 
@@ -22,7 +22,6 @@ from regard.errors import Incomplete
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
-@lang_option
 def command(run: Path, rules: bool, as_json: bool) -> None:
     from regard.judge.surviving import shift_of
     from regard.judge.verdicts import verdicts

@@ -12,8 +12,9 @@ from regard.cli.console import print_json, remarks, results
 from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
-from regard.cli.verb import lang_option, verb
+from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
+from regard.present.saying import say
 
 if TYPE_CHECKING:
     from regard.live.session import Session
@@ -58,7 +59,6 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--allow-host", multiple=True, metavar="HOST:PORT", help="A name by which a tunnel of yours reaches it.")
 @click.option("--rationales", type=FILE, help="File for rationales marked by hand (default: beside the run).")
 @click.option("--seed", type=int, default=0, show_default=True)
-@lang_option
 @model_options
 def command(
     target: str, text: str | None, pair: str | None, data: str | None, row: int, spec: Path | None,
@@ -159,7 +159,7 @@ def _write(session: Session, files: list[Path], *, as_json: bool, **how: Any) ->
     for path in written:
         results().print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
     for line in left_out:
-        remarks().print(f"left out: {line}", markup=False, style="yellow")
+        remarks().print(say("term.left_out", what=line), markup=False, style="yellow")
 
 
 def _serve(session: Session, port: int, hosts: tuple[str, ...], *, browser: bool, as_json: bool) -> None:
@@ -169,8 +169,8 @@ def _serve(session: Session, port: int, hosts: tuple[str, ...], *, browser: bool
     if as_json:
         print_json({"url": server.url, "address": server.address, "port": server.port})
     else:
-        results().print(f"regard is at {server.url}", markup=False, soft_wrap=True)
-        results().print("Only this machine can reach it, and only with that address. Ctrl-C ends it.", style="dim")
+        results().print(say("term.view.at", url=server.url), markup=False, soft_wrap=True)
+        results().print(say("term.view.only"), style="dim")
     if browser:
         webbrowser.open(server.url)
     server.wait()
