@@ -9,7 +9,7 @@ import numpy as np
 from regard.experiments._many import SMALLEST, softmax
 from regard.experiments._map import Map, distances, maps, setting
 from regard.measures.divergence import jsd
-from regard.measures.exclusivity import displaceable, heaviest, most_distant
+from regard.measures.exclusivity import displaceable, heaviest, log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Answers, Edit, Floats, Score
@@ -21,6 +21,7 @@ CAPS = (0.01, 0.05, 0.1)
 CAP = 0.05
 SAFE = 1 - 1e-3
 """What is enumerated stays this much within the cap, so that rounding in the pass that checks it does not decide."""
+ROLES = {"feasible_jsd": "ceiling", "displaceable_random": "null"}
 NONE = np.array([-1.0, 0.0, -1.0, 0.0])
 """No other attention."""
 
@@ -60,7 +61,7 @@ def exclusive(
     for i, m in enumerate(found):
         single, p, many = asked.value[asked.rows(i)][:-1], float(base.probability[i]), several[i]
         if linear[i]:
-            chosen.append([most_distant(m.alpha, single, *_slab(p, cap)) for cap in caps])
+            chosen.append([most_distant(m.alpha, single, *log_odds_within(p, cap)) for cap in caps])
         elif many is not None:
             assert base.distribution is not None
             brackets = [most_distant_of_many(m.alpha, many, base.distribution[i], cap * SAFE) for cap in caps]
@@ -83,7 +84,7 @@ def exclusive(
             for values in columns.values():
                 values.append(math.nan)
             continue
-        single, slab = asked.value[asked.rows(i)][:-1], _slab(float(base.probability[i]), CAP)
+        single, slab = asked.value[asked.rows(i)][:-1], log_odds_within(float(base.probability[i]), CAP)
         for k, (value, _) in enumerate(chosen[i]):
             change = float(checked[i][k])
             kept = value >= 0 and change <= caps[k] + 1e-4
@@ -109,7 +110,10 @@ def exclusive(
     both = {"jsd": curves[0], "change": curves[1], "other": others}
     return [
         Score("max_jsd", "attention", case.ids, at_cap, "none", where, both, tuple(caps)),
-        *(Score(name, "attention", case.ids, np.array(v), "none", where) for name, v in columns.items()),
+        *(
+            Score(name, "attention", case.ids, np.array(v), "none", {**where, "role": ROLES.get(name, "method")})
+            for name, v in columns.items()
+        ),
     ]
 
 
@@ -141,12 +145,6 @@ def _logits(m: Map, asked: Answers, i: int, base: Answers) -> Floats | None:
     single = np.log(said[:-1])
     own, equal = softmax(m.alpha @ single), softmax(single.mean(0))
     return single if np.allclose((own, equal), (base.distribution[i], said[-1]), atol=LINEAR) else None
-
-
-def _slab(p: float, cap: float) -> tuple[float, float]:
-    """The log-odds that keep the probability within the cap."""
-    low, high = max(p - cap, 1e-12), min(p + cap, 1 - 1e-12)
-    return math.log(low / (1 - low)), math.log(high / (1 - high))
 
 
 def _best_single(m: Map, apart: Floats, cap: float) -> tuple[float, Floats]:
