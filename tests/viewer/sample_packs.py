@@ -168,6 +168,30 @@ def words_and_patches() -> Pack:
 
 
 @cache
+def two_towers() -> Pack:
+    """A BLIP with random weights: a tower for words that looks at the patches of another one."""
+    row = find("BLIP")
+    module, inputs = row.build(), row.inputs()
+    _, taps = capture_call(module, lambda: module(**inputs), mode="weights")
+    attentions = _first(taps.sites)
+    words = int(inputs["input_ids"].shape[1])
+    patches = next(a for a in attentions if a.site.kind == "cross").shape[3]
+    side = round((patches - 1) ** 0.5)
+    cell = 32 / side
+    boxes = [[r * cell, c * cell, (r + 1) * cell, (c + 1) * cell] for r in range(side) for c in range(side)]
+    seen = AxisEntry(["[IMG]", *(f"patch {i}" for i in range(side * side))], [-1] * patches,
+                     [True] + [False] * (side * side), [1] * patches, [[], *boxes])  # fmt: skip
+    said = AxisEntry([f"word{i}" for i in range(words)], list(range(words)), [False] * words, [0] * words, [[]] * words)
+    by_size = {words: said, patches: seen}
+    axes = {a.site.key: (by_size[a.shape[2]], by_size[a.shape[3]]) for a in attentions}
+    shown = Shown(
+        "words about a picture", plain_units(said.names), attentions, "BLIP",
+        {"text": " ".join(said.names), "image": np.asarray(inputs["pixel_values"][0], np.float32)}, axes=axes,
+    )  # fmt: skip
+    return pack([shown], model="BLIP (random weights)", task="words and pictures")
+
+
+@cache
 def long_one() -> Pack:
     """700 positions: tiles, one head that fits the budget and one that does not."""
     n, rng = 700, np.random.default_rng(0)
@@ -232,6 +256,7 @@ SAMPLES: dict[str, tuple[Callable[[], Pack], tuple[str, ...]]] = {
     "translator": (translator, ("alignment", "head_view")),
     "writer": (writer, ("head_view", "heat_map")),
     "words_and_patches": (words_and_patches, ("image_overlay",)),
+    "two_towers": (two_towers, ("image_overlay",)),
     "long": (long_one, ("heat_map", "head_view")),
     "chinese": (chinese, ("head_view", "flow")),
     "pair": (pair_of_texts, ("head_view",)),

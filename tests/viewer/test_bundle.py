@@ -98,9 +98,11 @@ def test_every_word_of_the_interface_is_translated() -> None:
     book = (VIEWER / "src" / "words_zh.ts").read_text("utf-8")
     keys = {a or b for a, b in re.findall(r'^  (?:"((?:[^"\\]|\\.)+)"|(\w+)):', book, re.M)}
     asked: set[str] = set()
-    for path in (VIEWER / "src").rglob("*.tsx"):
+    for path in (VIEWER / "src").rglob("*.ts*"):
         text = path.read_text("utf-8")
         asked |= set(re.findall(r'\bt\(\s*"((?:[^"\\]|\\.)+)"', text))
+        for either in re.findall(r'\bt\(\s*[^"()]*\?\s*"([^"]+)"\s*:\s*"([^"]+)"', text):
+            asked |= set(either)
         asked |= set(re.findall(r'^  title: "([^"]+)"', text, re.M))
     assert len(asked) > 150
     assert not asked - keys, sorted(asked - keys)

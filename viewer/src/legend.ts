@@ -1,5 +1,5 @@
-import { fitted, type Marks, type Raster, SIZE } from "./marks/marks.ts";
-import type { Theme } from "./palette.ts";
+import { fitted, type Marks, type Raster, type Rgb, SIZE } from "./marks/marks.ts";
+import { rgb, type Theme } from "./palette.ts";
 import { number } from "./view.ts";
 
 const gradients = new WeakMap<Theme, { amounts: Raster; signs: Raster }>();
@@ -34,6 +34,34 @@ export function amountLegend(
   m.text(x + 120, y + 22, number(top), { fill: theme.soft, size: 11, align: "end" });
   beside(m, theme, x, y, what, width);
 }
+
+/** What colours laid over a picture mean, on dark and on bright pixels. */
+export function overLegend(
+  m: Marks,
+  theme: Theme,
+  x: number,
+  y: number,
+  top: number,
+  colours: readonly Rgb[],
+  what: string,
+  width = 1e4,
+): void {
+  m.rect(x, y, 120, 5, { fill: "#000" });
+  m.rect(x, y + 5, 120, 5, { fill: "#fff" });
+  const signed = colours.length > 1;
+  for (let i = 0; i < 24; i++) {
+    const share = signed ? (i - 11.5) / 11.5 : i / 23;
+    const colour = colours[share < 0 ? 1 : 0]!;
+    m.rect(x + i * 5, y, 5, 10, { fill: rgb(colour), alpha: OVER * Math.abs(share) });
+  }
+  m.rect(x + 0.5, y + 0.5, 120, 10, { stroke: theme.line });
+  m.text(x, y + 22, signed ? number(-top) : "0", { fill: theme.soft, size: 11 });
+  m.text(x + 120, y + 22, `${signed ? "+" : ""}${number(top)}`, { fill: theme.soft, size: 11, align: "end" });
+  beside(m, theme, x, y, what, width);
+}
+
+/** Opacity of the strongest place of an overlay. */
+export const OVER = 0.8;
 
 /** What signed colours mean: blue against, orange for. */
 export function signLegend(

@@ -36,9 +36,36 @@ export function namedMap(
         fill: s.theme.ink,
       });
     });
-  if (across >= 9)
-    k.names.forEach((name, i) => {
-      const size = Math.min(12, across);
-      m.text(x + (i + 0.7) * across, y - 4, fitted(m, shown(name), 60, size), { rotate: -60, size, fill: s.theme.ink });
+  columnNames(
+    m,
+    k.names.map((name, i) => ({ text: shown(name), x: x + (i + 0.5) * across, soft: false, bold: false })),
+    y - 4,
+    across,
+    60,
+    s,
+  );
+}
+
+/** Names above the columns of a map: slanted, or upright where the columns are narrow; none where they are too narrow. */
+export function columnNames(
+  m: Marks,
+  names: readonly { text: string; x: number; soft: boolean; bold: boolean }[],
+  y: number,
+  cell: number,
+  room: number,
+  s: Scene,
+): void {
+  if (cell < 9) return;
+  const upright = cell < 14;
+  const size = Math.min(upright ? 10.5 : 12, cell - 0.5);
+  for (const { text, x, soft, bold } of names) {
+    // a slanted name leans to the right: it must not leave the picture
+    const most = upright ? room : Math.min(room, (s.width - x) / 0.5 - 4);
+    m.text(x + size * (upright ? 0.35 : 0.2), y, fitted(m, text, most, size), {
+      rotate: upright ? -90 : -60,
+      size,
+      bold,
+      fill: soft ? s.theme.soft : s.theme.ink,
     });
+  }
 }

@@ -16,6 +16,8 @@ export interface Theme {
   plus: Rgb;
   minus: Rgb;
   amount: Rgb;
+  /** Laid over a photograph: seen on dark and on bright pixels, whatever the page is. */
+  over: Rgb;
 }
 
 type Stop = readonly [number, Rgb];
@@ -78,6 +80,7 @@ function theme(dark: boolean): Theme {
     plus,
     minus,
     amount,
+    over: [190, 90, 255],
   };
 }
 

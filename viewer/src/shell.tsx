@@ -11,7 +11,7 @@ import { initial, ordered } from "./pictures.ts";
 import { gunzip, packSource, type Source } from "./source.ts";
 import { Stage } from "./stage.tsx";
 import { newState, plain, reset, type State, type Values } from "./state.ts";
-import type { Context, Scene, View } from "./view.ts";
+import { type Context, ownVerdict, type Scene, type View } from "./view.ts";
 import { translator } from "./words.ts";
 
 export interface Settings {
@@ -190,7 +190,7 @@ function Panel(props: { view: View; c: Context; scene: (width: number) => Scene 
             {said || t(view.say ? "Point at something, or use the arrow keys on the picture." : "")}
           </p>
         </div>
-        {view.attention && <Caveat c={c} />}
+        {view.attention(c) && <Caveat c={c} />}
       </div>
       {view.below?.(c)}
       <details
@@ -208,7 +208,7 @@ function Panel(props: { view: View; c: Context; scene: (width: number) => Scene 
 
 function Caveat(props: { c: Context }): ComponentChildren {
   const { manifest, t } = props.c;
-  const v = manifest.verdict;
+  const v = ownVerdict(props.c);
   return (
     <aside class="caveat" aria-label={t("What attention does not say")}>
       {v ? (

@@ -124,34 +124,37 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
     else if (wanted > element.scrollTop + room - 24) element.scrollTop = wanted - room + 24;
   };
   return (
-    <div
-      ref={box}
-      class="stage"
-      role="application"
-      aria-roledescription={c.t("picture")}
-      aria-label={`${c.t(view.title)}. ${view.declared(c)}`}
-      tabIndex={0}
-      style={{ height: `${room}px` }}
-      onScroll={(e) => {
-        scroll.value = e.currentTarget.scrollTop;
-      }}
-      onKeyDown={key}
-    >
-      <canvas
-        ref={canvas}
-        aria-hidden="true"
-        onPointerMove={move}
-        onPointerDown={(e) => {
-          const [x, y] = point(e);
-          pressed.current = { x, y, target: under(e), moved: false };
+    <>
+      <div
+        ref={box}
+        class="stage"
+        role="application"
+        aria-roledescription={c.t("picture")}
+        aria-label={`${c.t(view.title)}. ${view.declared(c)}`}
+        tabIndex={0}
+        style={{ height: `${room}px` }}
+        onScroll={(e) => {
+          scroll.value = e.currentTarget.scrollTop;
         }}
-        onPointerUp={up}
-        onPointerLeave={() => {
-          pressed.current = null;
-          c.state.hover.value = null;
-        }}
-      />
-      {tall > room && <div style={{ height: `${tall - room}px` }} />}
-    </div>
+        onKeyDown={key}
+      >
+        <canvas
+          ref={canvas}
+          aria-hidden="true"
+          onPointerMove={move}
+          onPointerDown={(e) => {
+            const [x, y] = point(e);
+            pressed.current = { x, y, target: under(e), moved: false };
+          }}
+          onPointerUp={up}
+          onPointerLeave={() => {
+            pressed.current = null;
+            c.state.hover.value = null;
+          }}
+        />
+        {tall > room && <div style={{ height: `${tall - room}px` }} />}
+      </div>
+      {tall > room && <p class="more">{`↕ ${c.t("The picture goes on: scroll in it, or use the arrow keys.")}`}</p>}
+    </>
   );
 }

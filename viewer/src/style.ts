@@ -27,6 +27,7 @@ input[type=checkbox] { accent-color: var(--mark); }
 .sides { display: grid; grid-template-columns: minmax(0, 1fr) 232px; gap: 14px; align-items: start; }
 .stage { position: relative; overflow: auto; border-radius: 3px; }
 .stage canvas { display: block; flex: none; position: sticky; top: 0; left: 0; touch-action: pan-y; }
+.more { margin: 2px 0 0; font-size: 12px; color: var(--soft); border-top: 2px dashed var(--line); }
 .caveat { font-size: 12.5px; border-left: 4px solid #cc79a7; padding: 2px 0 2px 9px; color: var(--ink); }
 .caveat p { margin: 0 0 6px; }
 .caveat .verdict { font-weight: 600; }
@@ -53,6 +54,7 @@ progress { accent-color: var(--mark); }
 .bars { display: grid; grid-template-columns: auto 1fr auto auto; gap: 2px 8px; max-width: 560px; font-size: 13px; align-items: center; }
 .bars .bar1 { height: 9px; background: var(--line); }
 .bars .bar2 { height: 9px; background: var(--mark); }
-@container (max-width: 640px) { .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides { grid-template-columns: minmax(0, 1fr); } .caveat { order: 2; } }
+@container (max-width: 640px) { .control { white-space: normal; flex-wrap: wrap; } select { max-width: 100%; } .sides { grid-template-columns: minmax(0, 1fr); } .more { margin: 2px 0 0; font-size: 12px; color: var(--soft); border-top: 2px dashed var(--line); }
+.caveat { order: 2; } }
 @media print { .bar, .tabs, details, .ask { display: none; } }
 `;

@@ -53,3 +53,11 @@ export function largest(values: Iterable<number>): number {
   for (const v of values) top = Math.max(top, Math.abs(v));
   return top;
 }
+
+/** Methods that are made of attention weights. */
+const OF_ATTENTION =
+  /^(alti|attention|attention_x_gradient|flow|generic_relevance|globenc|knock_out|rollout|value_norms|value_norms_residual|value_zeroing)\b/;
+
+/** Whether one of the methods on the picture is made of attention. */
+export const showsAttention = (s: Scene, methods: readonly number[]): boolean =>
+  methods.some((i) => OF_ATTENTION.test(s.example.methods[i]?.name ?? ""));

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Data } from "./data.ts";
 import type { Marks } from "./marks/marks.ts";
 import type { Theme } from "./palette.ts";
-import type { AxisEntry, ExampleEntry, Manifest, SiteEntry } from "./records.generated.ts";
+import type { AxisEntry, ExampleEntry, Manifest, SiteEntry, VerdictEntry } from "./records.generated.ts";
 import type { Live } from "./source.ts";
 import type { State, Target, Values } from "./state.ts";
 
@@ -51,8 +51,8 @@ export interface View {
   title: string;
   /** Place in the row of views. */
   order: number;
-  /** Shows attention, so the caveat stands beside it. */
-  attention: boolean;
+  /** Whether attention is on the picture, so that the caveat has to stand beside it. */
+  attention(scene: Scene): boolean;
   /** Null if it can be shown; else why not. */
   needs(manifest: Manifest, example: ExampleEntry, live: boolean): string | null;
   /** Height of the whole picture at a width. Known from the manifest alone, so nothing jumps when data arrive. */
@@ -79,7 +79,14 @@ export interface View {
 
 export const site = (s: Scene): SiteEntry | undefined => s.example.sites[s.values.site];
 export const queries = (s: Scene, at?: SiteEntry): AxisEntry => s.example.axes[(at ?? site(s))!.queries]!;
-export const keys = (s: Scene, at?: SiteEntry): AxisEntry => s.example.axes[(at ?? site(s))!.keys]!;
+export const keys = (s: Scene, at?: SiteEntry, of: ExampleEntry = s.example): AxisEntry =>
+  of.axes[(at ?? site(s))!.keys]!;
+
+/** What an audit said about the model of this example; of another model beside it nothing is known. */
+export function ownVerdict(s: Scene): VerdictEntry | null {
+  const { model } = s.example;
+  return !model || !s.manifest.model || model.startsWith(s.manifest.model) ? s.manifest.verdict : null;
+}
 
 /** A name as it is written on a picture: what cannot be seen is made visible. */
 export function shown(name: string | undefined): string {

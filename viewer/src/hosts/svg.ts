@@ -12,7 +12,7 @@ import { DARK, LIGHT } from "../palette.ts";
 import { initial, ordered } from "../pictures.ts";
 import type { Manifest } from "../records.generated.ts";
 import type { Values } from "../state.ts";
-import type { Scene, Table, View } from "../view.ts";
+import { ownVerdict, type Scene, type Table, type View } from "../view.ts";
 import { translator } from "../words.ts";
 
 export interface Options extends Partial<Values> {
@@ -28,7 +28,7 @@ export function renderSvg(name: string, manifest: Manifest, chunks: Chunks, opti
   const { marks, svg } = svgMarks();
   const height = view.height(scene);
   const words = wrapped(marks.measure, view.declared(scene), scene.width - 16, 11);
-  const notes = view.attention ? wrapped(marks.measure, caveat(manifest, scene), scene.width - 16, 11) : [];
+  const notes = view.attention(scene) ? wrapped(marks.measure, caveat(manifest, scene), scene.width - 16, 11) : [];
   const title = `${scene.t(view.title)}: ${scene.example.title}`;
   marks.text(8, 16, title, { bold: true, fill: scene.theme.ink });
   words.forEach((line, i) => marks.text(8, 34 + 15 * i, line, { fill: scene.theme.soft, size: 11 }));
@@ -87,7 +87,7 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
 }
 
 function caveat(manifest: Manifest, s: Scene): string {
-  const v = manifest.verdict;
+  const v = ownVerdict(s);
   const own = v
     ? `${s.t("This model's own audit says")}: ${v.headline}. ${v.sentence} `
     : `${s.t("This model was not audited here: whether its attention explains its answers is not known.")} `;

@@ -17,7 +17,7 @@ const view: View = {
   name: "alignment",
   title: "Alignment",
   order: 6,
-  attention: true,
+  attention: () => true,
   needs: (_, example) => (crossing(example).length ? null : "no site looks from one text at another"),
   height: (s) => frame(s).y + frame(s).h + LEGEND + 8,
   draw(m, s) {

@@ -2,7 +2,7 @@ import { signLegend } from "../legend.ts";
 import { fitted } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Choice } from "../parts.tsx";
-import { largest } from "../units.ts";
+import { largest, showsAttention } from "../units.ts";
 import { number, type Scene, shown, type Table, type View } from "../view.ts";
 
 const STEP = 19;
@@ -16,7 +16,7 @@ const view: View = {
   name: "columns",
   title: "Columns",
   order: 5,
-  attention: false,
+  attention: (s) => showsAttention(s, [chosen(s)]),
   needs(_, example) {
     if (example.units.place_kind !== "column") return "its units are not columns of a table";
     return example.methods.length ? null : "no method was asked about this example";
@@ -29,7 +29,7 @@ const view: View = {
     const { signed } = s.example.methods[chosen(s)]!;
     const order = sorted(s, values);
     const top = largest(values);
-    const left = Math.min(260, s.width * 0.42);
+    const left = Math.min(260, s.width * 0.5);
     const reach = (s.width - left - 70) / (signed ? 2 : 1);
     const zero = signed ? left + reach + 20 : left + 10;
     order.forEach((i, line) => {
@@ -40,7 +40,8 @@ const view: View = {
       const place = s.example.units.places[i]?.[0] ?? i;
       const given = s.example.row?.[place];
       const name = `${shown(s.example.units.names[i])}${given === undefined ? "" : ` = ${number(given)}`}`;
-      m.text(left, y + 13, fitted(m, name, left - 6), { align: "end", bold: lit, fill: theme.ink });
+      const size = s.width < 440 ? 10.5 : 12;
+      m.text(left, y + 13, fitted(m, name, left - 6, size), { align: "end", bold: lit, fill: theme.ink, size });
       const colour = signed ? (v >= 0 ? theme.plus : theme.minus) : theme.amount;
       m.rect(v < 0 ? zero - w : zero, y + 3, Math.max(w, 0.5), STEP - 6, {
         fill: rgb(colour),

@@ -1,21 +1,10 @@
 import { allHeads } from "../attention.tsx";
-import { Data, type Grid } from "../data.ts";
+import { add, alternative, move, opened, redo, share, undo, words } from "../edit/edits.ts";
+import { query, row } from "../edit/row.ts";
 import { fitted } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Button, Choice, Range } from "../parts.tsx";
-import { type EditEntry, type Edited, finished, gunzip, packSource } from "../source.ts";
-import {
-  type Context,
-  headName,
-  keys,
-  number,
-  queries,
-  type Scene,
-  shown,
-  site,
-  type Table,
-  type View,
-} from "../view.ts";
+import { headName, keys, number, queries, shown, site, type Table, type View } from "../view.ts";
 
 const PLOT = 210;
 const TOP = 20;
@@ -25,7 +14,7 @@ const view: View = {
   name: "counterfactual",
   title: "What if",
   order: 10,
-  attention: true,
+  attention: () => true,
   needs: (_, example, live) =>
     !live ? "needs a live model" : example.sites.length ? null : "no attention was kept for this example",
   height: () => TOP + PLOT + 100,
@@ -277,147 +266,3 @@ const view: View = {
   },
 };
 export default view;
-
-/** The row that is edited: what the user picked, what the answer reads, else the first. */
-function query(s: Scene): number {
-  const at = site(s)!;
-  if (s.values.from >= 0 && s.values.from < at.rows) return s.values.from;
-  return at.reading[0] ?? (at.kind === "causal" ? at.rows - 1 : 0);
-}
-
-function row(s: Scene, data: Data, e: number): Float32Array | null {
-  const at = site(s)!;
-  const one = s.values.pool === "one";
-  const grid: Grid | null = data.pooled(
-    e,
-    s.values.site,
-    one ? [Math.min(s.values.head, at.heads - 1)] : allHeads(at),
-    one ? "one" : "mean",
-  );
-  return grid === null ? null : grid.values.subarray(query(s) * grid.columns, (query(s) + 1) * grid.columns);
-}
-
-function move(c: Context, from: number, to: number): void {
-  const at = site(c)!;
-  const heads = c.state.pool.value === "one" ? { heads: [Math.min(c.state.head.value, at.heads - 1)] } : {};
-  add(c, { what: "move", site: at.key, ...heads, queries: [query(c)], from, to, share: c.state.share.value });
-}
-
-function add(c: Context, edit: EditEntry): void {
-  c.state.undone.value = [];
-  void apply(c, [...c.state.edits.value, edit]);
-}
-
-function undo(c: Context): void {
-  const last = c.state.edits.value.at(-1);
-  if (!last) return;
-  c.state.undone.value = [...c.state.undone.value, last];
-  void apply(c, c.state.edits.value.slice(0, -1));
-}
-
-function redo(c: Context): void {
-  const last = c.state.undone.value.at(-1);
-  if (!last) return;
-  c.state.undone.value = c.state.undone.value.slice(0, -1);
-  void apply(c, [...c.state.edits.value, last]);
-}
-
-async function apply(c: Context, edits: EditEntry[]): Promise<void> {
-  const { live, state, t } = c;
-  if (!live) return;
-  const before = state.edits.value;
-  state.edits.value = edits;
-  state.problem.value = "";
-  state.busy.value = t("asking the model…");
-  try {
-    const found = await finished<Edited>(
-      live,
-      "edit",
-      { pack: live.pack, example: c.e, edits },
-      (job) => {
-        state.busy.value = job.stage || t("asking the model…");
-      },
-      { wanted: false },
-    );
-    const source = await packSource(live, found.pack);
-    state.after.value = edits.length
-      ? new Data(source.manifest, async (id) => gunzip(await source.chunk(id)), c.refresh)
-      : null;
-    state.outcome.value = found;
-    state.spec.value = "";
-  } catch (error) {
-    state.edits.value = before; // what the model refused is not on the list
-    state.problem.value = error instanceof Error ? error.message : String(error);
-  } finally {
-    state.busy.value = "";
-  }
-}
-
-async function alternative(c: Context): Promise<void> {
-  const { live, state, t } = c;
-  if (!live) return;
-  state.problem.value = "";
-  state.busy.value = t("looking for another attention with the same answer…");
-  try {
-    const found = await finished<{ edits: EditEntry[]; divergence: number; change: number; source: string }>(
-      live,
-      "alternative",
-      { pack: live.pack, example: c.e },
-      (job) => {
-        state.busy.value = job.stage;
-      },
-      { wanted: false },
-    );
-    if (found.edits.length) await apply(c, found.edits);
-    else state.problem.value = t("No other attention with nearly the same answer was found: that is the finding.");
-  } catch (error) {
-    state.problem.value = error instanceof Error ? error.message : String(error);
-  } finally {
-    state.busy.value = "";
-  }
-}
-
-function share(c: Context): void {
-  const text = JSON.stringify(c.state.outcome.value?.spec ?? {});
-  c.state.spec.value = text;
-  void navigator.clipboard?.writeText(text).catch(() => undefined);
-}
-
-/** Somebody else's text and edits, on this model. */
-async function opened(c: Context): Promise<void> {
-  const { live, state } = c;
-  if (!live) return;
-  state.problem.value = "";
-  try {
-    const spec: unknown = JSON.parse(state.given.value);
-    const told = (job: { stage: string }): void => {
-      state.busy.value = job.stage;
-    };
-    const found = await finished<{ pack: string; edits: EditEntry[] }>(live, "open", { spec }, told, { wanted: false });
-    await c.open(found.pack);
-    await apply({ ...c, live: { ...live, pack: found.pack }, e: 0 }, found.edits);
-  } catch (error) {
-    state.problem.value = error instanceof Error ? error.message : String(error);
-  } finally {
-    state.busy.value = "";
-  }
-}
-
-/** An edit in words; where it applies stands in brackets. */
-function words(e: EditEntry, t: Scene["t"]): string {
-  const where = [
-    e.site,
-    e.heads && t("heads {h}", { h: e.heads.join(", ") }),
-    e.queries && t("rows {r}", { r: e.queries.join(", ") }),
-  ];
-  const what =
-    e.what === "move"
-      ? t("move {p} % of key {a} to key {b}", {
-          p: Math.round(100 * (e.share ?? 1)),
-          a: e.from ?? "",
-          b: e.to ?? "",
-        })
-      : t(e.what.replace("_", " "));
-  const at = e.keys && e.what !== "move" ? ` ${t("keys {k}", { k: e.keys.join(", ") })}` : "";
-  return `${what}${at} (${where.filter(Boolean).join(", ")})`;
-}

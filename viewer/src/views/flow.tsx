@@ -33,7 +33,7 @@ const view: View = {
   name: "flow",
   title: "Flow",
   order: 4,
-  attention: true,
+  attention: () => true,
   needs(_, example) {
     const axis = example.sites[0]?.keys;
     const ok = example.sites.some(
@@ -68,7 +68,7 @@ const view: View = {
       return {};
     }
     const top = Math.max(...found.levels.map((r) => r.reduce((a, b) => Math.max(a, b), 0)), 1e-9);
-    const thick = (v: number): number => Math.max(0.7, (Math.max(step * 1.6, 26) * v) / top);
+    const thick = (v: number): number => Math.max(1, (Math.max(step * 2, 34) * v) / top);
     const pointed = s.values.hover?.unit;
     for (const e of found.edges) {
       const lit = pointed === undefined || e.from === pointed || e.to === pointed;
@@ -77,7 +77,7 @@ const view: View = {
       const colour = own ? (theme.dark ? "#7a7f89" : "#9aa0aa") : rgb(theme.amount);
       const [x1, x2] = [x(e.layer) + 4, x(e.layer + 1) - 4];
       const [y1, y2] = [y(e.from), y(e.to)];
-      m.band(x1, y1 - w / 2, y1 + w / 2, x2, y2 - w / 2, y2 + w / 2, { fill: colour, alpha: lit ? 0.65 : 0.1 });
+      m.band(x1, y1 - w / 2, y1 + w / 2, x2, y2 - w / 2, y2 + w / 2, { fill: colour, alpha: lit ? 0.8 : 0.15 });
     }
     found.levels.forEach((r, l) => {
       for (let i = 0; i < n; i++) {

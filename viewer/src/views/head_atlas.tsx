@@ -1,4 +1,4 @@
-import { fitted, type Marks, type Rgb } from "../marks/marks.ts";
+import { fitted, type Marks, type Rgb, SIZE } from "../marks/marks.ts";
 import { luminance, mixed, rgb, series } from "../palette.ts";
 import { Choice } from "../parts.tsx";
 import type { AtlasEntry, CurveEntry } from "../records.generated.ts";
@@ -13,10 +13,10 @@ const view: View = {
   name: "head_atlas",
   title: "Head atlas",
   order: 7,
-  attention: true,
+  attention: () => true,
   needs: (manifest) => (manifest.atlas ? null : "no survey of the heads"),
   height(s) {
-    return grid(s).end + 30 + 18 * Math.ceil(roles(s).length / columns(s)) + (curves(s).length ? PLOT + 74 : 0);
+    return grid(s).end + 30 + 18 * Math.ceil(roles(s).length / columns(s)) + (curves(s).length ? PLOT + 62 : 0);
   },
   draw(m, s) {
     const { theme } = s;
@@ -177,16 +177,13 @@ function curvePlot(m: Marks, s: Scene, lines: [string, CurveEntry[]][], y0: numb
   const high = Math.max(...all.map((p) => p.value.high ?? p.value.estimate));
   const x = (p: CurveEntry): number => left + (wide * p.removed) / most;
   const y = (v: number): number => y0 + 10 + PLOT - (PLOT * (v - low)) / (high - low || 1);
-  m.text(
-    4,
-    y0,
-    fitted(
-      m,
-      s.t("pruning curve: {m} (band: 95 % interval, n = {n})", { m: s.t(measureOf(s)), n: all[0]?.value.n ?? 0 }),
-      s.width - 60,
-    ),
-    { bold: true, fill: theme.ink },
-  );
+  const known = all.some((p) => p.value.low !== null && p.value.high !== p.value.low);
+  const title = known
+    ? "pruning curve: {m} (band: 95 % interval, n = {n})"
+    : "pruning curve: {m} (n = {n}, no interval)";
+  const size = s.width < 440 ? 11 : SIZE;
+  const said = s.t(title, { m: s.t(measureOf(s)), n: all[0]?.value.n ?? 0 });
+  m.text(4, y0, fitted(m, said, s.width - 8, size), { bold: true, fill: theme.ink, size });
   m.rect(left + 0.5, y0 + 10.5, wide, PLOT, { stroke: theme.line });
   for (const v of [low, (low + high) / 2, high])
     m.text(left - 6, y(v) + 4, number(v), { align: "end", size: 11, fill: theme.soft });

@@ -1,8 +1,10 @@
 import { Controls, exactly, picked, selection } from "../attention.tsx";
 import { amountLegend, LEGEND } from "../legend.ts";
 import { fitted, type Marks, type Raster } from "../marks/marks.ts";
+import { columnNames } from "../named_map.ts";
 import { Button } from "../parts.tsx";
-import { type Context, keys, queries, type Scene, shown, site, type Table, type View } from "../view.ts";
+import type { SiteEntry } from "../records.generated.ts";
+import { type Context, keys, number, queries, type Scene, shown, site, type Table, type View } from "../view.ts";
 
 const TALLEST = 520;
 const TILE = 256;
@@ -20,9 +22,9 @@ interface Frame {
 /** Where things are: depends on names and sizes only, not on data. */
 function frame(s: Scene, rows: number, columns: number): Frame {
   const labels = Math.max(rows, columns) <= 80 || s.values.zoom.scale > 1;
-  const left = labels ? Math.min(120, s.width * 0.25) : 34;
+  const left = labels ? Math.min(120, s.width * 0.25) : 58;
   const above = labels ? 84 : 36;
-  const room = Math.max(60, s.width - left - 8);
+  const room = Math.max(60, s.width - left - (labels ? 26 : 8));
   const square = Math.min(room / columns, (TALLEST - above - LEGEND) / Math.max(rows, 1), 26);
   // one row (a pooling) is drawn as a band that can be seen
   const cellX = rows === 1 ? Math.min(room / columns, 44) : square;
@@ -41,7 +43,7 @@ const view: View = {
   name: "heat_map",
   title: "Heat map",
   order: 3,
-  attention: true,
+  attention: () => true,
   needs: (_, example) => (example.sites.length ? null : "no attention was kept for this example"),
   height(s) {
     const { rows, columns } = picked(s);
@@ -53,7 +55,7 @@ const view: View = {
     const f = frame(s, rows.length, columns.length);
     const { theme } = s;
     m.text(f.left, 12, `${s.t("keys: what is looked at")} →`, { fill: theme.soft, size: 11 });
-    m.text(4, f.above - 12, `${s.t("queries")} ↓`, { fill: theme.soft, size: 11 });
+    m.text(4, f.above - 6, `${s.t("queries")} ↓`, { fill: theme.soft, size: 11 });
     m.clip(f.left, f.above, f.side[0], f.side[1], () => {
       if (tiled(s, at)) drawTiles(m, s, f);
       else if (grid) m.raster(...box(f, rows.length, columns.length), cells(s, rows, columns));
@@ -102,7 +104,10 @@ const view: View = {
     const value = weight(s, target.query, target.key);
     const [q, k] = [shown(queries(s, at).names[target.query]), shown(keys(s, at).names[target.key])];
     const locked = s.values.locked ? ` · ${s.t("locked (Esc frees it)")}` : "";
-    return `${q} (${target.query}) → ${k} (${target.key}): ${value === null ? "…" : exactly(s, at, target.query, target.key, value)}${locked}`;
+    const block = value === null ? "" : pooledCell(s, at, target.query, target.key);
+    const said =
+      value === null ? "…" : block ? `${block} ${number(value)}` : exactly(s, at, target.query, target.key, value);
+    return `${q} (${target.query}) → ${k} (${target.key}): ${said}${locked}`;
   },
   table: links,
   controls: (c) => (
@@ -248,17 +253,15 @@ function labels(m: Marks, s: Scene, f: Frame, rows: readonly number[], columns: 
       });
     });
   }
-  if (f.cell[0] >= 9) {
-    const size = Math.min(12, f.cell[0] + 1);
-    columns.forEach((column, c) => {
-      const x = f.left + (c + 0.5 - f.from[1]) * f.cell[0];
-      if (x < f.left || x > f.left + f.side[0]) return;
-      const on = hot?.key === column;
-      const text = fitted(m, shown(k.names[column]), f.above - 26, size);
-      const style = { rotate: -60, size, bold: on, fill: k.special[column] ? theme.soft : theme.ink };
-      m.text(x + size * 0.2, f.above - 4, text, style);
-    });
-  }
+  const above = columns
+    .map((column, c) => ({
+      text: shown(k.names[column]),
+      x: f.left + (c + 0.5 - f.from[1]) * f.cell[0],
+      soft: !!k.special[column],
+      bold: hot?.key === column,
+    }))
+    .filter((name) => name.x >= f.left && name.x <= f.left + f.side[0]);
+  columnNames(m, above, f.above - 4, f.cell[0], f.above - 26, s);
   if (f.cell[1] < 9 || f.cell[0] < 9) {
     // too many to name: the ends are numbered, names come with the pointer and the zoom
     const lastRow = Math.min(rows.length, Math.ceil(f.from[0] + f.side[1] / f.cell[1]));
@@ -292,6 +295,18 @@ function weight(s: Scene, query: number, key: number): number | null {
   const r = Math.min(grid.rows - 1, Math.floor(query / grid.down));
   const c = Math.min(grid.columns - 1, Math.floor(key / grid.across));
   return grid.values[r * grid.columns + c] ?? 0;
+}
+
+/** Where only a pooled map is kept: which block a cell stands for. */
+function pooledCell(s: Scene, at: SiteEntry, query: number, key: number): string {
+  const { grid } = picked(s);
+  if (!grid || (grid.down <= 1 && grid.across <= 1) || tiled(s, at)) return "";
+  const part = (place: number, step: number, n: number): string => {
+    const first = Math.floor(place / step);
+    return `${Math.ceil(first * step)}–${Math.min(n, Math.ceil((first + 1) * step)) - 1}`;
+  };
+  const block = { q: part(query, grid.down, at.rows), k: part(key, grid.across, at.columns) };
+  return s.t("largest weight of queries {q}, keys {k}:", block);
 }
 
 /** The text form: the strongest links of what is shown. */

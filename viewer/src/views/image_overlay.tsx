@@ -1,5 +1,5 @@
 import { Controls, picked } from "../attention.tsx";
-import { amountLegend, LEGEND, signLegend } from "../legend.ts";
+import { LEGEND, OVER, overLegend } from "../legend.ts";
 import { fitted, type Raster } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Choice } from "../parts.tsx";
@@ -22,7 +22,7 @@ const view: View = {
   name: "image_overlay",
   title: "Image",
   order: 5,
-  attention: true,
+  attention: () => true,
   needs(_, example) {
     if (!example.picture) return "there is no picture";
     return mapped(example) || (example.units.place_kind === "box" && example.methods.length)
@@ -48,16 +48,16 @@ const view: View = {
     const top = largest(found.patches.map((p) => p.worth));
     for (const p of found.patches) {
       const [t, l, b, r] = p.box as [number, number, number, number];
-      const colour = found.signed ? (p.worth >= 0 ? theme.plus : theme.minus) : theme.amount;
+      const colour = found.signed ? (p.worth >= 0 ? theme.plus : theme.minus) : theme.over;
       const [x, y] = [f.x + l * f.scale, f.y + t * f.scale - s.scroll];
       m.rect(x, y, (r - l) * f.scale, (b - t) * f.scale, {
         fill: rgb(colour),
-        alpha: 0.8 * Math.min(1, Math.abs(p.worth) / (top || 1)),
+        alpha: OVER * Math.min(1, Math.abs(p.worth) / (top || 1)),
       });
     }
     for (const p of found.patches) {
       const lit = s.values.hover?.part !== "word" && s.values.hover?.key === p.at;
-      const asked = s.values.locked?.query === p.at && s.values.locked.part === "patch";
+      const asked = s.values.locked?.part === "patch" && (s.values.locked.query ?? s.values.locked.key) === p.at;
       if (!lit && !asked) continue;
       const [t, l, b, r] = p.box as [number, number, number, number];
       m.rect(f.x + l * f.scale, f.y + t * f.scale - s.scroll, (r - l) * f.scale, (b - t) * f.scale, {
@@ -66,15 +66,26 @@ const view: View = {
       });
     }
     const under = f.y + f.h + 8 - s.scroll;
-    if (found.signed)
-      signLegend(m, theme, f.x, under, top, [s.t("against the answer"), s.t("for the answer")], s.width);
-    else amountLegend(m, theme, f.x, under, top, s.t("weight (opacity, linear)"), s.width);
+    const colours = found.signed ? [theme.plus, theme.minus] : [theme.over];
+    const means = found.signed
+      ? `${s.t("against the answer")} ↔ ${s.t("for the answer")}`
+      : s.t("weight (opacity, on dark and on bright pixels)");
+    overLegend(m, theme, f.x, under, top, colours, means, f.twice ? f.x + f.w : s.width);
     const spots = laidWords(s);
     if (spots.length)
-      m.text(f.x, under + LEGEND + 6, s.t("places that are no patches: pick one to see what it looks at"), {
-        fill: theme.soft,
-        size: 11,
-      });
+      m.text(
+        f.x,
+        under + LEGEND + 6,
+        s.t(
+          back(s) < 0
+            ? "places that are no patches: pick one to see what it looks at"
+            : "how much each place looks at the picked patch",
+        ),
+        {
+          fill: theme.soft,
+          size: 11,
+        },
+      );
     const most = largest(found.words.map((w) => w.worth));
     for (const spot of spots) {
       const [x, y] = [f.x + spot.x, under + LEGEND + 14 + spot.line * LINE];
@@ -104,10 +115,16 @@ const view: View = {
       return `${s.t("relevance by {m}", { m: s.example.methods[method]!.name })}; ${s.t("patches on the picture")}`;
     const at = site(s)!;
     const row = asked(s);
+    const patch = back(s);
     const from =
-      row < 0
-        ? s.t("mean over {n} queries", { n: at.rows })
-        : s.t("seen from {x}", { x: shown(queries(s, at).names[row]) });
+      patch >= 0
+        ? s.t("who looks at {x}; on the picture: mean over {n} queries", {
+            x: shown(keys(s, at).names[patch]),
+            n: at.rows,
+          })
+        : row < 0
+          ? s.t("mean over {n} queries", { n: at.rows })
+          : s.t("seen from {x}", { x: shown(queries(s, at).names[row]) });
     const pool =
       s.values.pool === "one"
         ? s.t("head {h} of {n}", { h: s.values.head, n: at.heads })
@@ -119,7 +136,9 @@ const view: View = {
     if (!found) return "";
     if (target.part === "word") {
       const at = site(s)!;
-      return `${shown(queries(s, at).names[target.query ?? 0])}: ${s.t("click to see its patches")}`;
+      const worth = back(s) < 0 ? undefined : found.words.find((w) => w.at === target.query)?.worth;
+      const said = worth === undefined ? s.t("click to see its patches") : number(worth);
+      return `${shown(queries(s, at).names[target.query ?? 0])}: ${said}`;
     }
     const p = found.patches.find((x) => x.at === target.key);
     const name = found.axis.names[target.key ?? 0];
@@ -128,13 +147,16 @@ const view: View = {
   table(s): Table | null {
     const found = worths(s);
     if (!found) return null;
-    const rows = [...found.patches, ...found.words].sort(
-      (a, b) => Math.abs(b.worth) - Math.abs(a.worth) || a.at - b.at,
-    );
+    const words = back(s) < 0 ? found.axis : queries(s, site(s)!);
+    const named = (list: Worth[], axis: AxisEntry): [string, Worth][] => list.map((p) => [shown(axis.names[p.at]), p]);
+    // where words look back at a patch, their weights are another quantity than the mean on the picture
+    const rows =
+      back(s) < 0 ? [...named(found.patches, found.axis), ...named(found.words, words)] : named(found.words, words);
+    rows.sort(([, a], [, b]) => Math.abs(b.worth) - Math.abs(a.worth) || a.at - b.at);
     return {
       caption: view.declared(s),
       columns: [s.t("place"), s.t("worth")],
-      rows: rows.slice(0, 60).map((p) => [shown(found.axis.names[p.at]), Number(p.worth.toFixed(6))]),
+      rows: rows.slice(0, 60).map(([name, p]) => [name, Number(p.worth.toFixed(6))]),
     };
   },
   controls(c) {
@@ -161,7 +183,11 @@ const view: View = {
     if (relevanceOf(c) >= 0) return;
     const query = target.part === "word" ? target.query! : keyToQuery(c, target.key!);
     const old = c.state.locked.value;
-    c.state.locked.value = old?.query === query || query < 0 ? null : { query, part: target.part ?? "patch" };
+    if (query < 0) {
+      c.state.locked.value = old?.key === target.key ? null : { key: target.key!, part: "patch" };
+      return;
+    }
+    c.state.locked.value = old?.query === query ? null : { query, part: target.part ?? "patch" };
   },
   key(key, c) {
     const found = worths(c);
@@ -200,6 +226,12 @@ function asked(s: Scene): number {
   return at.reading[0] ?? (at.rows === 1 ? 0 : -1);
 }
 
+/** The patch whose lookers are shown, where those who look are no patches themselves (words of another tower); or -1. */
+function back(s: Scene): number {
+  const { locked } = s.values;
+  return relevanceOf(s) < 0 && locked?.part === "patch" && locked.query === undefined ? (locked.key ?? -1) : -1;
+}
+
 function keyToQuery(c: Context, key: number): number {
   const at = site(c)!;
   return at.queries === at.keys ? key : -1;
@@ -229,9 +261,18 @@ function worths(s: Scene): { patches: Worth[]; words: Worth[]; signed: boolean; 
     for (const q of rows) sum += grid.values[q * grid.columns + Math.floor(k / grid.across)] ?? 0;
     return { at: k, box: axis.boxes[k] ?? [], worth: sum / rows.length };
   });
+  const patch = back(s);
+  const lookers =
+    patch < 0
+      ? out.filter((p) => !p.box.length && !axis.special[p.at])
+      : queries(s, at).names.map((_, q) => ({
+          at: q,
+          box: [],
+          worth: grid.values[Math.floor(q / grid.down) * grid.columns + Math.floor(patch / grid.across)] ?? 0,
+        }));
   return {
     patches: out.filter((p) => p.box.length),
-    words: out.filter((p) => !p.box.length && !axis.special[p.at]),
+    words: lookers,
     signed: false,
     axis,
   };

@@ -19,7 +19,7 @@ const view: View = {
   name: "model_view",
   title: "Model view",
   order: 2,
-  attention: true,
+  attention: () => true,
   needs: (_, example) => (example.sites.length ? null : "no attention was kept for this example"),
   height(s) {
     const { thumbs, size } = laid(s);
@@ -194,7 +194,7 @@ function laid(s: Scene): { thumbs: Thumb[]; size: number; left: number; columns:
   });
   if (s.values.order === "model" || !s.manifest.atlas) {
     const left = Math.min(92, s.width * 0.2);
-    const size = Math.max(16, Math.min(64, (s.width - left - 8) / most - 6));
+    const size = Math.max(16, Math.min(most > 6 ? 64 : 96, (s.width - left - 8) / most - 6));
     const columns = most;
     return {
       size,

@@ -11,7 +11,7 @@ const view: View = {
   name: "rationale",
   title: "Mark",
   order: 11,
-  attention: false,
+  attention: () => false,
   needs: (_, example, live) => (!live ? "needs a live host" : example.units.names.length ? null : "it has no units"),
   height: (s) => (laid(s).at(-1)?.line ?? 0) * LINE + LINE + 14,
   draw(m, s) {

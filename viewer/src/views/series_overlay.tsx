@@ -3,7 +3,7 @@ import { amountLegend, LEGEND, signLegend } from "../legend.ts";
 import { fitted, type Marks, type Raster, SIZE } from "../marks/marks.ts";
 import { series as colourOf, rgb } from "../palette.ts";
 import { largest } from "../units.ts";
-import { keys, number, type Scene, shown, type Table, type View } from "../view.ts";
+import { keys, number, type Scene, shown, siteName, type Table, type View } from "../view.ts";
 import { MethodChips } from "./token_text.tsx";
 
 const PLOT = 170;
@@ -13,7 +13,7 @@ const view: View = {
   name: "series_overlay",
   title: "Series",
   order: 5,
-  attention: true,
+  attention: () => true,
   needs(_, example) {
     if (!example.series) return "there is no series";
     return example.units.place_kind === "range" ? null : "its units are not stretches of time";
@@ -35,7 +35,8 @@ const view: View = {
       u.places.forEach((p, i) => {
         const v = values[i] ?? 0;
         if (!v || u.special[i]) return;
-        const colour = signed ? (v >= 0 ? theme.plus : theme.minus) : theme.amount;
+        const one = as_spectrogram && y === above ? theme.over : theme.amount;
+        const colour = signed ? (v >= 0 ? theme.plus : theme.minus) : one;
         m.rect(x(p[0]!), y, Math.max(0.8, x(p[1]!) - x(p[0]!)), h, {
           fill: rgb(colour),
           alpha: strength * Math.min(1, Math.abs(v) / (top || 1)),
@@ -43,14 +44,19 @@ const view: View = {
       });
     };
     if (numbers && as_spectrogram) m.raster(left, above, wide, PLOT, spectrogram(s, numbers));
-    if (first?.values && !as_spectrogram) band(above, PLOT, first.values, first.signed, 0.6);
+    if (first?.values) band(above, PLOT, first.values, first.signed, as_spectrogram ? 0.5 : 0.6);
     if (numbers && !as_spectrogram) lines(m, s, numbers, x, above);
     m.rect(left + 0.5, above + 0.5, wide, PLOT, { stroke: theme.line });
-    m.text(left - 6, above + 12, as_spectrogram ? s.t("{n} channels", { n: channels }) : s.t("value"), {
-      align: "end",
-      fill: theme.soft,
-      size: 11,
-    });
+    if (as_spectrogram || channels > 1)
+      m.text(left - 6, above + 12, s.t("{n} channels", { n: channels }), { align: "end", fill: theme.soft, size: 11 });
+    else if (numbers) {
+      const [low, high] = extent(numbers);
+      m.text(left - 6, above + 14, number(high), { align: "end", fill: theme.soft, size: 11 });
+      m.text(left - 6, above + PLOT / 2 + 4, s.t("value"), { align: "end", fill: theme.soft, size: 11 });
+      m.text(left - 6, above + PLOT - 5, number(low), { align: "end", fill: theme.soft, size: 11 });
+    }
+    if (!as_spectrogram && channels > 1)
+      m.text(left - 6, above + 26, s.t("each scaled alone"), { align: "end", fill: theme.soft, size: 11 });
     m.text(left, above + PLOT + 14, "0", { fill: theme.soft, size: 11 });
     m.text(left + wide, above + PLOT + 14, s.t("{n} steps", { n: steps }), {
       align: "end",
@@ -59,7 +65,8 @@ const view: View = {
     });
     rows.forEach((row, i) => {
       const y = above + PLOT + 20 + i * (STRIP + 6);
-      m.text(left - 6, y + 16, fitted(m, row.name, left - 8), { align: "end", fill: theme.ink, size: SIZE });
+      const size = left < 120 ? 10 : SIZE;
+      m.text(left - 6, y + 16, fitted(m, row.name, left - 8, size), { align: "end", fill: theme.ink, size });
       if (row.values) band(y, STRIP, row.values, row.signed, 0.95);
       m.rect(left + 0.5, y + 0.5, wide, STRIP, { stroke: theme.line });
     });
@@ -93,9 +100,22 @@ const view: View = {
   declared(s) {
     const first = strips(s)[0];
     const what = s.example.series!.as_spectrogram
-      ? s.t("spectrogram: darker is more")
-      : s.t("shaded behind the lines: {m}", { m: first?.name ?? "" });
-    return `${what}; ${s.t("colours are scaled within each row")}`;
+      ? s.t(
+          s.theme.dark ? "spectrogram: brighter is more; tinted by {m}" : "spectrogram: darker is more; tinted by {m}",
+          {
+            m: first?.name ?? "–",
+          },
+        )
+      : s.t("shaded behind the lines: {m}", { m: first?.name ?? "–" });
+    const violet = strips(s).every((x) => x.signed) ? "" : `; ${s.t("violet: a method without a direction")}`;
+    const last = s.example.sites.at(-1);
+    const row = last?.reading.length
+      ? s.t("the row that the answer reads")
+      : s.t("mean over {n} queries", { n: last?.rows ?? 0 });
+    const weights = last
+      ? `; ${s.t("weights: {what}", { what: `${siteName(last, s.t)}, ${s.t("mean over {n} heads", { n: last.heads })}, ${row}` })}`
+      : "";
+    return `${what}; ${s.t("colours are scaled within each row")}${violet}${weights}`;
   },
   say(target, s) {
     if (target.unit === undefined) return "";
@@ -142,7 +162,7 @@ function strips(s: Scene): Strip[] {
       values: () => s.data.relevance(s.e)?.[i] ?? null,
     }));
   const last = s.example.sites.length - 1;
-  if (last >= 0) out.push({ name: s.t("weights, last site"), signed: false, values: () => looked(s, last) });
+  if (last >= 0) out.push({ name: s.t("weights"), signed: false, values: () => looked(s, last) });
   return out;
 }
 
@@ -161,6 +181,15 @@ function looked(s: Scene, i: number): Float32Array | null {
         (grid.values[Math.floor(q / grid.down) * grid.columns + Math.floor(k / grid.across)] ?? 0) / rows.length;
   }
   return out;
+}
+
+function extent(numbers: Float32Array): [number, number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const v of numbers) {
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  }
+  return [low, high];
 }
 
 function lines(m: Marks, s: Scene, numbers: Float32Array, x: (t: number) => number, above: number): void {
@@ -185,11 +214,7 @@ function lines(m: Marks, s: Scene, numbers: Float32Array, x: (t: number) => numb
 function spectrogram(s: Scene, numbers: Float32Array): Raster {
   return s.data.once(`spectrogram:${s.e}:${s.theme.dark}`, () => {
     const { steps, channels } = s.example.series!;
-    let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-    for (const v of numbers) {
-      low = Math.min(low, v);
-      high = Math.max(high, v);
-    }
+    const [low, high] = extent(numbers);
     const cells = new Uint8Array(steps * channels);
     for (let t = 0; t < steps; t++)
       for (let c = 0; c < channels; c++)

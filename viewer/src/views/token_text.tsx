@@ -2,7 +2,7 @@ import { signLegend } from "../legend.ts";
 import { type Marks, SIZE } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Button, Toggle } from "../parts.tsx";
-import { isSplit, largest, type Piece, pieces, worth } from "../units.ts";
+import { isSplit, largest, type Piece, pieces, showsAttention, worth } from "../units.ts";
 import { type Context, number, type Scene, shown, type Table, type View } from "../view.ts";
 
 const LINE = 23;
@@ -12,7 +12,7 @@ const view: View = {
   name: "token_text",
   title: "Token text",
   order: 5,
-  attention: false,
+  attention: (s) => showsAttention(s, s.values.methods),
   needs(_, example) {
     if (example.units.place_kind !== "span") return "its units are not pieces of a text";
     return example.methods.length ? null : "no method was asked about this example";
@@ -74,7 +74,7 @@ const view: View = {
       ? s.values.words
         ? s.t("sub-words summed to words")
         : s.t("sub-words")
-      : s.t(s.example.units.kind);
+      : s.t("one box per {unit}", { unit: s.t(s.example.units.kind) });
     const marks = s.example.rationale ? `; ${s.t("dashed line: marked as decisive by a person or the generator")}` : "";
     const no = s.example.methods.every((x) => x.signed) ? "" : `; ${s.t("violet: a method without a direction")}`;
     return `${level}; ${s.t("colours are scaled within each method, so methods cannot be compared by colour")}${no}${marks}`;

@@ -21,7 +21,7 @@ const view: View = {
   name: "walkthrough",
   title: "Query and key",
   order: 8,
-  attention: true,
+  attention: () => true,
   needs: (_, example) => (example.walks.length ? null : "no row of attention was taken apart"),
   height: (s) => steps(s).reduce((sum, x) => sum + LINE * (x.rows.length + 2 + (s.width < 640 ? 1 : 0)) + 14, 24),
   draw(m, s) {
@@ -104,11 +104,11 @@ function steps(s: Scene): Step[] {
       rows: w.products.map((v, i) => ({ name: key(i), cells: [...v, w.dots[i]!] })),
     },
     {
-      title: s.t("3. dot x {f}, mask or bias added, exponential, softmax (sum of all exponentials {t})", {
+      title: s.t("3. dot x {f}, mask or bias added, exp of score − max, softmax (sum of all exponentials {t})", {
         f: number(w.factor),
         t: number(w.total),
       }),
-      columns: [s.t("scaled"), ...(plain ? [] : [s.t("added")]), "exp(score − max)", s.t("weight")],
+      columns: [s.t("scaled"), ...(plain ? [] : [s.t("added")]), "exp", s.t("weight")],
       rows: w.keys.map((_, i) => ({
         name: key(i),
         cells: [
