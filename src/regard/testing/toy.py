@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -188,7 +189,7 @@ class ToyCase:
 
     def exact(self, i: int) -> Floats:
         """(n,) the true relevance of each unit for the predicted class (linear link); special units 0."""
-        return np.where(self.units[i].free, self._sign(i) * self.word_weights(i), 0.0)
+        return np.where(_units(self.texts[i]).free, self._sign(i) * self.word_weights(i), 0.0)
 
     def _sign(self, i: int) -> int:
         if self.signs is not None:
@@ -223,7 +224,7 @@ class ToyCase:
 
     def _rationale(self, i: int) -> tuple[tuple[float, ...], ...]:
         """The places of the listed words that speak for the prediction, whatever the variant."""
-        trained, units = replace(self, noise=None, spoilt=None), self.units[i]
+        trained, units = replace(self, noise=None, spoilt=None), _units(self.texts[i])
         decisive = (trained.exact(i) >= DECISIVE) & [name in self.weights for name in units.names]
         return tuple(tuple(map(float, units.places[j])) for j in np.flatnonzero(decisive))
 
@@ -505,6 +506,7 @@ class ToyTogether:
         raise Unsupported("the toy case", expected="an input of numbers", got="a text")
 
 
+@lru_cache(maxsize=4096)
 def _number(word: str) -> int:
     """A number for each spelling."""
     return int(keyed_rng(0, "toy token", word).integers(1 << 40))
@@ -515,6 +517,7 @@ def _softmax(scores: Floats) -> Floats:
     return np.asarray(e / e.sum())
 
 
+@lru_cache(maxsize=4096)  # read-only, and asked for again and again
 def _units(text: str) -> Units:
     words = text.split()
     places, start = [(0, 0)], 0
