@@ -14,6 +14,7 @@ export function Ask(props: {
   const text = useSignal("");
   const pair = useSignal("");
   const two = useSignal(false);
+  const beside = useSignal(false);
   const methods = useSignal<string[]>(live.hello.chosen ?? live.hello.methods.slice(0, 3));
   const job = useSignal<Job | null>(null);
   const problem = useSignal("");
@@ -25,7 +26,12 @@ export function Ask(props: {
     const mine = { wanted: false };
     stop.value = mine;
     try {
-      const body = { text: text.value, methods: methods.value, ...(two.value ? { pair: pair.value } : {}) };
+      const body = {
+        text: text.value,
+        methods: methods.value,
+        ...(two.value ? { pair: pair.value } : {}),
+        ...(beside.value && live.pack ? { beside: live.pack } : {}),
+      };
       const result = await finished<{ pack: string }>(
         live,
         "ask",
@@ -76,6 +82,15 @@ export function Ask(props: {
           two.value = v;
         }}
       />
+      {live.pack && (
+        <Toggle
+          label={t("beside this text")}
+          value={beside.value}
+          pick={(v) => {
+            beside.value = v;
+          }}
+        />
+      )}
       <details>
         <summary>{t("Methods ({n})", { n: methods.value.length })}</summary>
         <div class="chips">

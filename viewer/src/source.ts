@@ -18,6 +18,8 @@ export interface Hello {
   can: { ask: boolean; edit: boolean; mark: boolean; alternative: boolean };
   pack: string | null;
   lang?: string;
+  /** Models that read every text too, to be compared with. */
+  others?: string[];
 }
 
 /** The operations of `regard.live` (see its first page): `call` answers at once, long work is a job that is polled. */

@@ -85,7 +85,9 @@ export const keys = (s: Scene, at?: SiteEntry, of: ExampleEntry = s.example): Ax
 /** What an audit said about the model of this example; of another model beside it nothing is known. */
 export function ownVerdict(s: Scene): VerdictEntry | null {
   const { model } = s.example;
-  return !model || !s.manifest.model || model.startsWith(s.manifest.model) ? s.manifest.verdict : null;
+  const audited = s.manifest.model;
+  const own = !model || !audited || model === audited || model.startsWith(`${audited}, `); // ", attention edited"
+  return own ? s.manifest.verdict : null;
 }
 
 /** A name as it is written on a picture: what cannot be seen is made visible. */

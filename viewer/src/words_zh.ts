@@ -294,4 +294,5 @@ export const ZH: Record<string, string> = {
   weights: "权重",
   "weights: {what}": "权重：{what}",
   "who looks at {x}; on the picture: mean over {n} queries": "谁在看 {x}；图上：{n} 个查询的平均",
+  "beside this text": "与当前文本并列",
 };

@@ -4,8 +4,8 @@ Both hosts carry the same requests, so the front end has one interface, `call(op
 
 | op | body | answer |
 |---|---|---|
-| `hello` | {} | {model, task, labels, run, methods, about, chosen, can, pack, lang}: see below |
-| `ask` | {text, pair?, methods: [name, ...]} | {job}; its result is {pack, said, skipped, seconds} |
+| `hello` | {} | {model, task, labels, run, methods, about, chosen, can, pack, lang, others}: see below |
+| `ask` | {text, pair?, methods: [name, ...], beside?: pack} | {job}; its result is {pack, said, skipped, seconds} |
 | `edit` | {pack, example, edits: [...]} | {job}; its result is {before, after, change, pack, spec} |
 | `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" | "search"} |
 | `job` | {job, after?} | {job, state, stage, done, total, seconds, version, result?, error?} (see below) |
@@ -21,7 +21,8 @@ header `Authorization: Bearer TOKEN`, a chunk is `GET /api/chunk/PACK/NAME`; in 
 
 An error is {"error": {subject, expected, got, remedy, said}}; `said` is the whole sentence.
 hello: methods are names of explainers, about says what is known of each, chosen are the ones to begin with; can is
-{ask, edit, mark, alternative}, each true or false; pack is what is shown first.
+{ask, edit, mark, alternative}, each true or false; pack is what is shown first; others are
+models that read every text too. ask: the text of the pack `beside` is put beside the new one, to be compared.
 state: "waiting", "running", "done", "failed", "cancelled". With `after`, `job` waits up to half a second until its
 version is higher than that.
 before, after: {label, probability, distribution: [[label, p], ...]}; change: total variation between the two.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,19 +25,25 @@ LARGEST = 1 << 30
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """Examples (the windows of one input) that a model was asked about; what was found out stays known."""
+    """Examples (the windows of one input) that a model was asked about; what was found out stays known.
+
+    called: what the model is called where it stands beside another one of the same name.
+    """
 
     model: Model
     case: DeskCase
     verdict: VerdictEntry | None = None
+    called: str = ""
     found: dict[str, Relevance] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     _encoded: dict[int, Encoded] = field(default_factory=dict)
 
     @staticmethod
-    def of(model: Model, example: Example, *, seed: int = 0, verdict: VerdictEntry | None = None) -> Asked:
+    def of(
+        model: Model, example: Example, *, seed: int = 0, verdict: VerdictEntry | None = None, called: str = ""
+    ) -> Asked:
         windows = model.windows(example)
-        return Asked(model, DeskCase(Desk(breathing(model), seed=seed), windows), verdict)
+        return Asked(model, DeskCase(Desk(breathing(model), seed=seed), windows), verdict, called or model.name)
 
     @property
     def examples(self) -> tuple[Example, ...]:
@@ -139,9 +145,20 @@ class Asked:
 
     # ------------------------------------------------------------------ packs
 
-    def pack(self, budget: int | None = None) -> Pack:
-        """What is shown; with a budget of bytes, complete and for a file, else made as it is asked for."""
-        return self._packed([self._shown(i) for i in range(len(self.examples))], budget=budget)
+    def pack(self, budget: int | None = None, beside: Sequence[Beside] = ()) -> Pack:
+        """What is shown; with a budget of bytes, complete and for a file, else made as it is asked for.
+
+        beside: what the first example is compared with, another text or the answer of another model.
+        """
+        mine = [self._shown(i) for i in range(len(self.examples))]
+        theirs = [other.asked._beside(other.example, self.model.labels) for other in beside]
+        pairs = [PairEntry(other.name, 0, len(mine) + n, None) for n, other in enumerate(beside)]
+        return self._packed([*mine, *theirs], pairs, budget)
+
+    def _beside(self, i: int, labels: Sequence[str]) -> Shown:
+        """As `_shown`, in a pack whose labels may be those of another model."""
+        shown = self._shown(i)
+        return shown if tuple(labels) == tuple(self.model.labels) else replace(shown, predicted=self.said(i)["target"])
 
     def _packed(self, shown: Sequence[Shown], pairs: Sequence[PairEntry] = (), budget: int | None = None) -> Pack:
         return pack(
@@ -159,11 +176,20 @@ class Asked:
         methods = {m: (r.signed, r[i]) for m, r in self.found.items()} if seen is None else {}
         mark = "" if seen is None else ", attention edited"
         return Shown(
-            example.id + mark, units, [s.dense() for s in sites], self.model.name + mark, example.inputs,
+            example.id + mark, units, [s.dense() for s in sites], self.called + mark, example.inputs,
             example.label, self.case.targets[i], float(base.probability[at]), float(base.value[at]),
             () if base.distribution is None else base.distribution[at].tolist(), methods,
             reading=reading,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """An example of another input, or of another model, that something is compared with; name: of the comparison."""
+
+    name: str
+    asked: Asked
+    example: int = 0
 
 
 def _rows(reading: Callable[[], tuple[int, ...]]) -> tuple[int, ...]:

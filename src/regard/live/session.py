@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.evaluate.judging import example_of, model_of
 from regard.live.alternatives import alternative
-from regard.live.asked import Asked, method_names, text_example
+from regard.live.asked import Asked, Beside, method_names, text_example
 from regard.live.edits import received, shared
+from regard.live.greeting import greeting
 from regard.live.jobs import Job, Jobs, positive
+from regard.live.marking import marked, marks_of, text_id
+from regard.live.shelf import Held, Shelf
 from regard.present.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack_records import Pack
 from regard.present.saying import speaking
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
-from regard.registry import entry, names
-from regard.store.rationales import FILE, Mark, keep_mark, read_marks
+from regard.store.rationales import FILE
 from regard.store.run import Run
 
-KEPT = 24
 MOST = 200
 IN_A_FILE = 12
 """Examples of a run that the app offers, and how many go into a file."""
@@ -35,20 +32,10 @@ METHODS = ("attention", "leave_one_out")
 Body = Mapping[str, Any]
 
 
-@dataclass(slots=True, eq=False)
-class Held:
-    """A pack that the page may ask about. owners: for each of its examples the input and its number there."""
-
-    pack: Pack
-    owners: list[tuple[Asked, int]] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    methods: tuple[str, ...] = ()
-    edits: list[Any] = field(default_factory=list)
-
-
 class Session:
     """model: a live one; opener: opens it when it is first needed; run: a stored audit of it.
 
+    others: models (other checkpoints of it, for instance) that read every text too, to be compared with.
     example: the one of the run that is shown first. marks: the file that rationales marked by hand go to (default:
     beside the run; nowhere without one).
     """
@@ -59,6 +46,7 @@ class Session:
         *,
         opener: Callable[[], Model] | None = None,
         run: Run | None = None,
+        others: Sequence[Model] = (),
         example: str | None = None,
         methods: Sequence[str] = METHODS,
         marks: Path | None = None,
@@ -71,19 +59,28 @@ class Session:
         self._example = example
         self._marks = marks or (None if run is None else run.path / FILE)
         self._jobs = Jobs()
-        self._packs: OrderedDict[str, Held] = OrderedDict()
+        self._others = tuple(others)
+        self._shelf = Shelf()
         self._lock = threading.RLock()
         self._count = 0
-        self.first: str | None = None
         judged = [] if run is None else run.manifest.get("judgements") or []
         self._verdict = verdict_entry(judged[0] if judged else None)
         if run is not None:
             made = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
             by_id = {e["id"]: e for e in run.examples()}
-            self.first = self._hold(Held(made, rows=[by_id[e.id] for e in made.manifest.examples],
+            self.first = self._shelf.put(Held(made, rows=[by_id[e.id] for e in made.manifest.examples],
                                          methods=tuple(run.methods())))  # fmt: skip
             if self._model is None and self._opener is None and run.manifest["model"].get("spec") is not None:
                 self._opener = lambda: model_of(run)
+
+    @property
+    def first(self) -> str | None:
+        """The pack that is shown first."""
+        return self._shelf.first
+
+    @first.setter
+    def first(self, name: str | None) -> None:
+        self._shelf.first = name
 
     # ------------------------------------------------------------------ the door
 
@@ -96,24 +93,29 @@ class Session:
 
     def chunk(self, pack: str, name: str) -> bytes:
         """The gzip bytes of one chunk."""
-        held = self._held(pack)
+        held = self._shelf.get(pack)
         if name not in held.pack.chunks:
             raise UnknownName("chunk", name[:60], ())
         return held.pack.chunks[name]
 
-    def show(self, example: Example, methods: Sequence[str] = ()) -> str:
-        """Ask about an example now, without a queue; the id of its pack, which is shown first from now on."""
+    def show(self, example: Example, methods: Sequence[str] = (), *, changed: Example | None = None) -> str:
+        """Ask about an example now, without a queue; the id of its pack, which is shown first from now on.
+
+        changed: another version of it (attacked, noisy, rewritten), to be compared with.
+        """
         quiet = Job("first", lambda job: {}, threading.Condition())
-        self.first = str(self._answered(example, list(methods or self.methods), quiet)["pack"])
-        return self.first
+        chosen = list(methods or self.methods)
+        other = "" if changed is None else str(self._answered(changed, chosen, quiet)["pack"])
+        self.first = found = str(self._answered(example, chosen, quiet, beside=other)["pack"])
+        return found
 
     def show_spec(self, value: object) -> str:
         """Somebody's text with their edits, before and after: shown first from now on."""
         quiet = Job("first", lambda job: {}, threading.Condition())
         edited = self._opened(received(value), quiet)["edited"]
         assert isinstance(edited, dict)
-        self.first = str(edited["pack"])
-        return self.first
+        self.first = found = str(edited["pack"])
+        return found
 
     def show_generation(self, text: str, tokens: int) -> str:
         """Let the model go on with a text, and show the attention of the writing."""
@@ -122,24 +124,24 @@ class Session:
         written = capture_generation(self.model, text, new_tokens=tokens)
         example = Example("text", {"text": text})
         made = pack_of_capture(written, model=self.model.name, examples=[example], made=written.made)
-        self.first = self._hold(Held(made))
-        return self.first
+        self.first = found = self._shelf.put(Held(made))
+        return found
 
     @staticmethod
     def of_pack(pack: Pack, *, lang: str = "en") -> Session:
         """A pack without a model: it can be looked at."""
         session = Session(lang=lang)
-        session.first = session._hold(Held(pack))
+        session.first = session._shelf.put(Held(pack))
         return session
 
     def packed(self, budget: int) -> Pack:
         """The first pack again, within a budget of bytes: for a file that holds everything."""
-        held = self._held(self.first or "")
+        held = self._shelf.get(self.first or "")
         if self.run is not None and held.rows:
             return pack_of_run(self.run, ids=self._ids(IN_A_FILE), budget_bytes=budget)
         if held.owners:
             asked, i = held.owners[0]
-            return asked.counterfactual(i, held.edits, budget)[1] if held.edits else asked.pack(budget)
+            return asked.counterfactual(i, held.edits, budget)[1] if held.edits else asked.pack(budget, held.beside)
         return held.pack
 
     def _ids(self, most: int) -> list[str]:
@@ -179,51 +181,56 @@ class Session:
 
     def pack(self, name: str | None = None) -> Pack:
         """The pack that is shown first, or one by its id."""
-        return self._held(name or self.first or "").pack
+        return self._shelf.get(name or self.first or "").pack
 
     # ------------------------------------------------------------------ requests
 
     def _hello(self, body: Body) -> dict[str, Json]:
-        facts = None if self.run is None else self.run.manifest["model"]
-        live = self._model
-        name = live.name if live is not None else str(facts["name"]) if facts is not None else ""
-        labels: list[Json] = list(live.labels) if live is not None else list((facts or {}).get("labels") or [])
-        modality = getattr(live, "modality", None) or ("text" if self._is_text() else "other")
-        can: dict[str, Json] = {
-            "ask": self.is_live and modality == "text", "edit": self.is_live, "alternative": self.is_live,
-            "mark": self._marks is not None,
-        }  # fmt: skip
+        marks, first = self._marks is not None, self._shelf.peek()
+        facts = greeting(self._model, self.run, None if first is None else first.pack, live=self.is_live, marks=marks)
         return {
-            "model": name, "task": live.task if live is not None else str((facts or {}).get("task", "")),
-            "labels": labels, "run": None if self.run is None else self.run.path.name, "about": _about(),
-            "methods": list(names("explainer")), "chosen": list(self.methods), "can": can, "pack": self.first,
-            "lang": self.lang,
+            **facts, "chosen": list(self.methods), "pack": self.first, "lang": self.lang,
+            "others": [other.name for other in self._others],
         }  # fmt: skip
-
-    def _is_text(self) -> bool:
-        held = self._packs.get(self.first or "")
-        return held is None or any(e.text is not None for e in held.pack.manifest.examples)
 
     def _ask(self, body: Body) -> dict[str, Json]:
         self._count += 1
         example, methods = text_example(body, self._count), method_names(body.get("methods", list(self.methods)))
-        return self._jobs.start(lambda job: self._answered(example, methods, job))
+        beside = body.get("beside")
+        if beside is not None:
+            self._shelf.get(str(beside))  # a pack that is not there is a mistake of the request, and said at once
+        return self._jobs.start(lambda job: self._answered(example, methods, job, beside=str(beside or "")))
 
-    def _answered(self, example: Example, methods: list[str], job: Job) -> dict[str, Json]:
+    def _answered(self, example: Example, methods: list[str], job: Job, *, beside: str = "") -> dict[str, Json]:
         with speaking(self.lang):
-            return self._read(example, methods, job)
+            return self._read(example, methods, job, beside)
 
-    def _read(self, example: Example, methods: list[str], job: Job) -> dict[str, Json]:
+    def _read(self, example: Example, methods: list[str], job: Job, beside: str) -> dict[str, Json]:
         began = time.perf_counter()
         job.step("opening the model", 0, len(methods) + 2)
         asked = Asked.of(self.model, example, seed=self._seed, verdict=self._verdict)
         asked.explain(methods, job)
-        owners = [(asked, i) for i in range(len(asked.examples))]
-        pack = self._hold(Held(asked.pack(), owners, methods=tuple(methods)))
+        others = self._compared(example, methods, job, beside)
+        owners = [(asked, i) for i in range(len(asked.examples))] + [(o.asked, o.example) for o in others]
+        pack = self._shelf.put(Held(asked.pack(beside=others), owners, methods=tuple(methods), beside=others))
         return {
             "pack": pack, "said": asked.said(0), "skipped": dict(asked.skipped),
             "seconds": round(time.perf_counter() - began, 3),
         }  # fmt: skip
+
+    def _compared(self, example: Example, methods: list[str], job: Job, beside: str) -> tuple[Beside, ...]:
+        """The same text read by the other models, and the first text of another pack."""
+        found = []
+        for model in self._others:
+            same = model.name == self.model.name
+            called = f"{model.name} ({model.fingerprint[:8]})" if same else model.name
+            asked = Asked.of(model, example, seed=self._seed, called=called)
+            asked.explain(methods, job)
+            found.append(Beside(f"{self.model.name} and {called}", asked))
+        if beside:
+            asked, i = self._owner(self._shelf.get(beside), 0)
+            found.append(Beside("this text and the one before", asked, i))
+        return tuple(found)
 
     def _edit(self, body: Body) -> dict[str, Json]:
         held, example = self._owned(body)
@@ -239,7 +246,7 @@ class Session:
             found, pack = asked.counterfactual(i, edits)
         spec = shared(asked.model.name, asked.model.fingerprint, asked.examples[i].inputs, held.methods, edits)
         mine = Held(pack, [(asked, i)] * len(pack.manifest.examples), methods=held.methods, edits=edits)
-        return {**found, "pack": self._hold(mine), "spec": spec.to_json()}
+        return {**found, "pack": self._shelf.put(mine), "spec": spec.to_json()}
 
     def _alternative(self, body: Body) -> dict[str, Json]:
         held, example = self._owned(body)
@@ -268,7 +275,7 @@ class Session:
         first = self._answered(example, methods, job)
         edits = spec.params.get("edits")
         listed = edits if isinstance(edits, list) else []
-        after = self._edited(self._held(str(first["pack"])), 0, listed, job)
+        after = self._edited(self._shelf.get(str(first["pack"])), 0, listed, job)
         return {**first, "edited": after, "edits": listed}
 
     def _job(self, body: Body) -> dict[str, Json]:
@@ -279,49 +286,16 @@ class Session:
         return self._jobs.cancel(str(body.get("job")))
 
     def _manifest(self, body: Body) -> dict[str, Json]:
-        return self._held(str(body.get("pack"))).pack.manifest_json()
+        return self._shelf.get(str(body.get("pack"))).pack.manifest_json()
 
     def _marked(self, body: Body) -> dict[str, Json]:
-        _, _, name, _ = self._place(body)
-        if self._marks is None:
-            return {"marks": []}
-        return {"marks": [m.to_json() for m in read_marks(self._marks) if m.id == name]}
+        return marks_of(self._marks, self._place(body)[2])
 
     def _mark(self, body: Body) -> dict[str, Json]:
-        if self._marks is None:
-            raise Unsupported("marking a rationale", expected="a run, or --rationales FILE", got="no place to keep it")
         held, at, name, inputs = self._place(body)
-        units = held.pack.manifest.examples[at].units
-        given, author = body.get("units"), body.get("author")
-        if not isinstance(given, list) or len(given) > len(units.names) or not isinstance(author, str):
-            raise InputError("mark", expected="a list of units and an author", got=str(type(given).__name__))
-        chosen = sorted({positive(u, "unit") for u in given})
-        wrong = [u for u in chosen if u >= len(units.names) or units.special[u] or units.part[u] != 0]
-        if wrong:
-            raise InputError("mark", expected="units of the first text that are not special", got=f"unit {wrong[0]}")
-        places = tuple(tuple(float(x) for x in units.places[u]) for u in chosen)
-        about: dict[str, Json] = {k: v for k, v in inputs.items() if isinstance(v, str)}
-        marks = keep_mark(self._marks, Mark(name, places, author, about=about))
-        return {"marks": [m.to_json() for m in marks]}
+        return marked(self._marks, name, inputs, held.pack.manifest.examples[at].units, body)
 
     # ------------------------------------------------------------------ packs
-
-    def _hold(self, held: Held) -> str:
-        name = secrets.token_urlsafe(9)
-        with self._lock:
-            self._packs[name] = held
-            while len(self._packs) > KEPT:
-                oldest = next(n for n in self._packs if n != self.first)
-                del self._packs[oldest]
-        return name
-
-    def _held(self, name: str) -> Held:
-        with self._lock:
-            if name not in self._packs:
-                raise UnknownName("pack", name[:40], ())
-            if name != self.first:
-                self._packs.move_to_end(name)
-            return self._packs[name]
 
     def _owned(self, body: Body) -> tuple[Held, int]:
         if not self.is_live:
@@ -331,7 +305,7 @@ class Session:
 
     def _place(self, body: Body) -> tuple[Held, int, str, Mapping[str, Any]]:
         """(pack, example, its id, its inputs)."""
-        held, at = self._held(str(body.get("pack"))), positive(body.get("example", 0), "example")
+        held, at = self._shelf.get(str(body.get("pack"))), positive(body.get("example", 0), "example")
         if at >= len(held.pack.manifest.examples):
             raise UnknownName("example", str(at), map(str, range(len(held.pack.manifest.examples))))
         if held.rows:
@@ -339,7 +313,7 @@ class Session:
         if not held.owners:
             raise Unsupported("this view", expected="a run or a live model", got="a capture alone")
         asked, i = held.owners[at]
-        return held, at, _text_id(asked.examples[i]), asked.examples[i].inputs
+        return held, at, text_id(asked.examples[i]), asked.examples[i].inputs
 
     def _owner(self, held: Held, at: int) -> tuple[Asked, int]:
         if not held.owners:
@@ -350,22 +324,6 @@ class Session:
                 for row in held.rows
             ]
         return held.owners[at]
-
-
-def _text_id(example: Example) -> str:
-    """A text marked twice is one example, in whatever session it was typed."""
-    said = "\n".join(str(example.inputs[k]) for k in sorted(example.inputs) if isinstance(example.inputs[k], str))
-    return hashlib.sha256(said.encode()).hexdigest()[:12] if said else example.id
-
-
-def _about() -> dict[str, Json]:
-    """What the page says about every explainer."""
-    shown: dict[str, Json] = {}
-    for name in names("explainer"):
-        found = entry("explainer", name)
-        facts = {key: found.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
-        shown[name] = {"summary": found.summary, **facts}
-    return shown
 
 
 _OPS: Mapping[str, Callable[[Session, Body], dict[str, Json]]] = {

@@ -132,13 +132,17 @@ def show(
     *,
     view: str = "",
     methods: Sequence[str] = METHODS,
+    changed: str | Example | None = None,
+    other: Model | str | None = None,
     lang: str = "en",
     static: bool = False,
     height: int = HEIGHT,
 ) -> View:
     """A capture (of `regard.capture`, `from_arrays`, `capture_generation`), a run, or a model with a text, drawn.
 
-    view: what is open at first (`head_view`, `model_view`, `heat_map`, ...). methods: which explainers, for a model.
+    changed: another version of the text, other: another model or checkpoint that reads it; both stand beside it, to be
+    compared. view: what is open at first (`head_view`, `model_view`, `heat_map`, ...). methods: which explainers, for
+    a model.
     static: without a kernel, whatever the front end.
     """
     if isinstance(shown, Pack):
@@ -152,11 +156,15 @@ def show(
             )
         from regard.models.load import load
 
-        session = Session(load(shown), methods=methods, lang=lang)
-        session.show(text if isinstance(text, Example) else Example("text", {"text": text}))
+        session = Session(load(shown), others=() if other is None else (load(other),), methods=methods, lang=lang)
+        session.show(_example(text), changed=None if changed is None else _example(changed))
     else:
         session = Session.of_pack(captured_pack(shown), lang=lang)  # type: ignore[arg-type]
     return View(session, view, height, static)
+
+
+def _example(text: str | Example) -> Example:
+    return text if isinstance(text, Example) else Example("text", {"text": text})
 
 
 def captured_pack(capture: Capture) -> Pack:
