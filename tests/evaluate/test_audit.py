@@ -35,6 +35,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return audit(TorchToy(), TEXTS, out=tmp_path_factory.mktemp("audit") / "run", keep=4, metrics=THREE)
 
 
+def test_a_plain_list_of_examples_is_data_and_other_things_are_refused_in_words(tmp_path: Path) -> None:
+    run = audit(TorchToy(), [*Texts(sentences(3))], out=tmp_path / "run", explainers=["random"], metrics=["entropy"])
+    assert run.manifest["data"]["name"] == "given examples"
+    assert len(run.examples()) == 3
+    with pytest.raises(InputError, match=r"expected a list of regard\.Example; got str"):
+        audit(TorchToy(), ["a text"], out=tmp_path / "other")  # type: ignore[list-item]
+
+
 def test_a_whole_audit(undisturbed: Run) -> None:
     run = undisturbed
     assert run.manifest["status"] == "complete"

@@ -12,7 +12,7 @@ import torch
 from click.testing import CliRunner
 from numpy.testing import assert_allclose
 from scipy import stats
-from three_by_hand import texts, tiny
+from three_by_hand import Kind, texts, tiny
 from torch import Tensor, nn
 
 from regard.cli.root import root
@@ -27,15 +27,18 @@ from regard.experiments._map import maps
 from regard.experiments.adversary import adversary
 from regard.experiments.erasure import erasure
 from regard.experiments.exclusive import exclusive
+from regard.experiments.pointing import pointing
 from regard.experiments.rank_agreement import rank_agreement
 from regard.experiments.replacement import replacement
+from regard.experiments.route import route
+from regard.experiments.top_word import top_word
 from regard.measures.divergence import jsd
 from regard.measures.tau_significance import kendall_p
 from regard.models.adapter import TorchModel
 from regard.models.wrapped import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.protocols import Findings, Point
-from regard.records import Edit, Score, Spec
+from regard.records import Edit, Floats, Score, Spec
 from regard.registry import entry
 
 N = 16
@@ -169,6 +172,31 @@ def test_attention_and_its_gradients_are_the_same_beside_others(name: str) -> No
             assert ours.shape == theirs.shape
         for mine, other in zip(together.weight_slopes(i, "frozen"), alone.weight_slopes(0, "frozen"), strict=True):
             assert_allclose(mine.gradient, other.gradient, atol=1e-5)
+
+
+# ---------------------------------------------------------------------- null and ceiling beside what the judge reads
+
+
+def test_what_the_judge_reads_has_its_null_and_its_ceiling() -> None:
+    case = case_of(tiny("decides"), 3)
+    made = [*route(case), *pointing(case, sizes=(1,)), *top_word(case), *exclusive(case)]
+    parts = {(s.metric, s.method.partition(":")[0]): s.where.get("role", "method") for s in made}
+    assert parts["route", "attention"] == parts["pointing", "attention"] == parts["agreement", "attention"] == "method"
+    assert parts["route_null", "attention"] == parts["pointing", "random"] == parts["chance", "attention"] == "null"
+    assert parts["displaceable_random", "attention"] == "null"
+    assert parts["ceiling", "attention"] == parts["feasible_jsd", "attention"] == "ceiling"
+    assert parts["pointing", "leave_one_out"] == "ceiling"
+
+
+def test_the_decision_follows_a_donor_of_another_class_and_stays_with_one_of_the_same() -> None:
+    def asked(kind: Kind) -> dict[str, Floats]:
+        case = DeskCase(Desk(tiny(kind)), texts(8), companions=texts(8))
+        return {s.metric: s.values for s in route(case)}
+
+    found = asked("decides")
+    assert (found["route"] == 1).all()
+    assert (found["route_null"] == 0).all()
+    assert (asked("bypassed")["route"] == 0).all()
 
 
 # ---------------------------------------------------------------------- rank agreement

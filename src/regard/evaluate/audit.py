@@ -22,7 +22,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.flops import flops_per_position, machine_flops
 from regard.protocols import Dataset, Executor, Model
-from regard.records import Json, Spec
+from regard.records import Example, Json, Spec
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, data_facts, identity, model_facts, now, versions
@@ -36,7 +36,7 @@ MOST_PROBES = 20
 
 def audit(
     model: str | Model,
-    data: str | Dataset | None = None,
+    data: str | Dataset | list[Example] | tuple[Example, ...] | None = None,
     *,
     out: str | Path,
     profile: str = "standard",

@@ -38,7 +38,14 @@ def default_data(model: str | Model) -> str:
     )
 
 
-def open_data(data: str | Dataset, limit: int, seed: int) -> Dataset:
+def open_data(data: str | Dataset | list[Example] | tuple[Example, ...], limit: int, seed: int) -> Dataset:
+    if isinstance(data, list | tuple):
+        from regard.datasets.examples import Examples
+
+        strange = next((e for e in data if not isinstance(e, Example)), None)
+        if strange is not None:
+            raise InputError("data", expected="a list of regard.Example", got=type(strange).__name__)
+        return Examples("given examples", tuple(data))
     if not isinstance(data, str):
         return data
     from regard.datasets.read import read

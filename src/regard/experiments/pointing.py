@@ -48,7 +48,8 @@ def pointing(
             curves = {"removed": removed}
             if operator != "resample":
                 curves["kept"] = _asked(case, orders, sizes, operator, keep=True)
-            where: dict[str, Json] = setting(layers, heads, operator=operator)
+            role = "method" if name == "attention" else "null" if name.startswith("random") else "ceiling"
+            where: dict[str, Json] = setting(layers, heads, operator=operator, role=role)
             if own.get(name) == operator:
                 where["own"] = True
             grid = tuple(float(k) for k in sizes)

@@ -16,7 +16,7 @@ from regard.registry import experiment
     needs=("attention",),
     cite="interchange interventions: Geiger et al. 2021; Vig et al. 2020",
     formula="share of donors of another predicted class whose class is decided when their attention output is put in",
-    cost="`donors` forwards, and two per companion",
+    cost="`donors` and one more forwards, and two per companion",
     misleads="it says that the decision passes here, not that the weights point at a reason",
 )
 def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str | int = "mean") -> Findings:
@@ -25,7 +25,8 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
     Comes out, per example: `route`, the share of donors (companions with another predicted class, drawn by lot) whose
     class the model then decides for; NaN where there is no such donor. Only the rows that are read are exchanged, of
     the chosen heads; everything that goes past this attention stays the example's own. `route_moved`: the mean total
-    variation between the predictions.
+    variation between the predictions. `route_null`: how often the decision changes when one donor of the same class is
+    put in, which is what the exchange does by itself.
     """
     base, others = case.base(), case.companions
     known = others.base().distribution if others.ids else np.zeros((0, 2))
@@ -33,20 +34,31 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
         raise Unsupported("route", expected="a model that decides among classes", got="another task")
     decided, theirs = base.distribution.argmax(-1), known.argmax(-1)
     drawn: list[list[int]] = []
+    alike: list[list[int]] = []
     for i, name in enumerate(case.ids):
-        fitting = [d for d in range(len(theirs)) if theirs[d] != decided[i] and others.ids[d] != name]
+        known_ones = [d for d in range(len(theirs)) if others.ids[d] != name]
+        fitting = [d for d in known_ones if theirs[d] != decided[i]]
         drawn.append([fitting[int(k)] for k in case.rng(i, "route").permutation(len(fitting))[:donors]])
-    used = sorted({d for some in drawn for d in some})
+        same = [d for d in known_ones if theirs[d] == decided[i]]
+        alike.append([same[int(k)] for k in case.rng(i, "route", "same").permutation(len(same))[:1]])
+    used = sorted({d for some in (*drawn, *alike) for d in some})
     reads = dict(zip(used, (m.reads for m in maps(others.subset(used), layers, heads, "route")), strict=True))
-    followed, moved = np.full((2, len(case.ids)), np.nan)
+    followed, moved, null = np.full((3, len(case.ids)), np.nan)
     for i, m in enumerate(maps(case, layers, heads, "route")):
+        donated = [*drawn[i], *alike[i]]
+        if not donated:
+            continue
+        said = case.routed(i, m.reads, [(d, reads[d]) for d in donated]).distribution
+        assert said is not None
+        mine = said[: len(drawn[i])]
         if drawn[i]:
-            said = case.routed(i, m.reads, [(d, reads[d]) for d in drawn[i]]).distribution
-            assert said is not None
-            followed[i] = np.mean(said.argmax(-1) == theirs[drawn[i]])
-            moved[i] = np.mean(0.5 * np.abs(said - base.distribution[i]).sum(-1))
+            followed[i] = np.mean(mine.argmax(-1) == theirs[drawn[i]])
+            moved[i] = np.mean(0.5 * np.abs(mine - base.distribution[i]).sum(-1))
+        if alike[i]:
+            null[i] = np.mean(said[len(mine) :].argmax(-1) != decided[i])
     where = setting(layers, heads)
     return [
         Score("route", "attention", case.ids, followed, "none", where),
         Score("route_moved", "attention", case.ids, moved, "none", where),
+        Score("route_null", "attention", case.ids, null, "none", {**where, "role": "null"}),
     ]

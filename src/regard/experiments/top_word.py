@@ -10,6 +10,8 @@ from regard.protocols import Case, Findings
 from regard.records import Floats, Score
 from regard.registry import experiment
 
+ROLES = {"ceiling": "ceiling", "chance": "null"}
+
 
 @experiment(
     question="Does attention name the same word as other methods, as often as they do among themselves?",
@@ -49,5 +51,7 @@ def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean
     columns: dict[str, Floats] = {
         "agreement": np.array(agreement), "ceiling": np.array(ceiling), "chance": np.array(chance)
     }  # fmt: skip
-    where = setting(layers, heads)
-    return [Score(name, "attention", case.ids, values, "none", where) for name, values in columns.items()]
+    return [
+        Score(name, "attention", case.ids, values, "none", setting(layers, heads, role=ROLES.get(name, "method")))
+        for name, values in columns.items()
+    ]
