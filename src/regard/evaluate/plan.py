@@ -129,7 +129,7 @@ def settings(
     tried = [_spec("experiment", e) for e in (experiments if experiments is not None else chosen.experiments * whole)]
     if siblings and tried and all(spec.name != "siblings" for spec in tried):
         tried.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
-    attributing = [_spec("explainer", e) for e in (EXPLAINERS if explainers is None else explainers)]
+    attributing = [_spec("explainer", e) for e in shelf.explainers(EXPLAINERS if explainers is None else explainers)]
     usual = (*chosen.metrics, *(shelf.PLAUSIBILITY if rationales else ()))
     judging = [_with(_spec("metric", m), {"share": chosen.share}) for m in (usual if metrics is None else metrics)]
     which: dict[str, Json] = {"layers": layers, "heads": heads}

@@ -1,6 +1,11 @@
-"""Which metrics an audit computes: a few that are cheap, or the whole shelf."""
+"""Which methods an audit takes from the shelf: a few that are cheap, or all of them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regard.records import Spec
+from regard.registry import names
 
 QUICK = ("comprehensiveness", "sufficiency", "log_odds", "agreement", "entropy")
 """Of the quick profile: what costs few forwards, and shares them."""
@@ -25,3 +30,23 @@ WHOLE = (
 
 PLAUSIBILITY = ("token_f1", "iou_f1", "auprc")
 """Only where the data say which places are decisive."""
+
+ALL = "all"
+ADAPTERS = ("captum", "given")
+"""Explainers that bring in what somebody else computed: never part of `all`."""
+
+
+def explainers(wanted: Sequence[str | Spec]) -> list[str | Spec]:
+    """The wanted ones; `all` stands for every explainer that is not named beside it.
+
+    >>> explainers(["rollout", "random"])
+    ['rollout', 'random']
+    >>> found = explainers(["lime:samples=20", "all"])
+    >>> found[0], "lime" in found, "alti" in found, "given" in found
+    ('lime:samples=20', False, True, False)
+    """
+    if ALL not in wanted:
+        return list(wanted)
+    own = [one for one in wanted if one != ALL]
+    taken = {one.name if isinstance(one, Spec) else one.partition(":")[0] for one in own}
+    return [*own, *(name for name in names("explainer") if name not in taken and name not in ADAPTERS)]

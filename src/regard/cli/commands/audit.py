@@ -46,6 +46,7 @@ SHIFT = "shift"
     "regard audit minilm                               a real MiniLM with a fitted head",
     "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
+    "regard audit minilm --explainers all              every explainer, every metric; no experiments",
     "regard audit bilstm --shift tweets                the same verdicts on another domain: which survive?",
     "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",
@@ -68,7 +69,7 @@ SHIFT = "shift"
 @click.option("--slice", "slices", multiple=True, help="Column to keep as a slice; may be repeated.")
 @click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")
 @click.option("--split", help="Split of the data, where it has several.")
-@click.option("--explainers", help="Names separated by commas; parameters as name:key=value.")
+@click.option("--explainers", help="Names separated by commas, parameters as name:key=value; all: the whole shelf.")
 @click.option("--metrics", help="Names separated by commas; parameters as name:key=value.")
 @click.option("--experiments", help="The same; default: those of the profile, none if the audit is narrowed by others.")
 @click.option(
