@@ -30,7 +30,7 @@ PROBE, PRINTED = 1e-3, 5e-4
 class Cell:
     """kind: "agreement" (Jain & Wallace), "diagnostic" and "adversary" (Wiegreffe & Pinter).
 
-    "pretrained": the agreement of a model whose word vectors do not start at random.
+    "random": agreement of a model whose word vectors start at random.
     """
 
     kind: str
@@ -51,8 +51,8 @@ def every() -> Iterator[Cell]:
         yield Cell("agreement", seed, "cnn")
         yield from (Cell("agreement", seed, encoder, "dot") for encoder in ("bilstm", "average", "cnn"))
         yield Cell("adversary", seed)
-        yield Cell("pretrained", seed)
-        yield Cell("pretrained", seed, "average")
+    for seed in SEEDS:
+        yield from (Cell("random", seed, encoder) for encoder in ("average", "bilstm"))
 
 
 def done(home: Path, cell: Cell) -> dict[str, Any] | None:
@@ -70,7 +70,7 @@ def run(splits: Splits, home: Path, cell: Cell) -> dict[str, Any]:
         return before
     (home / "cells").mkdir(parents=True, exist_ok=True)
     start = time.process_time()
-    kinds = {"agreement": _agreement, "pretrained": _agreement, "diagnostic": _diagnostic, "adversary": _adversary}
+    kinds = {"agreement": _agreement, "random": _agreement, "diagnostic": _diagnostic, "adversary": _adversary}
     values = kinds[cell.kind](splits, home, cell)
     record = {
         "cell": cell.name, "kind": cell.kind, "encoder": cell.encoder, "attention": cell.attention, "seed": cell.seed,
@@ -81,7 +81,7 @@ def run(splits: Splits, home: Path, cell: Cell) -> dict[str, Any]:
 
 
 def _agreement(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
-    given = vectors.pretrained(splits.train, home, SCALE) if cell.kind == "pretrained" else None
+    given = None if cell.kind == "random" else vectors.pretrained(splits.train, home, SCALE)
     folder = models.plain(splits, home, cell.encoder, cell.attention, cell.seed, vectors=given)
     found = measures.texts(folder, splits.test)
     label, p = np.array([t.label for t in found]), np.array([t.p for t in found])
@@ -95,23 +95,24 @@ def _agreement(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
 
 def _diagnostic(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
     """F1 of the base, of its uniform control, of the adversary; and of a bag of words under four attentions."""
-    s = cell.seed
-    base = models.plain(splits, home, "bilstm", "additive", s)
-    adversary = models.adversary(splits, home, base, PROBE, s)
+    s, given = cell.seed, vectors.pretrained(splits.train, home, SCALE)
+    base = models.plain(splits, home, "bilstm", "additive", s, vectors=given)
+    adversary = models.adversary(splits, home, base, PROBE, s, given)
     guided = {
-        "probe_trained": models.plain(splits, home, "average", "additive", s),
-        "probe_uniform": models.plain(splits, home, "average", "uniform", s),
-        "probe_base": models.plain(splits, home, "average", "frozen", s, like=base),
-        "probe_adversary": models.plain(splits, home, "average", "frozen", s, like=adversary),
+        "probe_trained": models.plain(splits, home, "average", "additive", s, vectors=given),
+        "probe_uniform": models.plain(splits, home, "average", "uniform", s, vectors=given),
+        "probe_base": models.plain(splits, home, "average", "frozen", s, vectors=given, like=base),
+        "probe_adversary": models.plain(splits, home, "average", "frozen", s, vectors=given, like=adversary),
     }
-    uniform = models.plain(splits, home, "bilstm", "uniform", s)
+    uniform = models.plain(splits, home, "bilstm", "uniform", s, vectors=given)
     found = {f"f1_{name}": _f1(splits, folder) for name, folder in guided.items()}
     return {**found, "f1_uniform": _f1(splits, uniform), **_compared(splits, base, adversary)}
 
 
 def _adversary(splits: Splits, home: Path, cell: Cell) -> dict[str, float]:
-    base = models.plain(splits, home, "bilstm", "additive", cell.seed)
-    return _compared(splits, base, models.adversary(splits, home, base, PRINTED, cell.seed))
+    given = vectors.pretrained(splits.train, home, SCALE)
+    base = models.plain(splits, home, "bilstm", "additive", cell.seed, vectors=given)
+    return _compared(splits, base, models.adversary(splits, home, base, PRINTED, cell.seed, given))
 
 
 def _compared(splits: Splits, base: Path, other: Path) -> dict[str, float]:

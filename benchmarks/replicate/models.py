@@ -9,15 +9,16 @@ from regard.training.one import Splits
 from regard.training.train import train
 
 SIZE, SPREAD = 300, 0.1
-"""Word vectors: as long as the published ones, which cannot be had here, and about as large."""
+"""Word vectors: as long as the published ones; standard deviation of those that start at random."""
 HIDDEN = {"bilstm": 128, "average": 64, "cnn": 64}
 """States of 256 numbers for the BiLSTM, 128 for the others."""
 SCORES = {"additive": "additive", "dot": "scaled_dot", "uniform": "uniform", "frozen": "frozen"}
 """Our name of each score: their `dot` is scaled by the root of the width."""
 SETTINGS: dict[str, Json] = {
     "epochs": 8, "batch_size": 32, "rate": 1e-3, "last": 1.0, "clip": 1e9, "weight_decay": 1e-5, "patience": 3,
+    "earliest": 2,
 }  # fmt: skip
-"""The best dev epoch is among the first three here; who is worse three times in a row does not come back."""
+"""As published, but for the patience; the first epoch is never kept, as published."""
 ADVERSARY: dict[str, Json] = {**SETTINGS, "epochs": 16}
 """Against up to 80 epochs in the paper."""
 
@@ -34,18 +35,21 @@ def spec(encoder: str, attention: str, vectors: Path | None = None) -> Spec:
 
 
 def plain(
-    splits: Splits, home: Path, encoder: str, attention: str, seed: int, *, like: Path | None = None,
-    vectors: Path | None = None,
+    splits: Splits, home: Path, encoder: str, attention: str, seed: int, *, vectors: Path | None,
+    like: Path | None = None,
 ) -> Path:  # fmt: skip
-    """A model that learns the labels; with attention "frozen" under the weights of the model in `like`."""
+    """A model that learns the labels; with attention "frozen" under the weights of the model in `like`.
+
+    vectors: the file that word vectors start from; None: at random.
+    """
     name = f"{encoder}-{attention}-{seed}" + ("" if like is None else f"-like-{like.name}")
-    name += "" if vectors is None else f"-from-{vectors.stem}"
+    name += "-random" if vectors is None else ""
     return train(
         spec(encoder, attention, vectors), splits, out=home / name, seed=seed, settings=SETTINGS, reference=like
     ).directory
 
 
-def adversary(splits: Splits, home: Path, base: Path, weight: float, seed: int) -> Path:
+def adversary(splits: Splits, home: Path, base: Path, weight: float, seed: int, vectors: Path) -> Path:
     """A BiLSTM that answers as `base` does and looks elsewhere: TVD - weight x KL. It never sees a label.
 
     weight: as published. Their TVD is half of ours, so that theirs - weight x KL is half of ours - 2 x weight x KL.
@@ -53,6 +57,6 @@ def adversary(splits: Splits, home: Path, base: Path, weight: float, seed: int) 
     terms = {"prediction_distance": 1.0, "attention_distance": -2 * weight}
     name = f"adversary-{weight:g}-{seed}"
     return train(
-        spec("bilstm", "additive"), splits, out=home / name, seed=seed, settings=ADVERSARY, terms=terms,
+        spec("bilstm", "additive", vectors), splits, out=home / name, seed=seed, settings=ADVERSARY, terms=terms,
         reference=base, class_weights="none",
     ).directory  # fmt: skip

@@ -24,7 +24,7 @@ from regard.training.batches import Accompanied, ArrayRows, Batch, TextRows
 from regard.training.loop import Fitted, Settings, _Course, _slope, evaluate, fit, seeded, threads
 from regard.training.loss import Outcome, Term, weighted_terms
 from regard.training.progress import Report, reporting
-from regard.training.scoring import ROC_AREA
+from regard.training.scoring import ACCURACY, ROC_AREA
 
 TRAIN, DEV = rows(160, "train"), rows(60, "dev")
 PLAIN = weighted_terms({"cross_entropy": 1})
@@ -276,3 +276,16 @@ def test_the_rate_rises_and_falls_to_what_is_left(last: float, expected: list[fl
     settings = Settings(epochs=2, warmup=0.2, last=last)
     steps = [(0, 0), (0, 2), (1, 1), (1, 4)]  # of five in each epoch: at 0, .2, .6 and .9 of the way
     assert [_slope(_Course(epoch=e, step=s), 5, settings) for e, s in steps] == pytest.approx(expected)
+
+
+def test_an_early_epoch_is_not_kept_however_good() -> None:
+    worst = dataclasses.replace(ACCURACY, higher_is_better=False)  # so that the first epoch is the best one
+
+    def kept(settings: Settings) -> tuple[int, int]:
+        fitted = fit(network(), TRAIN, DEV, PLAIN, settings, measure=worst)
+        return fitted.best, len(fitted.epochs)
+
+    free = dataclasses.replace(QUICK, epochs=4, patience=1)
+    assert kept(free) == (0, 2)
+    assert kept(dataclasses.replace(free, earliest=3)) == (2, 4)
+    assert kept(dataclasses.replace(free, epochs=2, earliest=9)) == (1, 2)  # there is always one to keep

@@ -29,7 +29,8 @@ from regard.training.state import load_state, save_state
 class Settings:
     """How to train.
 
-    epochs: at most that many; fewer when the dev split has not improved for `patience` of them.
+    epochs: at most that many; fewer when the dev split has not improved for `patience` of them. earliest: the first one
+    that may be kept.
     rate: of AdamW, rising over the first `warmup` of all steps and falling linearly to `last` of itself (1: it stays).
     clip: the longest gradient. save_seconds: how often the state is saved within an epoch.
     threads: one is nearly as fast as two for small networks, gives the same weights whatever the number of cores, and
@@ -44,6 +45,7 @@ class Settings:
     last: float = 0.0
     clip: float = 1.0
     patience: int = 3
+    earliest: int = 1
     seed: int = 0
     save_seconds: float = 20.0
     threads: int = 1
@@ -121,7 +123,7 @@ def fit(
 
     saved = time.monotonic()
     with seeded(settings.seed, "fit"), threads(settings.threads):
-        while course.epoch < settings.epochs and len(course.history) - 1 - course.best < settings.patience:
+        while course.epoch < settings.epochs and not _hopeless(course, settings):
             batches = bucketed(train.lengths, settings.batch_size, keyed_rng(settings.seed, "order", course.epoch))
             network.train()
             for rows in batches[course.step :]:
@@ -147,7 +149,8 @@ def fit(
             epoch = Epoch(course.loss / len(batches), *judged)
             if not math.isfinite(epoch.dev_loss):
                 raise _not_finite(epoch.dev_loss, f"on the dev split after epoch {course.epoch + 1}", what)
-            if course.best < 0 or worth(epoch) > worth(course.history[course.best]):
+            late = course.epoch + 1 >= min(settings.earliest, settings.epochs)
+            if late and (course.best < 0 or worth(epoch) > worth(course.history[course.best])):
                 course.best = len(course.history)
                 best = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
             course.history.append(epoch)
@@ -226,6 +229,11 @@ def _not_finite(value: float, where: str, what: str) -> InputError:
         got=f"{value} {where}",
         remedy="look for NaN or huge values in the data, or use a smaller rate",
     )
+
+
+def _hopeless(course: _Course, settings: Settings) -> bool:
+    """Whether the dev split has not improved for too long."""
+    return course.best >= 0 and len(course.history) - 1 - course.best >= settings.patience
 
 
 def _slope(course: _Course, steps: int, settings: Settings) -> float:
