@@ -19,7 +19,7 @@ from regard.present.saying import say
 if TYPE_CHECKING:
     from regard.live.session import Session
     from regard.models.text import Overflow
-    from regard.records import Json
+    from regard.records import Example, Json
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -32,12 +32,16 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
     "regard view digits --data digits --row 3 --png digit.png",
+    "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
+    "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
     "regard view RUN --example 17 --view token_text --svg -    the picture on standard output",
 )
 @click.argument("target", metavar="RUN|MODEL")
 @click.option("--text", help="The text to read.")
 @click.option("--pair", help="The second text, for models that read two.")
+@click.option("--changed", metavar="TEXT", help="Another version of the text (attacked, rewritten), to compare with.")
+@click.option("--other", metavar="MODEL", help="Another model or checkpoint that reads the text too, to compare with.")
 @click.option("--data", help="Take the input from a data set instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
 @click.option("--spec", type=click.Path(path_type=Path, dir_okay=False),
@@ -61,8 +65,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    target: str, text: str | None, pair: str | None, data: str | None, row: int, spec: Path | None,
-    generate: int | None, method: str, view: str, example: str | None, site: str | None, head: int | None,
+    target: str, text: str | None, pair: str | None, changed: str | None, other: str | None, data: str | None,
+    row: int, spec: Path | None, generate: int | None, method: str, view: str, example: str | None,
+    site: str | None, head: int | None,
     html: Path | None, svg: Path | None, png: Path | None, pdf: Path | None, dark: bool, width: int, port: int,
     browser: bool, allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
     overflow: Overflow, as_json: bool,
@@ -76,12 +81,16 @@ def command(
     from regard.store.run import Run
 
     lang = language()
+    if other is not None and (Path(target) / "ledger.sqlite").is_file():
+        raise InputError("--other", expected="a model to compare with it", got=f"the run {target}")
+    if changed is not None and not asks:
+        raise InputError("--changed", expected="--text TEXT to compare it with", got="none")
     if (Path(target) / "ledger.sqlite").is_file():
         session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed)
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
-            session.show(one_example(text, pair, data, row), methods)
+            session.show(one_example(text, pair, data, row), methods, changed=_version(changed))
     else:
         if example is not None:
             raise InputError("--example", expected="a run", got=f"the model {target}", remedy="--data NAME --row N")
@@ -90,13 +99,15 @@ def command(
         choice = ModelChoice(target, device, task, overflow)
         with bar(remarks(), making=choice.making):
             live = choice.open()
-            session = Session(live, methods=methods, marks=rationales or Path("rationales.jsonl"), lang=lang, seed=seed)
+            others = () if other is None else (ModelChoice(other, device, task, overflow).open(),)
+            session = Session(live, others=others, methods=methods, marks=rationales or Path("rationales.jsonl"),
+                              lang=lang, seed=seed)  # fmt: skip
             if spec is not None:
                 session.show_spec(_shared(spec))
             elif generate is not None:
                 session.show_generation(_text(text), generate)
             elif asks:
-                session.show(one_example(text, pair, data, row), methods)
+                session.show(one_example(text, pair, data, row), methods, changed=_version(changed))
     state = _state(session, site, head) if session.first is not None else {}
     if files:
         _write(session, files, view=view, dark=dark, width=width, lang=lang, state=state, as_json=as_json)
@@ -111,6 +122,12 @@ def _shared(path: Path) -> object:
         return json.loads(path.read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise InputError(f"--spec {path}", expected="a Spec as JSON", got=str(error)) from error
+
+
+def _version(text: str | None) -> Example | None:
+    from regard.records import Example
+
+    return None if text is None else Example("changed", {"text": text})
 
 
 def _text(text: str | None) -> str:
