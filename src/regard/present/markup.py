@@ -20,14 +20,15 @@ class Html(str):
 Child: TypeAlias = "str | Iterable[str] | None"
 Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f]")
+_UNSEEN = re.compile(r"[\x7f-\x9f]")
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
 def text(value: str) -> Html:
-    """Escaped text; control characters that HTML forbids become the replacement character."""
+    """Escaped text; control characters that HTML forbids become the replacement character, others a dot."""
     if isinstance(value, Html):  # looked at once is enough: whole sections pass here
         return value
-    return Html(escape(_FORBIDDEN.sub("\ufffd", value), quote=True))
+    return Html(escape(_UNSEEN.sub("·", _FORBIDDEN.sub("\ufffd", value)), quote=True))
 
 
 def join(*children: Child) -> Html:

@@ -69,9 +69,10 @@ def report(run: RunReader) -> str:
             sections[name] = tag("section", {"id": anchor}, body)
         else:
             sections[name] = tag("section", {"id": anchor}, tag("h2", None, title), inner)
-    cut = _within(sections, titles)
-    entries = [tag("li", None, tag("a", {"href": f"#{n.replace('_', '-')}"}, titles[n])) for n in sections]
     style, script = _style(), viewer_script() if "attention_view" in sections else ""
+    cut = _within(sections, titles, len(style) + len(script))
+    entries = [tag("li", None, tag("a", {"href": f"#{n.replace('_', '-')}"}, titles[n])) for n in sections]
+    script = script if "attention_view" in sections else ""
     model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
     version = (material.manifest.get("versions") or {}).get("regard", "")
     head = tag(
@@ -97,17 +98,23 @@ def report(run: RunReader) -> str:
     return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
 
 
-def _within(sections: dict[str, Html], titles: Mapping[str, str]) -> Html | None:
-    """Takes sections out until the page is within its budget, the largest first; says which."""
+def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) -> Html:
+    """Takes sections out until the page is within its budget, the largest first; says which, or that none had to go.
+
+    frame: bytes of style and script.
+    """
     left_out = []
-    while sum(len(s.encode()) for s in sections.values()) > MOST_BYTES:
+    while (size := frame + sum(len(s.encode()) for s in sections.values())) > MOST_BYTES:
         largest = max((n for n in sections if n in SPARE), key=lambda n: len(sections[n]), default=None)
         if largest is None:
             break
         del sections[largest]
         left_out.append(titles[largest])
-    words = say("limits.left_out", budget=MOST_BYTES >> 20, what=say("listed").join(left_out))
-    return tag("p", {"class": "warn"}, words) if left_out else None
+    if left_out:
+        words = say("limits.left_out", budget=MOST_BYTES >> 20, what=say("listed").join(left_out))
+        return tag("p", {"class": "warn"}, words)
+    shown = f"{size / (1 << 20):.1f}"
+    return tag("p", {"class": "soft"}, say("limits.left_out_nothing", budget=MOST_BYTES >> 20, size=shown))
 
 
 def _veiled(material: Material) -> Html | None:

@@ -8,12 +8,17 @@ error message, a note about the data) is quoted as it is.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from string import Formatter
 
 from regard.present.saying import catalogue, language
 
 PREFIX = "retold."
+FEW_LETTERS = 8
+MOST_READINGS = 4
+"""How often a noun whose plural is itself may stand in a sentence."""
 KINDS = (("image", "patch"), ("row", "column"), ("series", "step"), ("series", "frame"), ("series", "segment"))
 """What an example and its units are called where they are no text and no words."""
 
@@ -50,18 +55,32 @@ def _whole(text: str) -> str | None:
 def _of_another_kind(text: str) -> str | None:
     """The judge speaks of patches of an image where the templates speak of words of a text."""
     for example, unit in KINDS:
-        plain = text
-        for own, usual in ((unit, "word"), (example, "text")):
-            plural = own if own.endswith("s") else f"{own}es" if own.endswith("ch") else f"{own}s"
-            plain = re.sub(rf"\b{plural}\b", f"{usual}s" if plural != own else usual, plain)
-            plain = re.sub(rf"\b{own}\b", usual, plain)
-            plain = re.sub(rf"\b{plural.capitalize()}\b", f"{usual.capitalize()}s", plain)
-        told = _whole(plain) if plain != text else None
-        if told is not None:
-            said = catalogue(language())
-            told = told.replace(said["noun.text"], said[f"noun.{example}"])
-            return told.replace(said["noun.word"], said[f"noun.{unit}"])
+        for plain in _as_text(text, example, unit):
+            told = _whole(plain)
+            if told is not None:
+                said = catalogue(language())
+                told = told.replace(said["noun.text"], said[f"noun.{example}"])
+                return told.replace(said["noun.word"], said[f"noun.{unit}"])
     return None
+
+
+def _as_text(text: str, example: str, unit: str) -> Iterator[str]:
+    """The sentence about words of a text; several where "series" may be one or many."""
+    plain = text
+    for own, usual in ((unit, "word"), (example, "text")):
+        if own.endswith("s"):
+            continue
+        plural = f"{own}es" if own.endswith("ch") else f"{own}s"
+        plain = re.sub(rf"\b{plural}\b", f"{usual}s", plain)
+        plain = re.sub(rf"\b{own}\b", usual, plain)
+        plain = re.sub(rf"\b{plural.capitalize()}\b", f"{usual.capitalize()}s", plain)
+    parts = re.split(rf"\b{example}\b", plain) if example.endswith("s") else [plain]
+    if len(parts) - 1 > MOST_READINGS:
+        return
+    for numbers in product(("text", "texts"), repeat=len(parts) - 1):
+        made = "".join(part + noun for part, noun in zip(parts, (*numbers, ""), strict=True))
+        if made != text:
+            yield made
 
 
 def _told(text: str) -> str | None:
@@ -100,10 +119,13 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     made = []
     for key, text in found:
         parts, seen = "", set[str]()
+        words = sum(len(part) for part, *_ in Formatter().parse(text))
+        # what says next to nothing itself ("{a} has {b}") must not swallow a sentence
+        place = ".+?" if words > FEW_LETTERS else "[^.,;:?]{1,60}?"
         for literal, name, _, _ in Formatter().parse(text):
             parts += re.escape(literal)
             if name is not None:
-                parts += f"(?P={name})" if name in seen else f"(?P<{name}>.+?)"
+                parts += f"(?P={name})" if name in seen else f"(?P<{name}>{place})"
                 seen.add(name)
-        made.append((sum(len(part) for part, *_ in Formatter().parse(text)), re.compile(parts, re.DOTALL), key))
+        made.append((words, re.compile(parts, re.DOTALL), key))
     return tuple((pattern, key) for _, pattern, key in sorted(made, key=lambda m: -m[0]))

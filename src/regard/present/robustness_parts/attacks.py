@@ -7,6 +7,7 @@ import numpy as np
 from regard.measures.intervals import wilson
 from regard.present.charts import Line, legend, line_chart
 from regard.present.markup import Html, join, table, tag
+from regard.present.retelling import retold
 from regard.present.robustness_parts.columns import cell, different, in_words, of_mean, picked, seed
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -23,7 +24,7 @@ def attacks(material: Material) -> Html | None:
     lines = [tag("p", {"class": "note"}, sentence) for sentence in suspicions(scores)]
     every = in_words(of_mean(material, worst)[0]) if worst else say("unknown")
     said = say("robustness.attack_worst", value=every, n=len(worst[0].ids) if worst else 0, attacks=len(tried))
-    told = "; ".join(sorted({str(s.where.get("constraints")) for s in scores}))
+    told = "; ".join(sorted({retold(str(s.where.get("constraints"))) for s in scores}))
     allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=told))
     return join(
         tag("h3", None, say("robustness.attacks")),
@@ -57,7 +58,7 @@ def _table(material: Material, scores: list[Score]) -> Html:
         success, n = of_mean(material, [score])
         beside = {m: picked(material, m, attack=attack) for m in ("accuracy", "attack_perturbed", "attack_similarity")}
         queries = np.concatenate([s.values for s in picked(material, "attack_queries", attack=attack)])
-        kinds = [str(v) for v in different(beside["attack_similarity"], "similarity")]
+        kinds = [retold(str(v)) for v in different(beside["attack_similarity"], "similarity")]
         turned = round(success.estimate * n) if n else 0
         role = say("robustness.baseline") if score.where.get("role") == "baseline" else str(score.where.get("access"))
         rows.append(

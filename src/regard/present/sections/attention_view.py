@@ -28,9 +28,5 @@ def attention_view(material: Material) -> Html | None:
     return join(
         tag("p", {"class": "note"}, say("caveat"), f" {verdict}" if verdict else None),
         viewer_block(pack, name="attention-viewer", lang=language()),
-        tag("p", {"class": "soft"}, notes or say("limits.left_out_nothing", budget=PAGE_BUDGET, size=_size(pack.size))),
+        tag("p", {"class": "soft"}, notes) if notes else None,
     )
-
-
-def _size(count: int) -> str:
-    return f"{count * 4 / 3 / (1 << 20):.1f}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from regard.measures.intervals import wilson
 from regard.present.markup import Html, join, tag
+from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.saying import count, say
 
@@ -83,4 +84,4 @@ def short(value: Any) -> str:
 def _checked(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k}: {v}" for k, v in value.items()) or say("facts.not_checked")
-    return str(value) if value else say("facts.not_recorded")
+    return retold(str(value)) if value else say("facts.not_recorded")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from regard.present.markup import Html, join, tag
 from regard.present.run_reader import Material
 from regard.present.saying import say
+from regard.present.sections.improvement import improvement
 
 ALWAYS = ("removal", "agreement", "random", "only")
 
@@ -36,7 +37,9 @@ def untested(material: Material) -> list[str]:
         found.append("untested_seeds")
     if not metrics & {"auprc", "token_f1", "iou_f1"}:
         found.append("untested_plausibility")
-    if not tried & {"shift", "transfer"}:
+    if not material.manifest.get("shift"):
         found.append("untested_shift")
+    if improvement(material) is None:
+        found.append("untested_improvement")
     found.append("untested_heads")
     return [say(f"limits.{name}", model=model) for name in found]

@@ -44,7 +44,7 @@ def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
     """The answer and its words are seen at once; the rest opens."""
     behind, target = weakest(verdict), anchor(verdict["question"])
     badge = tag("span", {"class": f"badge {verdict['answer']}"}, tag("span", {"aria-hidden": "true"},
-                SIGNS[verdict["answer"]]), f" {say('answer.' + verdict['answer'])}")  # fmt: skip
+                SIGNS[verdict["answer"]]), f" {_answer(verdict)}")  # fmt: skip
     told = tag("span", {"class": "told"}, tag("b", None, _capital(retold(verdict["question"]))), tag("br"),
                said(verdict), tag("span", {"class": "soft hangs"}, behind) if behind else None)  # fmt: skip
     link = tag("a", {"href": f"#{target}"}, say("page.to_meaning")) if target else None
@@ -52,10 +52,21 @@ def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
         "details", {"class": "verdict"},
         tag("summary", None, badge, told),
         tag("div", {"class": "behind"},
-            tag("p", None, say("verdicts.rule", rule=verdict["rule"], words=retold(verdict["rule_in_words"]))),
+            tag("p", None, say("verdicts.rule", rule=_rule(verdict["rule"]), words=retold(verdict["rule_in_words"]))),
             tag("p", None, say("verdicts.not_claimed", words=retold(verdict["not_claimed"])), " ", link),
             _compared(verdict), evidence_behind(verdict, material), _rows(verdict)),
     )  # fmt: skip
+
+
+def _answer(verdict: Mapping[str, Any]) -> str:
+    """In a word; what was not asked is not the same as what was asked in vain."""
+    return say("answer.not_tested" if ".not tested" in verdict["rule"] else f"answer.{verdict['answer']}")
+
+
+def _rule(name: str) -> str:
+    """`Q2.fails, not asked`: the name of the rule, and what else happened to it."""
+    first, *more = name.split(", ")
+    return say("listed").join([first, *map(retold, more)])
 
 
 def _capital(text: str) -> str:
