@@ -14,7 +14,7 @@ export function amountRaster(grid: Grid, theme: Theme, top = grid.top): Raster {
     const scale = 255 / Math.sqrt(top || 1);
     for (let i = 0; i < cells.length; i++)
       cells[i] = Math.min(255, Math.sqrt(Math.max(0, grid.values[i]!)) * scale + 0.5);
-    return { rows: grid.rows, columns: grid.columns, cells, colours: theme.amounts };
+    return { rows: grid.rows, columns: grid.columns, cells, colours: theme.amounts, blank: 0 };
   });
 }
 
@@ -26,7 +26,7 @@ export function signRaster(grid: Grid, theme: Theme, top = grid.top): Raster {
       grid.values,
       (v) => 127 + Math.round(127 * Math.max(-1, Math.min(1, v / (top || 1)))),
     );
-    return { rows: grid.rows, columns: grid.columns, cells, colours };
+    return { rows: grid.rows, columns: grid.columns, cells, colours, blank: 127 };
   });
 }
 
@@ -54,7 +54,7 @@ export function byteRaster(owner: Uint8Array, from: Uint8Array, rows: number, co
   const key = `${theme.dark}:${from.byteOffset}`;
   let made = mine.get(key);
   if (!made) {
-    made = { rows, columns, cells: from, colours: theme.amounts };
+    made = { rows, columns, cells: from, colours: theme.amounts, blank: 0 };
     mine.set(key, made);
   }
   return made;

@@ -29,8 +29,8 @@ export function namedMap(
   const [down, across] = [h / q.names.length, w / k.names.length];
   if (down >= 10 && rowNames)
     q.names.forEach((name, i) => {
-      const size = Math.min(12, down);
-      m.text(x - 4, y + (i + 0.5) * down + size * 0.35, fitted(m, shown(name), 86, size), {
+      const size = Math.min(12, down - 0.5);
+      m.text(x - 4, y + (i + 0.5) * down + size * 0.35, fitted(m, shown(name), Math.min(86, x - 6), size), {
         align: "end",
         size,
         fill: s.theme.ink,

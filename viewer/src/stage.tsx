@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { canvasMarks } from "./marks/canvas.ts";
 import type { Target } from "./state.ts";
 import type { Context, Drawn, Scene, View } from "./view.ts";
@@ -19,7 +19,7 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
   const { scroll } = c.state;
   const pressed = useRef<{ x: number; y: number; target: Target | null; moved: boolean } | null>(null);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
     width.value = element.clientWidth;
@@ -62,7 +62,8 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
     drawn.current = view.draw(canvasMarks(context), scene);
     element.dataset["drawn"] = String(Number(element.dataset["drawn"] ?? 0) + 1);
   };
-  useEffect(paint); // once per change, whatever changed: state, data, size or scroll
+  // once per change, whatever changed: state, data, size or scroll; before the next frame, not after it
+  useLayoutEffect(paint);
 
   const point = (event: PointerEvent | WheelEvent | MouseEvent): [number, number] => {
     const at = canvas.current?.getBoundingClientRect();

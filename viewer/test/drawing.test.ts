@@ -124,6 +124,19 @@ async function compared(draw: (m: Marks) => void, width: number, height: number)
   return [sum / a.length, far / a.length, ink];
 }
 
+test("a picture of paths leaves out the paper, and nothing else", () => {
+  const values = Float32Array.from([-1, 0, 1]);
+  const grid = { rows: 1, columns: 3, values, top: 1, down: 1, across: 1 };
+  for (const [raster, drawn] of [
+    [signRaster(grid, LIGHT), 2],
+    [amountRaster({ ...grid, values: Float32Array.from([0, 0.5, 1]) }, LIGHT), 2],
+  ] as const) {
+    const { marks, svg } = svgMarks();
+    marks.raster(0, 0, 30, 10, raster);
+    equal([...svg(30, 10, "x", LIGHT.paper).matchAll(/<path /g)].length, drawn);
+  }
+});
+
 test("a canvas and an SVG paint the same pixels for every shape", async () => {
   const shape = { fill: "#d55e00", stroke: "#0072b2", width: 2 };
   const cells = Uint8Array.from([0, 64, 128, 255, 200, 0]);

@@ -15,16 +15,18 @@ interface Frame {
   tall: number;
   above: number;
   left: number;
-  /** Maps in a row. */
+  /** Maps in a row, and what lies between them. */
   per: number;
+  gap: number;
 }
 
 function frame(s: Scene): Frame {
   const at = siteA(s);
-  const [left, above] = mapMargins(s, at);
+  const [margin, above] = mapMargins(s, at);
   const per = s.width >= 620 ? 3 : s.width >= 430 ? 2 : 1;
-  const side = Math.min((s.width - left - (per - 1) * GAP - 30) / per, 320);
-  return { side, tall: at.rows === 1 ? 40 : side, above, left, per };
+  const [left, gap] = per === 2 ? [Math.min(margin, 68), 16] : [margin, GAP];
+  const side = Math.min((s.width - left - (per - 1) * gap - (per === 2 ? 10 : 30)) / per, 320);
+  return { side, tall: at.rows === 1 ? 40 : side, above, left, per, gap };
 }
 
 /** Height of one row of maps with its title. */
@@ -55,7 +57,7 @@ export function maps(m: Marks, s: Scene) {
   const grey = theme.dark ? "#2b2e35" : "#e6e7ea";
   const spots = ["A", "B", "B − A"].map((title, i) => {
     const [row, column] = [Math.floor(i / f.per), i % f.per];
-    const x = f.left + column * (f.side + GAP);
+    const x = f.left + column * (f.side + f.gap);
     const y = row * (band(f) + LEGEND) + f.above + 18 - s.scroll;
     m.text(x, y - f.above - 4, title, { bold: true, fill: theme.ink });
     namedMap(m, s, at, rasters[i]!, x, y, f.side, f.tall, axes, column === 0);

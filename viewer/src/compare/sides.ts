@@ -37,7 +37,7 @@ export function names(s: Scene): { a: string; b: string } {
     };
   const at = siteA(s);
   const heads = (x: SiteEntry, h: number): string =>
-    h < 0 ? s.t("mean over {n} heads", { n: x.heads }) : headName(x, h);
+    h < 0 && x.heads > 1 ? s.t("mean over {n} heads", { n: x.heads }) : headName(x, Math.max(0, h));
   const a = `${who(s.example, s.e)}${s.t("layer")} ${at.layer}, ${heads(at, s.values.pool === "one" ? Math.min(s.values.head, at.heads - 1) : -1)}`;
   if (s.values.other < 0) {
     const x = s.example.alternatives[-1 - s.values.other]!;

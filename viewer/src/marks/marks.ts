@@ -28,6 +28,8 @@ export interface Raster {
   /** One entry per cell, an index into `colours`; or, for a picture, three bytes per cell. */
   cells: Uint8Array;
   colours: readonly string[] | null;
+  /** The index of the colour of the paper: a picture of paths leaves it out. Not always the first: of signs, the middle. */
+  blank?: number;
 }
 
 export interface Marks {

@@ -89,13 +89,14 @@ function cells(x: number, y: number, w: number, h: number, raster: Raster): stri
   const { rows, columns, colours } = raster;
   const [dx, dy] = [w / columns, h / rows];
   const paths = new Map<string, string[]>();
+  const blank = raster.blank === undefined ? null : colours?.[raster.blank];
   for (let r = 0; r < rows; r++) {
     let from = 0;
     let colour = at(raster, r, 0);
     for (let c = 1; c <= columns; c++) {
       const next = c < columns ? at(raster, r, c) : "";
       if (next === colour) continue;
-      if (!colours || colour !== colours[0]) {
+      if (colour !== blank) {
         const d = `M${n(x + from * dx)} ${n(y + r * dy)}h${n((c - from) * dx)}v${n(dy)}h${n((from - c) * dx)}z`;
         const list = paths.get(colour);
         if (list) list.push(d);

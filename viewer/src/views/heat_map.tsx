@@ -186,7 +186,7 @@ function cells(s: Scene, rows: readonly number[], columns: readonly number[]): R
       for (let c = 0; c < w; c++)
         out[r * w + c] = Math.sqrt(grid.values[row + (coarse ? c : columns[c]!)]!) * scale + 0.5;
     }
-    return { rows: h, columns: w, cells: out, colours: s.theme.amounts };
+    return { rows: h, columns: w, cells: out, colours: s.theme.amounts, blank: 0 };
   });
 }
 
@@ -239,7 +239,7 @@ function labels(m: Marks, s: Scene, f: Frame, rows: readonly number[], columns: 
   const { theme } = s;
   const hot = s.values.hover ?? s.values.locked;
   if (f.cell[1] >= 9) {
-    const size = Math.min(12, f.cell[1] + 1);
+    const size = Math.min(12, f.cell[1] - 0.5);
     rows.forEach((row, r) => {
       const y = f.above + (r + 0.5 - f.from[0]) * f.cell[1];
       if (y < f.above || y > f.above + f.side[1]) return;
