@@ -22,7 +22,7 @@ FEWEST = 4
 
 @attack(
     access="white box",
-    modality=("image", "series", "tabular", "embeddings"),
+    modality=("image", "audio", "series", "tabular", "embeddings"),
     cite="Croce & Hein 2020",
     formula="gradient steps with momentum from 2 eps on, halved and sent back to the best point when progress stops",
     cost="steps + 1 backwards",

@@ -27,7 +27,7 @@ Aim = Literal["top_k", "centre"]
 
 @attack(
     access="white box",
-    modality=("image", "series", "tabular", "embeddings"),
+    modality=("image", "audio", "series", "tabular", "embeddings"),
     goal="explanation",
     cite="Ghorbani et al. 2019",
     formula="ascent on -(mass of input x gradient on its first k units), or on the way of its centre, in the linf ball",

@@ -13,7 +13,7 @@ from regard.registry import attack
 
 @attack(
     access="white box",
-    modality=("image", "series", "tabular", "embeddings"),
+    modality=("image", "audio", "series", "tabular", "embeddings"),
     cite="Goodfellow et al. 2015",
     formula="x - eps sign(gradient of the log-odds of the predicted class)",
     cost="one backward and one forward",

@@ -16,7 +16,7 @@ STRIDE = 2.5
 
 @attack(
     access="white box",
-    modality=("image", "series", "tabular", "embeddings"),
+    modality=("image", "audio", "series", "tabular", "embeddings"),
     cite="Madry et al. 2018",
     formula="x <- inside(x - 2.5 eps / steps sign(gradient of the log-odds)), the first start at x, others random",
     cost="restarts x (steps + 1) backwards",

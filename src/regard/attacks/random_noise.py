@@ -15,7 +15,7 @@ from regard.registry import attack
 
 @attack(
     access="none",
-    modality=("image", "series", "tabular", "embeddings"),
+    modality=("image", "audio", "series", "tabular", "embeddings"),
     role="baseline",
     formula="x + eps times a random sign for every entry (linf); a random direction of that length (l2)",
     cost="`draws` forwards",

@@ -19,7 +19,7 @@ HALVINGS = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)
 
 @attack(
     access="black box",
-    modality=("image", "series", "tabular", "embeddings"),
+    modality=("image", "audio", "series", "tabular", "embeddings"),
     cite="Andriushchenko et al. 2020",
     formula="random patches at the edge of the linf ball; one is kept if the margin falls",
     cost="one forward per try, until the budget ends",

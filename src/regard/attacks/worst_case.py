@@ -15,7 +15,7 @@ DEFAULT = ("apgd", "apgd:loss=dlr", "square")
 
 @attack(
     access="white box",
-    modality=("text", "image", "series", "tabular", "embeddings"),
+    modality=("text", "image", "audio", "series", "tabular", "embeddings"),
     cite="Croce & Hein 2020",
     formula="an example holds if it holds against every attack; later attacks only meet those that still do",
     cost="the attacks together; each has an equal share of the budget",

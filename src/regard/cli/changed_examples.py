@@ -110,6 +110,11 @@ def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int
     import csv
     import json
 
+    if out.suffix == ".wav" and len(made) == 1 and "rate" in made[0][2].inputs:
+        from regard.datasets.formats.sounds import write_wav
+
+        changed = made[0][3].example.inputs
+        return write_wav(out, changed["audio"], int(changed["rate"]))
     rows = [{**_json(*one), "seed": seed} for one in made]
     if out.suffix == ".jsonl":
         out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")

@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.records import Example
 
-Modality = Literal["text", "image", "series", "tabular"]
+Modality = Literal["text", "image", "audio", "series", "tabular"]
 
 
 @dataclass(frozen=True)

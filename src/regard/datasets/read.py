@@ -11,6 +11,7 @@ from regard.datasets import sampling
 from regard.datasets.cells import named_labels
 from regard.datasets.columns import Asked, choose
 from regard.datasets.examples import Examples
+from regard.datasets.formats.sounds import is_sounds, read_sounds
 from regard.datasets.rows import Wanted, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
@@ -41,7 +42,8 @@ def read(
     """At most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory on disk.
 
     source: `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl, .json or .parquet file
-    (.gz too for the text formats); a directory saved by Hugging Face `datasets`.
+    (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or a directory of them,
+    one sub-directory for each label.
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
 
@@ -58,7 +60,12 @@ def read(
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
     if str(source).partition(":")[0] in known_names("dataset"):
         return _builtin(str(source), asked, wanted, names)
-    table = open_table(Path(source).expanduser(), split=split)
+    path = Path(source).expanduser()
+    if is_sounds(path):
+        if split is not None or asked != Asked():
+            raise InputError(f"sounds {path}", expected="no split and no columns", got=split or str(asked))
+        return _limited(read_sounds(path), wanted, names)
+    table = open_table(path, split=split)
     if table.split is not None:
         wanted = dataclasses.replace(wanted, split=None)
     return examples_of(table, choose(table, asked), wanted, names)
@@ -107,6 +114,11 @@ def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) 
     data = build(spec)()
     if not isinstance(data, Examples):
         raise InputError(f"dataset {spec.name!r}", expected="Examples", got=type(data).__name__)
+    return _limited(data, wanted, names)
+
+
+def _limited(data: Examples, wanted: Wanted, names: tuple[str, ...]) -> Examples:
+    """At most as many as are wanted, drawn as the note says."""
     if names:
         data = dataclasses.replace(data, labels=names)
     if wanted.limit is None or len(data) <= wanted.limit:

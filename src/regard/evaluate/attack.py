@@ -134,8 +134,8 @@ def attack(
     )  # fmt: skip
 
 
-USUAL = {"text": ("greedy_word", "hotflip"), "image": ("pgd", "square"), "series": ("pgd", "square"),
-         "tabular": ("pgd", "square")}  # fmt: skip
+USUAL = {"text": ("greedy_word", "hotflip"), "image": ("pgd", "square"), "audio": ("pgd", "square"),
+         "series": ("pgd", "square"), "tabular": ("pgd", "square")}  # fmt: skip
 
 
 def usual(live: Model) -> list[str]:

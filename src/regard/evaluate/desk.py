@@ -392,7 +392,9 @@ class Desk:
     def _form(self, name: str) -> tuple[object, ...]:
         if name not in self._forms:
             units = self._encoded[name].units
-            self._forms[name] = self._encoded[name].length, len(units), units.shape, int(units.part.sum())
+            # sounds of as many frames may have more samples or fewer
+            end = float(units.places[-1, 1]) if units.place_kind == "range" and len(units) else 0.0
+            self._forms[name] = self._encoded[name].length, len(units), units.shape, int(units.part.sum()), end
         return self._forms[name]
 
     def reading(self, name: str, site: Site) -> tuple[int, ...]:

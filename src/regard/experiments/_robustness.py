@@ -31,6 +31,7 @@ USUAL = {
 ATTACKS = {
     "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
     "image": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
+    "audio": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
     "series": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
     "table": ("pgd", "pgd:eps=0.1", "square", "apgd", "pgd:eps=0.3", "fgsm"),
 }

@@ -129,7 +129,10 @@ def _scale(case: Case, kind: str) -> Floats:
 
     What never varies there is measured by 1.
     """
-    arrays = np.stack([_array(e.inputs) for e in (case.companions.examples or case.examples)])
+    each = [_array(e.inputs) for e in (case.companions.examples or case.examples)]
+    if kind == "audio":  # sounds of any length
+        return np.array([float(np.concatenate(each).std()) or 1.0])
+    arrays = np.stack(each)
     own = arrays.reshape(-1, arrays.shape[-1]) if kind in ("table", "series") else arrays.reshape(-1, 1)
     spread = own.std(0)
     return np.where(spread > 0, spread, 1.0)

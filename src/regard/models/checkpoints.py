@@ -119,14 +119,15 @@ def _refuse_missing(source: str, missing: list[str], task: str, architecture: st
 
 
 def open_processor(source: str, config: Any, task: str, trust_remote_code: bool, download: bool) -> Any:
-    """The tokenizer, or the image processor, beside the weights."""
+    """The tokenizer, the image processor or the feature extractor of sounds, beside the weights."""
     import transformers
 
     modality = task_row(task).modality
     if modality == "series":
         return None
-    maker = transformers.AutoTokenizer if modality == "text" else transformers.AutoImageProcessor
-    noun = "tokenizer" if modality == "text" else "image processor"
+    makers = {"text": transformers.AutoTokenizer, "audio": transformers.AutoFeatureExtractor}
+    maker = makers.get(modality, transformers.AutoImageProcessor)
+    noun = {"text": "tokenizer", "audio": "feature extractor"}.get(modality, "image processor")
     problem: Exception | None = None
     made = None
     try:

@@ -22,6 +22,7 @@ from regard.models.labels import parse_labels
 from regard.models.reading import Pooling
 from regard.models.regions import Array
 from regard.models.series import series_reader
+from regard.models.sound import normalised, sound_reader
 from regard.models.tasks import TASKS, TaskRow
 from regard.models.text import Overflow, TextReader
 from regard.records import Json, Spec
@@ -69,6 +70,8 @@ def infer_task(config: Any, architecture: str) -> str:
     >>> infer_task(SimpleNamespace(problem_type=None, num_labels=2), "BertForSequenceClassification")
     'classification'
     """
+    if architecture.endswith("ForSequenceClassification") and hasattr(config, "conv_stride"):
+        return "audio_classification"  # a sequence of samples, not of tokens
     for row in TASKS.values():
         if architecture.endswith(row.endings) and row.endings:
             if row.name != "classification":
@@ -95,14 +98,18 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     row = task_row(options.task or infer_task(config, type(module).__name__))
     accepted = frozenset(inspect.signature(module.forward).parameters)
     name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
-    makers = {"text": _text, "image": _image, "series": _series}
+    makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
     if row.modality not in makers:
-        raise Unsupported(f"{name} for {row.name}", expected="a text, image or series model", got=row.modality)
+        raise Unsupported(f"{name} for {row.name}", expected="a text, image, sound or series model", got=row.modality)
     reader, traits, embedding = makers[row.modality](module, processor, row, options, accepted, name)
+    evens_out = row.modality == "audio" and bool(getattr(processor, "do_normalize", False))
     pools_class = options.folder is not None and row.name == "similarity" and _class_pooled(options.folder)
 
     def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
-        out = inner(**{key: value for key, value in tensors.items() if key in accepted})
+        given = {key: value for key, value in tensors.items() if key in accepted}
+        if evens_out:  # inside the function that is explained and attacked
+            given["input_values"] = normalised(given["input_values"])
+        out = inner(**given)
         return {"sentence_embedding": out["last_hidden_state"][:, 0]} if pools_class else out
 
     return TorchModel(
@@ -280,3 +287,18 @@ def _series(
         lead=int(bool(getattr(config, "use_cls_token", False))), length=int(config.context_length),
     )  # fmt: skip
     return reader, Traits(pooling="mean", config=settings(config)), None
+
+
+def _audio(
+    module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
+) -> Made:
+    config: Any = module.config
+    kernels, strides = getattr(config, "conv_kernel", None), getattr(config, "conv_stride", None)
+    if "input_values" not in accepted or not kernels or not strides:
+        raise Unsupported(
+            f"{name} for {row.name}", expected="a model that reads raw samples (Wav2Vec2, HuBERT, WavLM, ...)",
+            got="one that reads a spectrogram", remedy="regard.models.wrapped.wrap, with the spectrogram as an image",
+        )  # fmt: skip
+    rate = int(getattr(processor, "sampling_rate", 0) or 0)
+    reader = sound_reader("input_values", [*map(int, kernels)], [*map(int, strides)], rate)
+    return reader, Traits(pads=False, pooling="mean", config=settings(config)), None

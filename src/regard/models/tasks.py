@@ -315,6 +315,10 @@ TASKS: Mapping[str, TaskRow] = {
             "image_classification", "image", _decide_class, _read_class,
             ("ForImageClassification", "ForImageClassificationWithTeacher"), "AutoModelForImageClassification",
         ),
+        TaskRow(
+            "audio_classification", "audio", _decide_class, _read_class, ("ForAudioClassification",),
+            "AutoModelForAudioClassification",
+        ),
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
         TaskRow("forecasting", "series", _decide_number, _read_number, labelled=False),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),

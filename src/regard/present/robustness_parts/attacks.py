@@ -11,7 +11,7 @@ from regard.present.retelling import retold
 from regard.present.robustness_parts.columns import cell, different, in_words, of_mean, picked, seed
 from regard.present.run_reader import Material
 from regard.present.saying import say
-from regard.records import Floats, Score
+from regard.records import Floats, Score, Spec
 
 
 def attacks(material: Material) -> Html | None:
@@ -35,16 +35,55 @@ def attacks(material: Material) -> Html | None:
 
 
 def suspicions(scores: list[Score]) -> list[str]:
-    """Sanity of the attacks: each has to be stronger than noise of the same size (Carlini et al. 2019)."""
-    rates = {str(s.where["attack"]): _rate(s) for s in scores if np.isfinite(s.values).any()}
-    floor = [str(s.where["attack"]) for s in scores if s.where.get("role") == "baseline"]
+    """Sanity of the attacks (Carlini et al. 2019): stronger than noise of the same size, white box at least as strong
+    as black box under the same constraints, and stronger in a larger ball; each that is not so, in words."""
+    known = [s for s in scores if np.isfinite(s.values).any()]
+    real = [s for s in known if s.where.get("role") != "baseline"]
     found = []
-    for score in scores:
-        name = str(score.where["attack"])
-        for baseline in floor:
-            if name not in floor and name in rates and baseline in rates and rates[name] <= rates[baseline]:
-                found.append(say("robustness.no_stronger", attack=name, baseline=baseline))
+    for score in real:
+        for floor in (s for s in known if s.where.get("role") == "baseline"):
+            if _rate(score) <= _rate(floor):
+                found.append(_no_stronger(score, floor, real))
+        for other in real:
+            white = (score.where.get("access"), other.where.get("access")) == ("white box", "black box")
+            same = score.where.get("constraints") == other.where.get("constraints")
+            if white and same and _clearly_less(score, other):
+                found.append(_both("robustness.white_weaker", score, other))
+            if _ball(other, score) and _clearly_less(other, score):
+                found.append(_both("robustness.larger_weaker", other, score))
     return found
+
+
+def _no_stronger(score: Score, floor: Score, real: list[Score]) -> str:
+    """A ball that is only too small is told from an attack that does not work."""
+    larger = [s for s in real if _ball(s, score) and _rate(s) > _rate(floor)]
+    if larger:
+        best = max(larger, key=_rate)
+        names = {"attack": str(score.where["attack"]), "larger": str(best.where["attack"])}
+        return say(
+            "robustness.small_ball", **names, baseline=str(floor.where["attack"]), rate=f"{100 * _rate(best):.0f}"
+        )
+    return say("robustness.no_stronger", attack=str(score.where["attack"]), baseline=str(floor.where["attack"]))
+
+
+def _both(key: str, one: Score, other: Score) -> str:
+    rates = {"rate": f"{100 * _rate(one):.0f}", "other_rate": f"{100 * _rate(other):.0f}"}
+    return say(key, attack=str(one.where["attack"]), other=str(other.where["attack"]), **rates)
+
+
+def _ball(larger: Score, smaller: Score) -> bool:
+    """Whether it is the same attack in a larger ball."""
+    one, other = (Spec.parse("attack", str(s.where["attack"])) for s in (larger, smaller))
+    sizes = [float(str(s.params.get("eps", 0))) for s in (one, other)]
+    return one.name == other.name and sizes[0] > sizes[1]
+
+
+def _clearly_less(one: Score, other: Score) -> bool:
+    """One turns fewer of the same examples, beyond what two standard errors of the paired difference allow."""
+    theirs = dict(zip(other.ids, other.values, strict=True))
+    apart = np.array([theirs.get(name, np.nan) - value for name, value in zip(one.ids, one.values, strict=True)])
+    apart = apart[np.isfinite(apart)]
+    return len(apart) > 1 and bool(apart.mean() > 2 * apart.std(ddof=1) / np.sqrt(len(apart)))
 
 
 def _rate(score: Score) -> float:

@@ -1,0 +1,40 @@
+"""What the report says about attacks that do not behave as attacks do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from regard.present.robustness_parts.attacks import suspicions
+from regard.records import Score
+
+IDS = tuple(f"e{i}" for i in range(20))
+
+
+def rate(attack: str, turned: int, access: str = "white box", role: str | None = None, allowed: str = "x") -> Score:
+    where = {"attack": attack, "access": access, "constraints": allowed} | ({"role": role} if role else {})
+    return Score("attack_success", "model", IDS, np.arange(20.0) < turned, "lower", where)
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([rate("pgd", 9), rate("random_noise", 2, role="baseline")], None),
+        ([rate("pgd", 0), rate("random_noise", 0, role="baseline")], "proves nothing"),
+        (
+            [rate("pgd", 0), rate("pgd:eps=0.1", 10, allowed="y"), rate("random_noise", 0, role="baseline")],
+            "the attack works and this ball is only small",
+        ),
+        ([rate("pgd", 4), rate("square", 14, "black box")], "gradients may be masked"),
+        ([rate("pgd", 13), rate("square", 14, "black box")], None),
+        ([rate("pgd", 4), rate("square", 14, "black box", allowed="other")], None),
+        ([rate("pgd", 14), rate("pgd:eps=0.1", 3, allowed="y")], "more room must never help"),
+    ],
+)
+def test_suspicions(scores: list[Score], said: str | None) -> None:
+    found = suspicions(scores)
+    if said is None:
+        assert found == []
+    else:
+        (sentence,) = found
+        assert said in sentence
