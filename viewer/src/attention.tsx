@@ -103,6 +103,8 @@ export function Controls(props: {
   heads?: boolean;
   threshold?: boolean;
   pooling?: boolean;
+  /** Parts of the rows and columns; a view that does not leave them out must not offer it. */
+  filters?: boolean;
 }): ComponentChildren {
   const { c } = props;
   const { state, t } = c;
@@ -161,7 +163,7 @@ export function Controls(props: {
           )}
         </>
       )}
-      {isPair(c, at) && at.rows > 1 && (
+      {props.filters !== false && isPair(c, at) && at.rows > 1 && (
         <Choice
           label={t("Texts")}
           value={state.pair.value}
@@ -177,7 +179,7 @@ export function Controls(props: {
           }}
         />
       )}
-      {made && (
+      {props.filters !== false && made && (
         <Range
           label={state.step.value < 0 ? t("All writing steps") : t("Step {n}", { n: state.step.value })}
           value={state.step.value}
@@ -201,7 +203,7 @@ export function Controls(props: {
           }}
         />
       )}
-      {special && (
+      {props.filters !== false && special && (
         <Toggle
           label={t("Hide special")}
           value={state.hideSpecial.value}

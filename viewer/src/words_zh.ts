@@ -295,4 +295,6 @@ export const ZH: Record<string, string> = {
   "weights: {what}": "权重：{what}",
   "who looks at {x}; on the picture: mean over {n} queries": "谁在看 {x}；图上：{n} 个查询的平均",
   "beside this text": "与当前文本并列",
+  "special tokens hidden": "已隐藏特殊符号",
+  "weights up to {w} hidden": "隐藏不超过 {w} 的权重",
 };

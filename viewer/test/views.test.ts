@@ -4,10 +4,11 @@ import type { Marks } from "../src/marks/marks.ts";
 import { svgMarks } from "../src/marks/svg.ts";
 import { initial } from "../src/pictures.ts";
 import { newState, plain, type State, type Values } from "../src/state.ts";
-import type { Context, Scene } from "../src/view.ts";
+import { type Context, ownVerdict, type Scene } from "../src/view.ts";
 import flow from "../src/views/flow.tsx";
 import head from "../src/views/head_view.tsx";
 import heat from "../src/views/heat_map.tsx";
+import tokens from "../src/views/token_text.tsx";
 import { equal, near, ok, test } from "./harness.ts";
 import { dataOf, type Sample, sample, sceneOf, softmaxed, text, tiled } from "./sample.ts";
 
@@ -23,6 +24,34 @@ function lines(scene: Scene): number[] {
   head.draw({ ...marks, line: (_a, _b, _c, _d, shape) => void found.push(shape.alpha ?? 1) }, scene);
   return found.sort((a, b) => b - a);
 }
+
+test("what is left out of a picture is declared on it", () => {
+  ok(!head.declared(sceneOf(text())).includes("hidden"), "nothing");
+  ok(head.declared(sceneOf(text(), { threshold: 0.2 })).includes("weights up to 0.200 hidden"), "hidden");
+  ok(head.declared(sceneOf(text(), { hideSpecial: true })).includes("special tokens hidden"), "hidden");
+  ok(heat.declared(sceneOf(text(), { pool: "max", layers: "mean" })).includes("max over 2 heads"), "pooled");
+  const words = tokens.declared(sceneOf(text(), { hideSpecial: true, methods: [0] }));
+  ok(words.includes("special tokens hidden"), words);
+});
+
+test("the verdict of one model does not stand beside another", () => {
+  const given = text();
+  const verdict = { reading: "r", headline: "h", sentence: "s", attention: "a", n: 1 };
+  const scene = sceneOf(given);
+  const beside = (model: string): boolean =>
+    ownVerdict({
+      ...scene,
+      manifest: { ...scene.manifest, model: "minilm", verdict },
+      example: { ...scene.example, model },
+    }) !== null;
+  equal(["minilm", "minilm, attention edited", "", "minilm:epochs=1", "bilstm"].map(beside), [
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
 
 test("all lines are drawn while they are few", () => {
   equal(lines(sceneOf(text())).length, 50);

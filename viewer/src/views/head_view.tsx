@@ -41,6 +41,8 @@ const view: View = {
           w: number(found.least),
         })
       : "";
+    const { threshold } = s.values;
+    const least = threshold > 0 ? s.t("weights up to {w} hidden", { w: number(threshold) }) : "";
     const coarse = heads.filter((h) => !at.full.includes(h));
     const kept = coarse.length
       ? s.t("heads {h} are kept only pooled: a line stands for the largest weight of its block", {
@@ -49,7 +51,9 @@ const view: View = {
       : "";
     const base = selection({ ...s, values: { ...s.values, pool: "one", layers: "one", head: 0 } }).split("; ");
     base[1] = which;
-    return [...base, s.t("opacity: weight / {w}", { w: number(found.top) }), lines, kept].filter(Boolean).join("; ");
+    return [...base, s.t("opacity: weight / {w}", { w: number(found.top) }), least, lines, kept]
+      .filter(Boolean)
+      .join("; ");
   },
   say(target, s) {
     const at = site(s);

@@ -1,4 +1,4 @@
-import { Controls, picked } from "../attention.tsx";
+import { Controls, picked, selection } from "../attention.tsx";
 import { LEGEND, OVER, overLegend } from "../legend.ts";
 import { fitted, type Raster } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
@@ -125,11 +125,8 @@ const view: View = {
         : row < 0
           ? s.t("mean over {n} queries", { n: at.rows })
           : s.t("seen from {x}", { x: shown(queries(s, at).names[row]) });
-    const pool =
-      s.values.pool === "one"
-        ? s.t("head {h} of {n}", { h: s.values.head, n: at.heads })
-        : s.t(`${s.values.pool} over {n} heads`, { n: at.heads });
-    return `${s.t("attention")}: ${s.t("layer")} ${at.layer}, ${pool}; ${from}`;
+    const plain = { ...s.values, hideSpecial: false, pair: "all" as const, step: -1 };
+    return `${s.t("attention")}: ${selection({ ...s, values: plain })}; ${from}`;
   },
   say(target, s) {
     const found = worths(s);
@@ -175,7 +172,7 @@ const view: View = {
             c.state.shown.value = v;
           }}
         />
-        {method < 0 && <Controls c={c} />}
+        {method < 0 && <Controls c={c} filters={false} />}
       </>
     );
   },

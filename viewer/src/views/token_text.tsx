@@ -77,7 +77,9 @@ const view: View = {
       : s.t("one box per {unit}", { unit: s.t(s.example.units.kind) });
     const marks = s.example.rationale ? `; ${s.t("dashed line: marked as decisive by a person or the generator")}` : "";
     const no = s.example.methods.every((x) => x.signed) ? "" : `; ${s.t("violet: a method without a direction")}`;
-    return `${level}; ${s.t("colours are scaled within each method, so methods cannot be compared by colour")}${no}${marks}`;
+    const hidden =
+      s.values.hideSpecial && s.example.units.special.some(Boolean) ? `; ${s.t("special tokens hidden")}` : "";
+    return `${level}${hidden}; ${s.t("colours are scaled within each method, so methods cannot be compared by colour")}${no}${marks}`;
   },
   say(target, s) {
     const values = s.data.relevance(s.e);
