@@ -35,6 +35,7 @@ PAGES = [
     ("training.md", "Training"),
     ("metrics.md", "Metrics"),
     ("experiments.md", "Experiments that train"),
+    ("robustness.md", "Noise"),
     ("attacks.md", "Attacks"),
     ("heads.md", "Heads"),
     ("explanation-robustness.md", "Do explanations hold?"),
@@ -47,6 +48,7 @@ PAGES = [
     ("glossary.md", "Glossary"),
 ]
 """In the order of the menu; pages that are not named here follow under their own headings."""
+REFERENCE = "Reference: "
 CHINESE = {"zh-quickstart.md"}
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--soft:#f3f4f6;--line:#d7dbe0;--link:#0b5cad}
@@ -58,7 +60,11 @@ main{max-width:48rem;padding:1.5rem 1.5rem 4rem 0;overflow-x:auto}
 pre{background:var(--soft);padding:.8rem;overflow-x:auto;border-radius:4px}code{font-size:.9em}
 table{border-collapse:collapse;font-size:.92em}
 td,th{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top}
-@media(max-width:45rem){body{display:block}nav{min-height:0;border:0}main{padding:1rem}}
+nav a[aria-current]{font-weight:600;color:var(--ink)}nav span{display:block;margin-top:1rem;font-size:.85em;opacity:.75}
+img{max-width:100%;height:auto}.to-menu{display:none}
+@media(max-width:45rem){body{flex-direction:column;gap:0}main{order:1;padding:.5rem 1rem}nav{order:2;flex:none;
+min-height:0;border:0;border-top:1px solid var(--line)}.to-menu{display:block;order:0;padding:.8rem 1rem 0}}
+@media print{nav,.to-menu{display:none}}
 """
 
 
@@ -149,7 +155,7 @@ def build(target: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
     render = MarkdownIt("commonmark", {"html": False}).enable("table")
     sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in [*PAGES, *_others()]]
-    sources += [(f"{kind}s.md", f"Reference: {plural(kind)}", reference(kind)) for kind in registry.ROOMS]
+    sources += [(f"{kind}s.md", f"{REFERENCE}{plural(kind)}", reference(kind)) for kind in registry.ROOMS]
     links = [(name.removesuffix(".md") + ".html", title) for name, title, _ in sources]
     sources += [
         (page_of(kind, name), name, method_page(kind, name)) for kind in registry.ROOMS for name in registry.names(kind)
@@ -158,14 +164,20 @@ def build(target: Path) -> list[Path]:
     for name, title, text in sources:
         file = name.removesuffix(".md") + ".html"
         current = ' aria-current="page"'
-        nav = "".join(f'<a href="{href}"{current if href == file else ""}>{html.escape(t)}</a>' for href, t in links)
+        first = next((href for href, t in links if t.startswith(REFERENCE)), "")
+        nav = "".join(
+            ("<span>Reference</span>" if href == first else "")
+            + f'<a href="{href}"{current if href == file else ""}>{html.escape(t.removeprefix(REFERENCE))}</a>'
+            for href, t in links
+        )
         body = re.sub(r'href="([^":]+)\.md(#[^"]*)?"', r'href="\1.html\2"', _anchored(render, text))
         lang = "zh-Hans" if name in CHINESE else "en"
         page = (
             f'<!doctype html><html lang="{lang}"><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width">'
             f"<title>{html.escape(title)} - regard</title><style>{STYLE}</style>"
-            f"<nav aria-label='Pages'><strong>regard</strong>{nav}</nav><main>{body}</main></html>"
+            f'<a class="to-menu" href="#pages">{"目录" if name in CHINESE else "All pages"}</a>'
+            f"<nav id='pages' aria-label='Pages'><strong>regard</strong>{nav}</nav><main>{body}</main></html>"
         )
         path = target / file
         path.write_text(page, "utf-8")

@@ -50,6 +50,9 @@ def test_the_site_builds(tmp_path: Path) -> None:
     for page in pages:
         for href in re.findall(r'href="([^":#]+)"', page.read_text("utf-8")):
             assert (page.parent / href).exists() or href.startswith(".."), f"{page.name} -> {href}"
+        for href, place in re.findall(r'href="([^":#]*)#([^"]+)"', page.read_text("utf-8")):
+            there = (page.parent / href if href else page).read_text("utf-8")
+            assert re.search(rf"""id=["']{re.escape(place)}["']""", there), f"{page.name} -> {href}#{place}"
 
 
 def test_every_verdict_has_its_paragraph() -> None:
