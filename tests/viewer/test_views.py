@@ -399,6 +399,22 @@ def test_tabs_and_pictures_are_reached_by_keyboard_alone(show: Callable[..., Any
     assert shown.page.get_by_role("button", name="Open in the heat map").is_visible()
 
 
+def test_a_hover_is_drawn_before_the_next_frame(show: Callable[..., Any]) -> None:
+    """Not one frame later: at 60 of them in a second that would be a third of what a hover may take."""
+    shown = show("chinese")
+    shown.open("head_view")
+    waited = shown.page.evaluate(
+        "async () => { const c = document.querySelector('[data-regard-viewer]').shadowRoot.querySelector('canvas');"
+        " const box = c.getBoundingClientRect(), before = c.dataset.drawn; let frames = 0, on = true;"
+        " const count = () => { frames++; if (on) requestAnimationFrame(count); }; requestAnimationFrame(count);"
+        " c.dispatchEvent(new PointerEvent('pointermove',"
+        " { clientX: box.left + 40, clientY: box.top + 40, bubbles: true }));"
+        " for (let i = 0; i < 400 && c.dataset.drawn === before; i++) await (i < 20 ? Promise.resolve() :"
+        " new Promise((r) => setTimeout(r, 5))); on = false; return [frames, c.dataset.drawn !== before]; }"
+    )
+    assert waited == [0, True]
+
+
 def test_names_cannot_run_or_break_the_page(show: Callable[..., Any]) -> None:
     evil = [
         "</script><script>window.pwned=1</script>",
