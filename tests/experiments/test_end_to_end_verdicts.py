@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
 from three_by_hand import Kind, texts, tiny
 
 from regard.cli.root import root
 from regard.evaluate.audit import audit
 from regard.evaluate.plan import EXPERIMENTS
-from regard.evaluate.shard import Settings, compute
+from regard.evaluate.shard import NO_NUMBER, Settings, compute
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judging import judge
 from regard.judge.verdicts import verdicts
@@ -169,3 +170,13 @@ def test_a_head_is_worth_what_its_first_word_is_worth() -> None:
         np.testing.assert_allclose(rows["attention"], rows["layer 0, head 0"])
         worth[kind] = float(rows["attention"].mean())
     assert worth["decides"] > 0.1 > 0.05 > worth["neighbour"]
+
+
+def test_an_answer_that_is_no_number_is_a_problem_of_its_example_and_no_evidence(tmp_path: Path) -> None:
+    model = tiny("decides")
+    with torch.no_grad():
+        model.module.get_parameter("output.weight").fill_(torch.nan)
+    run = audit(model, texts(3), out=tmp_path / "run", explainers=["random"], metrics=[], experiments=["permutation"])
+    assert [(p["stage"], p["message"]) for p in run.problems()] == [("forward", NO_NUMBER)] * 3
+    assert verdicts(run) == [], "nothing is said about weights whose effect is not a number"
+    assert not run.manifest["preconditions"]["defects"]

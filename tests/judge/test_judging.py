@@ -14,13 +14,13 @@ from made_evidence import OPERATORS, How, made, with_attention
 
 from regard.judge.comparing import Mean
 from regard.judge.draft import Draft, settled
-from regard.judge.evidence import Curves, Evidence, neutral_levels
+from regard.judge.evidence import Curves, Evidence, evidence_of, neutral_levels
 from regard.judge.gain import gain, others
 from regard.judge.judging import judge
 from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.margins_beside import PRINTED_BESIDE
 from regard.judge.points import by_class
-from regard.records import Contrast, Judgement
+from regard.records import Contrast, Judgement, Score
 from regard.store.judgements import judgement_from_json, judgement_to_json
 
 MATTER, POINTS, AGREE, EXCLUSIVE, SAME = 1, 2, 3, 4, 5
@@ -215,6 +215,15 @@ def test_leave_one_out_is_never_judged_by_its_own_operator() -> None:
     evidence = made()
     assert "leave_one_out:mask" not in others(evidence, "mask")
     assert "leave_one_out:mask" in others(evidence, "delete")
+
+
+def test_an_example_without_a_probability_is_no_evidence() -> None:
+    row = {"id": "a", "predicted": "no", "target": 0, "probability": 0.9, "distribution": [0.9, 0.1]}
+    broken = {**row, "id": "b", "probability": None, "distribution": [None, None]}
+    keys = Score("keys", "attention", ("a", "b"), np.array([5.0, 5.0]), "none", {"layers": "last", "heads": "mean"})
+    (found,) = evidence_of([row, broken], [keys])
+    assert found.ids == ("a",)
+    assert evidence_of([broken], [keys]) == []
 
 
 def test_neutral_levels_of_many_classes() -> None:

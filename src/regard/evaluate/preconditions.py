@@ -146,6 +146,8 @@ def examine(
             if _says_nothing(model, encoded):
                 continue
             target, plain = said[example.id] if example.id in said else _asked(model, encoded)
+            if np.isnan(_change(plain, plain)):  # no number: nothing follows from its not changing
+                continue
             _look(model, encoded, target, seen, keyed_rng(seed, example.id, "preconditions"))
         except CaptureError:  # about the model, not about this example
             raise

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.batching import BATCH, TOKENS
 from regard.evaluate.case import DeskCase, label
@@ -23,6 +26,7 @@ from regard.store.ledger import Problem
 from regard.store.pages import Page, joined_relevance, number, units_to_json
 
 T = TypeVar("T")
+NO_NUMBER = "the model's answer is not a number (NaN): its weights, or what it computes from them, are broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +148,29 @@ def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes
             notes.report(example.id, "encode", error)
     case = DeskCase(desk, readable, settings.by_name, settings.companions)
     try:
-        case.base()
-        return case
-    except Exception:
-        answered = [e for e in readable if _answers(desk, e, notes)]
-        return DeskCase(desk, answered, settings.by_name, settings.companions)
+        said = case.base()
+        if not _unknown(said.value, said.distribution):
+            return case
+    except Exception:  # the fault of some example: each is asked by itself
+        pass
+    answered = [e for e in readable if _answers(desk, e, notes)]
+    return DeskCase(desk, answered, settings.by_name, settings.companions)
 
 
 def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
     try:
-        desk.base([example.id])
+        (said,) = desk.base([example.id])
     except Exception as error:
         notes.report(example.id, "forward", error)
         return False
+    if _unknown(said.value, said.distribution):
+        notes.problems.append(Problem(example.id, "forward", NO_NUMBER))
+        return False
     return True
+
+
+def _unknown(value: ArrayLike, distribution: ArrayLike | None) -> bool:
+    return bool(np.isnan(value).any() or (distribution is not None and np.isnan(distribution).any()))
 
 
 def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:

@@ -121,7 +121,7 @@ def evidence_of(
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
     """
-    known = [e for e in examples if e.get("distribution") is not None and isinstance(e.get("target"), int)]
+    known = [e for e in examples if _decided(e)]
     groups: dict[tuple[str, str], list[Score]] = {}
     whole: list[Score] = []
     for score in findings:
@@ -144,6 +144,15 @@ def evidence_of(
         beside = beside_of(other, metrics, [*clusters], clusters, own=own, plain=plain)
         found.append(replace(_evidence(known, some, defects, labels), beside=beside))
     return found
+
+
+def _decided(example: Mapping[str, Any]) -> bool:
+    """Whether the model chose a class, with a probability that is a number."""
+    said = example.get("distribution")
+    return (
+        said is not None and None not in said and example.get("probability") is not None
+        and isinstance(example.get("target"), int)
+    )  # fmt: skip
 
 
 def _evidence(
