@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.improvement import MOST_LOST, answers
 
 from regard.datasets.examples import Examples
 from regard.errors import InputError, UnknownName, Unsupported
@@ -90,6 +91,15 @@ def test_the_table_holds_pairs_of_every_quantity(found: Improvement) -> None:
     close = found.row("adversarial", "gradient_agreement")
     assert close.examples <= 10
     assert set(found.plan.learned_noises).isdisjoint(found.plan.other_noises)
+
+
+def test_the_bench_asks_its_two_questions_of_such_a_table(found: Improvement) -> None:
+    told = answers(found)
+    arms = ("noise", "adversarial", "attention-adversarial")
+    assert len(told) == 1 + 2 * len(arms), "the control is no recipe"
+    cheap = [a for a in arms if found.row(a, "accuracy").difference >= -MOST_LOST]
+    better = [a for a in cheap if found.row(a, "attack_success").verdict == "better"]
+    assert told["a recipe lowers the success of the greedy attack"] == bool(better)
 
 
 def test_plain_is_the_model_that_was_given(base: Path, found: Improvement) -> None:
