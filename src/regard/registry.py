@@ -107,12 +107,19 @@ def explainer(
     needs: tuple[str, ...] = (),
     signed: bool = False,
     cite: str = "",
+    formula: str = "",
     cost: str = "",
     misleads: str = "",
     role: str = "method",
 ) -> Callable[[F], F]:
-    """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it."""
-    return method("explainer", needs=list(needs), signed=signed, cite=cite, cost=cost, misleads=misleads, role=role)
+    """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
+
+    formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
+    """
+    return method(
+        "explainer", needs=list(needs), signed=signed, cite=cite, formula=formula, cost=cost, misleads=misleads,
+        role=role,
+    )  # fmt: skip
 
 
 def metric(

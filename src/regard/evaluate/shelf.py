@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from regard.records import Spec
 from regard.registry import names
@@ -36,7 +37,10 @@ ADAPTERS = ("captum", "given")
 """Explainers that bring in what somebody else computed: never part of `all`."""
 
 
-def explainers(wanted: Sequence[str | Spec]) -> list[str | Spec]:
+Named = TypeVar("Named", str, str | Spec)
+
+
+def explainers(wanted: Sequence[Named]) -> list[Named]:
     """The wanted ones; `all` stands for every explainer that is not named beside it.
 
     >>> explainers(["rollout", "random"])

@@ -12,6 +12,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Ferrando et al. 2022",
+    formula="r = read rows of prod over layers of C, C_ij = max(0, ||y_i||_1 - ||y_i - T_i(x_j)||_1), rows / their sum",
     cost="1 forward, 1 per layer, and as many as there are heads; n x n x d per layer, some rows at a time",
     misleads="it knows no class: what reaches the position that is read, not what speaks for the answer",
 )

@@ -14,6 +14,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Bahdanau et al. 2015; Jain & Wallace 2019",
+    formula="r_j = mean over sites, heads and read rows i of a_ij; special units 0, rest / its sum",
     cost="1 forward",
     misleads="in deep Transformers, where special tokens draw most of the mass and values are ignored",
 )

@@ -17,6 +17,7 @@ from regard.registry import explainer
     needs=("attention", "gradient"),
     signed=True,
     cite="Serrano & Smith 2019; Barkan et al. 2021",
+    formula="r_j = mean over sites and heads of sum over rows i of a_ij (df / da_ij)",
     cost="1 forward, 1 backward",
     misleads="where the softmax is saturated, and for what the residual stream carries past attention",
 )

@@ -22,6 +22,7 @@ from regard.registry import explainer
     needs=("gradient",),
     signed=True,
     cite="Kokhlikyan et al. 2020",
+    formula="that of the attribution it calls, summed over the features of a unit",
     cost="as Captum spends; counted",
     misleads="as the method it calls; perturbations work in embedding space, not on tokens",
 )

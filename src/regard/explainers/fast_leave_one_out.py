@@ -18,6 +18,7 @@ FEW = 8
     needs=("removal",),
     signed=True,
     cite="own method; exact counterpart: Li et al. 2016",
+    formula="r_j = f(x) - f~(x without j); f~ recomputes a share of the feed-forward positions of each layer",
     cost="1 partial forward per unit, and `checks` exact leave-one-outs",
     misleads="where its fidelity on a few examples (see `spearman`) is not that on the others",
 )

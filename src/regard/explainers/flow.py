@@ -16,6 +16,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Abnar & Zuidema 2020",
+    formula="r_j = maximum flow from the read rows to unit j through edges of capacity residual I + (1 - residual) A",
     cost="1 forward, one maximum flow per unit",
     misleads="in deep models, where most flows are saturated (see `saturation`): then it only says how much attention "
     "the first layer pays to a unit, from wherever; it knows no class, values or feed-forward",

@@ -15,6 +15,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention", "gradient"),
     cite="Chefer et al. 2021",
+    formula="R <- R + A R, A = mean over heads of (a df/da)+, from the first site to the last; r = read rows of R",
     cost="1 forward, 1 backward, one n x n product per layer",
     misleads="it keeps only what speaks for the answer, and sees feed-forward networks only through the gradient",
 )

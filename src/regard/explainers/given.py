@@ -20,7 +20,13 @@ from regard.records import Example, Floats, Relevance, Units
 from regard.registry import explainer
 
 
-@explainer(signed=True, cost="none", role="method", misleads="where the units it was computed for are not this model's")
+@explainer(
+    signed=True,
+    cost="none",
+    role="method",
+    misleads="where the units it was computed for are not this model's",
+    formula="r_j as given",
+)
 def given(case: Case, *, file: str = "", function: str = "") -> Relevance:
     """Relevances that were computed elsewhere, put through the same tests as every other method.
 

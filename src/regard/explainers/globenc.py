@@ -12,6 +12,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Modarressi et al. 2022",
+    formula="r = read rows of prod of N, N_ij = ||LN2(LN1(sum over heads a_ij v_j W_O + [i = j] x_i))||, rows / sum",
     cost="1 forward, 1 per layer, and as many as there are heads; one n x n product per layer",
     misleads="it knows no class: what reaches the position that is read, not what speaks for the answer",
 )

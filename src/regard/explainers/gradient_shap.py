@@ -15,6 +15,7 @@ from regard.registry import explainer
     needs=("gradient",),
     signed=True,
     cite="Lundberg & Lee 2017; Erion et al. 2021",
+    formula="r_j = mean over draws of (x_j - b_j) . df/dx_j at b + u (x + noise - b), u uniform in 0..1",
     cost="`samples` forwards and backwards, up to `samples` + 1 forwards",
     misleads="where few samples leave it noisy (see `spread`), or the drawn baselines mean nothing to the user",
 )

@@ -13,6 +13,7 @@ from regard.registry import explainer
     needs=("gradient",),
     signed=True,
     cite="Shrikumar et al. 2016; Denil et al. 2014",
+    formula="r_j = x_j . df/dx_j",
     cost="1 forward, 1 backward",
     misleads="where the model is saturated or kinked at the input: it is the slope at one point",
 )

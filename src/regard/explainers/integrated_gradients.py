@@ -14,6 +14,7 @@ from regard.registry import explainer
     needs=("gradient",),
     signed=True,
     cite="Sundararajan et al. 2017",
+    formula="r_j = (x_j - b_j) . mean over k of df/dx_j at b + ((k - 1/2) / steps) (x - b), k = 1..steps",
     cost="`steps` forwards and backwards, 2 forwards",
     misleads="where the baseline is itself an input with a meaning, or too few steps leave the sum incomplete",
 )

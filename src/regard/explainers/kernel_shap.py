@@ -16,6 +16,7 @@ from regard.registry import explainer
     needs=("removal",),
     signed=True,
     cite="Lundberg & Lee 2017; Covert & Lee 2021",
+    formula="r_j = mean over orders of f(before j, and j) - f(before j), by weighted least squares over subsets",
     cost="`samples` forwards, or all 2^n subsets where these are fewer",
     misleads="where there are more units than samples (see `exact`): then neighbours in the solution share the credit",
 )

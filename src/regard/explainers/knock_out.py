@@ -18,6 +18,7 @@ from regard.registry import explainer
     needs=("attention",),
     signed=True,
     cite="Geva et al. 2023",
+    formula="r_j = f(x) - f(x with scores to j of -infinity in the chosen sites)",
     cost="1 forward per unit",
     misleads="where a unit acts through its own position: what is read directly (the last token of a causal model) "
     "shows 0; and the others take over its weight",

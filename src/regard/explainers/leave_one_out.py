@@ -13,6 +13,7 @@ from regard.registry import explainer
     needs=("removal",),
     signed=True,
     cite="Li et al. 2016; Jain & Wallace 2019",
+    formula="r_j = f(x) - f(x without j)",
     cost="1 forward per unit",
     misleads="where units back each other up (removing either changes nothing), or the rest is no natural input",
 )

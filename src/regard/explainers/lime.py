@@ -14,6 +14,7 @@ from regard.registry import explainer
     needs=("removal",),
     signed=True,
     cite="Ribeiro et al. 2016",
+    formula="r = argmin over w of sum over samples s of pi(s) (f(s) - w_0 - w . s)^2 + ridge ||w||^2",
     cost="`samples` forwards",
     misleads="where no linear model fits (see `fit`), or there are more units than samples: then the penalty decides",
 )

@@ -16,6 +16,7 @@ from regard.registry import explainer
     needs=("removal",),
     signed=True,
     cite="Zeiler & Fergus 2014",
+    formula="r_j = mean over windows W that hold j of f(x) - f(x without W)",
     cost="1 forward per window",
     misleads="as leave-one-out; and a unit gets a share of what its neighbours do",
 )

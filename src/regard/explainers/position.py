@@ -11,7 +11,13 @@ from regard.records import Relevance
 from regard.registry import explainer
 
 
-@explainer(role="baseline", cite="the lead baseline of summarisation (Nenkova 2005)", cost="none")
+@explainer(
+    role="baseline",
+    cite="the lead baseline of summarisation (Nenkova 2005)",
+    cost="none",
+    formula="r_j = 1 - (units between j and the favoured place) / n",
+    misleads="never as a yardstick; a high score of it says that the data favour a place",
+)
 def position(case: Case, *, favour: Literal["first", "last", "edges", "middle"] = "first") -> Relevance:
     """Falls evenly with the distance from the favoured place.
 

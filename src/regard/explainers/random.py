@@ -9,7 +9,13 @@ from regard.records import Relevance
 from regard.registry import explainer
 
 
-@explainer(role="baseline", cite="DeYoung et al. 2020", cost="none")
+@explainer(
+    role="baseline",
+    cite="DeYoung et al. 2020",
+    cost="none",
+    formula="r_j uniform in 0..1",
+    misleads="never as a yardstick; one draw of it has a spread of its own (see `draw`)",
+)
 def random(case: Case, *, draw: int = 0) -> Relevance:
     """Independent uniform numbers, one per unit.
 

@@ -15,6 +15,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Abnar & Zuidema 2020",
+    formula="r = read rows of prod over layers of (residual I + (1 - residual) A)",
     cost="1 forward, one n x n product per layer",
     misleads="in deep models, where it converges to one row for all inputs; it knows no class, values or feed-forward",
 )

@@ -12,6 +12,7 @@ from regard.registry import explainer
 @explainer(
     needs=("gradient",),
     cite="Simonyan et al. 2014; Li et al. 2016",
+    formula="r_j = ||df/dx_j||_2",
     cost="1 forward, 1 backward",
     misleads="where a unit matters much but a small change of it does not; it has no sign and ignores the input itself",
 )

@@ -17,6 +17,7 @@ from regard.registry import explainer
     needs=("gradient",),
     signed=True,
     cite="Smilkov et al. 2017",
+    formula="r_j = x_j . mean over draws of df/dx_j at x + noise",
     cost="`samples` forwards and backwards",
     misleads="where the noise leaves the inputs the model was trained on: then it explains another place",
 )

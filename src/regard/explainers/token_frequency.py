@@ -18,7 +18,13 @@ from regard.registry import explainer
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-@explainer(role="baseline", cite="Sparck Jones 1972", cost="none (the corpus is counted once per process)")
+@explainer(
+    role="baseline",
+    cite="Sparck Jones 1972",
+    cost="none (the corpus is counted once per process)",
+    formula="r_j = -log((count of its word + 1) / (words + vocabulary + 1))",
+    misleads="never as a yardstick; a high score of it says that rare words decide",
+)
 def token_frequency(case: Case, *, corpus: str = "reviews") -> Relevance:
     """The rarer its word in a corpus, the higher the relevance of a unit.
 

@@ -9,7 +9,13 @@ from regard.records import Relevance
 from regard.registry import explainer
 
 
-@explainer(role="baseline", cite="Wiegreffe & Pinter 2019", cost="none")
+@explainer(
+    role="baseline",
+    cite="Wiegreffe & Pinter 2019",
+    cost="none",
+    formula="r_j = 1 / n",
+    misleads="where ties are broken by position: it is then a baseline of position",
+)
 def uniform(case: Case) -> Relevance:
     """The same share for every unit.
 

@@ -16,6 +16,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Kobayashi et al. 2020",
+    formula="r_j = mean over read rows i of ||sum over heads of a_ij v_j W_O||_2",
     cost="1 forward, 1 per site, and as many as there are heads",
     misleads="where the residual stream carries most of a position: it is not counted; see value_norms_residual",
 )

@@ -15,6 +15,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Kobayashi et al. 2021",
+    formula="r_j = mean over read rows i of ||LN(sum over heads of a_ij v_j W_O + [i = j] x_i)||_2",
     cost="1 forward, 1 per site, and as many as there are heads",
     misleads="read in one layer only: what a position holds there comes from many units; see globenc and alti",
 )

@@ -11,6 +11,7 @@ from regard.registry import explainer
 @explainer(
     needs=("attention",),
     cite="Mohebbi et al. 2023",
+    formula="r = read rows of prod over layers of Z, Z_ij = 1 - cos(y_i, y_i with v_j = 0), rows / their sum",
     cost="1 forward, 1 per layer, and as many as there are units",
     misleads="it knows no class; the cosine does not see a change of length",
 )

@@ -23,7 +23,14 @@ from regard.registry import explainer
 # needs: what you ask the case for: "attention", "gradient" (case.slopes), "removal" (case.removed).
 # signed: True if a negative value means "speaks against the prediction".
 # misleads: when should one not trust it? Shown beside every number.
-@explainer(needs=("removal",), signed=True, cite="", cost="1 forward per unit", misleads="")
+@explainer(
+    needs=("removal",),
+    signed=True,
+    cite="",
+    formula="r_j = f(x) - f(x without j)",
+    cost="1 forward per unit",
+    misleads="",
+)
 def $name(case: Case, *, operator: str | None = None) -> Relevance:
     """One sentence that ends with a full stop.
 

@@ -24,6 +24,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
+from regard.evaluate import shelf
 from regard.present.saying import say
 from regard.registry import entry, named_model
 
@@ -95,6 +96,7 @@ def command(
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
     source = model or model_option or DEFAULT_MODEL
     asked, judged, tried = listed(explainers), listed(metrics), listed(experiments)
+    asked = None if asked is None else shelf.explainers(asked)
     checked_names("explainer", asked)
     checked_names("metric", judged)
     checked_names("experiment", tried)

@@ -21,6 +21,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
+from regard.evaluate import shelf
 
 if TYPE_CHECKING:
     from regard.evaluate.explain import Explained
@@ -48,7 +49,8 @@ MOST_WINDOWS = 3
 @click.option("--limit", type=click.IntRange(1), help="With --out: examples at most (default: all).")
 @click.option("--compare", is_flag=True, help="One table: units down, methods across, and how far they agree.")
 @column_options
-@click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
+@click.option("--method", default="attention,leave_one_out", show_default=True,
+              help="Names separated by commas; all: the whole shelf.")  # fmt: skip
 @click.option("--units", type=click.Choice(["word", "unit"]), default="word", show_default=True,
               help="Words (sums over their pieces), or what the model reads.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -58,7 +60,7 @@ def command(
     compare: bool, text_column: str | None, pair_column: str | None, label_column: str | None, method: str,
     units: str, seed: int, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    methods = listed(method) or []
+    methods = shelf.explainers(listed(method) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
     if out is not None:
