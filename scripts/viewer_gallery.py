@@ -127,8 +127,9 @@ def shoot_docs(browser: Browser, name: str, url: str, out: Path, views: tuple[st
             played.get(view, lambda page: None)(page)
             page.locator(".stage").evaluate("e => e.blur()")
             picture = page.locator("[role=tabpanel]").screenshot()
-            # 64 colours are enough for the eye, and the repository stays small
-            Image.open(io.BytesIO(picture)).quantize(64).save(out / f"{view}.png", optimize=True)
+            # a palette keeps the repository small; the octree keeps rare colours, which carry the meaning
+            small = Image.open(io.BytesIO(picture)).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE)
+            small.save(out / f"{view}.png", optimize=True)
     page.close()
 
 
