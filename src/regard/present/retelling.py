@@ -16,7 +16,7 @@ from string import Formatter
 from regard.present.saying import catalogue, language
 
 PREFIX = "retold."
-FEW_LETTERS = 8
+FEW_LETTERS = 5
 MOST_READINGS = 4
 """How often a noun whose plural is itself may stand in a sentence."""
 KINDS = (("image", "patch"), ("row", "column"), ("series", "step"), ("series", "frame"), ("series", "segment"))
