@@ -83,7 +83,7 @@ def test_the_report(chromium: Any, tmp_path: Path, scheme: str) -> None:
     from regard.present.report import write_report
     from regard.store.judgements import judgement_to_json
 
-    run = fake_run("text", n=20, manifest={"judgements": [judgement_to_json(JUDGEMENT)]})
+    run = fake_run("text", n=8, manifest={"judgements": [judgement_to_json(JUDGEMENT)]})
     path = write_report(run, tmp_path / "report.html")
     context = chromium.new_context(color_scheme=scheme, bypass_csp=True)
     try:
