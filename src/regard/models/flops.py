@@ -11,8 +11,9 @@ import time
 import torch
 from torch import nn
 
-SIDE, TURNS = 512, 10
-"""Square matrices whose product shows what the machine can do: large enough to be fast, small enough for ms."""
+SIDE, TURNS = 384, 40
+"""Square matrices whose product shows what the machine can do: large enough to be fast, and about 1 ms, so that one of
+the turns is not interrupted where other work shares the processor."""
 
 
 def flops_per_position(module: nn.Module) -> float:
