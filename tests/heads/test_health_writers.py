@@ -51,8 +51,8 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
     return {name: [(e.step, e.value) for e in events.Scalars(name)] for name in events.Tags()["scalars"]}
 
 
-def wanted(health: AttentionHealth) -> dict[str, list[tuple[int, float]]]:
-    rows: dict[str, list[tuple[int, float]]] = {}
+def wanted(health: AttentionHealth) -> dict[str, list[tuple[int, Any]]]:
+    rows: dict[str, list[tuple[int, Any]]] = {}
     for glimpse in health.glimpses:
         for name, value in glimpse.values().items():
             rows.setdefault(name, []).append((glimpse.number, pytest.approx(value, rel=1e-6)))

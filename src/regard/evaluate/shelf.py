@@ -52,5 +52,5 @@ def explainers(wanted: Sequence[Named]) -> list[Named]:
     if ALL not in wanted:
         return list(wanted)
     own = [one for one in wanted if one != ALL]
-    taken = {one.name if isinstance(one, Spec) else one.partition(":")[0] for one in own}
+    taken = {str(one).partition(":")[0] for one in own}
     return [*own, *(name for name in names("explainer") if name not in taken and name not in ADAPTERS)]
