@@ -51,6 +51,7 @@ def explainers(wanted: Sequence[Named]) -> list[Named]:
     """
     if ALL not in wanted:
         return list(wanted)
-    own = [one for one in wanted if one != ALL]
-    taken = {str(one).partition(":")[0] for one in own}
-    return [*own, *(name for name in names("explainer") if name not in taken and name not in ADAPTERS)]
+    found: list[Named] = [one for one in wanted if one != ALL]
+    taken: set[str] = {str(one).partition(":")[0] for one in found} | set(ADAPTERS)
+    found.extend(name for name in names("explainer") if name not in taken)
+    return found
