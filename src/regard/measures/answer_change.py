@@ -35,7 +35,7 @@ class Answered:
         deviations of the model's outputs.
         """
         if self.kind == "classes":
-            return tvd(self.rows, other.rows)
+            return np.asarray(tvd(self.rows, other.rows), np.float64)
         return np.asarray(np.abs(self.rows - other.rows).mean(-1) / self.spread, np.float64)
 
     def same(self, other: Answered) -> Bools:

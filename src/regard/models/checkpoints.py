@@ -125,7 +125,7 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
     modality = task_row(task).modality
     if modality == "series":
         return None
-    makers = {"text": transformers.AutoTokenizer, "audio": transformers.AutoFeatureExtractor}
+    makers: dict[str, Any] = {"text": transformers.AutoTokenizer, "audio": transformers.AutoFeatureExtractor}
     maker = makers.get(modality, transformers.AutoImageProcessor)
     noun = {"text": "tokenizer", "audio": "feature extractor"}.get(modality, "image processor")
     problem: Exception | None = None

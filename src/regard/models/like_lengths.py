@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 POSITIONS = 896
-"""Positions that a processor computes at a time: more fall out of its cache (MiniLM: 2 % slower at 1024, 20 % at 1600)."""
+"""Positions that a processor computes at a time: more fall out of its cache (MiniLM: 20 % slower at 1600)."""
 ENOUGH = 256
 """From so many positions on a processor is as fast as it gets (MiniLM: 5 % from here to 2048), so that filling up a
 batch with longer rows only costs padding."""
