@@ -90,4 +90,4 @@ def test_ctrl_c_says_how_to_go_on(regard: Call, small: Path, tmp_path: Path, mon
     monkeypatch.setattr("regard.improve.improve.improve", interrupted)
     result = regard(*words(small, tmp_path / "out", "--with", "noise"))
     assert result.exit_code == 130
-    assert f"what was done is kept in {tmp_path / 'out'}. Go on with: regard improve" in result.stderr
+    assert f"what was finished is kept in {tmp_path / 'out'}. Go on with: regard improve" in result.stderr

@@ -76,7 +76,7 @@ def test_progress_is_seen_and_cancel_works(page: Any) -> None:
     page.get_by_text(re.compile(r"^Methods \(")).click()
     page.get_by_role("button", name="kernel_shap", exact=True).click()
     page.get_by_role("button", name="lime", exact=True).click()
-    page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 12)
+    page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 40)
     page.get_by_role("button", name="Look", exact=True).click()
     page.wait_for_selector("progress", timeout=20_000)
     assert page.locator("[role=status]").first.inner_text()

@@ -18,10 +18,9 @@ from regard.measures.divergence import jsd, tvd
 from regard.measures.exclusivity import most_distant
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 GRID = 49
-"""Points at which a segment between two units is looked at; what keeps the cap between two of them is not seen."""
+"""Points at which a segment between two units is looked at; between two of them the lowest places are sought."""
 HALVINGS = 40
 AT_ONCE = 200_000
 """Numbers in one block."""
@@ -124,11 +123,10 @@ def _enumerated(a: Floats, z: Floats, p: Floats, cap: float, ones: Floats) -> tu
         if not len(chosen) or reach[chosen[0]] <= best:
             break
         i, j = first[chosen], second[chosen]
-        inside = _apart(z, i, j, _weights(), p) <= cap
-        row, cell = np.nonzero(inside[:, 1:] != inside[:, :-1])
+        row, keeps, breaks = _brackets(z, i, j, p, cap)
         if not len(row):
             continue
-        w = _met(z, i[row], j[row], cell, inside[row, cell], p, cap)
+        w = _met(z, i[row], j[row], keeps, breaks, p, cap)
         shares = np.zeros((len(w), len(a)))
         shares[np.arange(len(w)), i[row]] = w
         shares[np.arange(len(w)), j[row]] = 1 - w
@@ -139,12 +137,39 @@ def _enumerated(a: Floats, z: Floats, p: Floats, cap: float, ones: Floats) -> tu
     return best, other
 
 
+def _brackets(
+    z: Floats, i: NDArray[np.int64], j: NDArray[np.int64], p: Floats, cap: float
+) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """(pair, a weight that keeps the cap, one that does not): the cap is met between the two."""
+    grid = _weights()
+    apart = _apart(z, i, j, grid, p)
+    inside = apart <= cap
+    row, cell = np.nonzero(inside[:, 1:] != inside[:, :-1])
+    left = inside[row, cell]
+    keeps, breaks = np.where(left, grid[cell], grid[cell + 1]), np.where(left, grid[cell + 1], grid[cell])
+    # a stretch between two points is seen by its lowest place
+    around = np.pad(apart, ((0, 0), (1, 1)), constant_values=np.inf)
+    dip, k = np.nonzero(~inside & (apart <= around[:, :-2]) & (apart <= around[:, 2:]))
+    low, high = grid[np.maximum(k - 1, 0)], grid[np.minimum(k + 1, GRID - 1)]
+    ends = low, high
+    for _ in range(HALVINGS):
+        one, two = low + (high - low) / 3, high - (high - low) / 3
+        both = _apart(z, i[dip], j[dip], np.stack([one, two], -1), p)
+        falls = both[:, 0] > both[:, 1]
+        low, high = np.where(falls, one, low), np.where(falls, high, two)
+    lowest = 0.5 * (low + high)
+    kept = np.flatnonzero(_apart(z, i[dip], j[dip], lowest[:, None], p)[:, 0] <= cap)
+    return (
+        np.concatenate([row, dip[kept], dip[kept]]),
+        np.concatenate([keeps, lowest[kept], lowest[kept]]),
+        np.concatenate([breaks, *(end[kept] for end in ends)]),
+    )
+
+
 def _met(
-    z: Floats, i: NDArray[np.int64], j: NDArray[np.int64], cell: NDArray[np.int64], left: Bools, p: Floats, cap: float
+    z: Floats, i: NDArray[np.int64], j: NDArray[np.int64], keeps: Floats, breaks: Floats, p: Floats, cap: float
 ) -> Floats:
     """The weights at which the cap is met, from the side that keeps it."""
-    grid = _weights()
-    keeps, breaks = np.where(left, grid[cell], grid[cell + 1]), np.where(left, grid[cell + 1], grid[cell])
     for _ in range(HALVINGS):
         middle = 0.5 * (keeps + breaks)
         fits = _apart(z, i, j, middle[:, None], p)[:, 0] <= cap
