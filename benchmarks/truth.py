@@ -37,6 +37,7 @@ from regard.models.adapter import TorchModel
 from regard.models.load import load
 from regard.planted.growing.grow import certificate_of
 from regard.planted.growing.truth import QUESTIONS, Stand, Truth, truth_of, zoo
+from regard.present.track_record import EXPERIMENTS, sources
 from regard.records import Judgement
 from regard.store.run import Run
 from regard.training.cache import cache_directory
@@ -46,8 +47,6 @@ RESULTS = HERE / "results" / "truth.json"
 OPENINGS = HERE / "results" / "truth_openings.log"
 SHIPPED = Path(regard.__file__).parent / "judge" / "sealed.json"
 EXAMPLES = 200
-EXPERIMENTS = ("map_shape", "permutation", "route", "pointing", "top_word", "exclusive")
-"""Those of an audit that a rule looks at."""
 OTHER_TEXTS = 1000
 """Added to a model's seed: its evidence is gathered on texts that neither training nor certificate saw."""
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
@@ -248,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results[half] = {**about, **found, "rows": [r.to_json() for r in rows]}
             _write(RESULTS, results)
         if whole and half == "sealed":
-            _write(SHIPPED, {**about, **found, "openings": openings()})
+            _write(SHIPPED, {**about, **found, "openings": openings(), "sources": sources()})
     return 0 if good else 1
 
 

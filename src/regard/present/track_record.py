@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 from regard.present.saying import say
 
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
+EXPERIMENTS = ("map_shape", "permutation", "route", "pointing", "top_word", "exclusive")
+"""Those that a rule with a planted truth looks at."""
 
 
 @cache
@@ -17,6 +21,24 @@ def track_record() -> dict[str, Any] | None:
     """Counts and figures with their intervals; None while it has not been measured."""
     place = files("regard").joinpath("judge", "sealed.json")
     return dict(json.loads(place.read_text("utf-8"))) if place.is_file() else None
+
+
+@cache
+def sources() -> str:
+    """Fingerprint of the code that the record is about: the judge, and the experiments that its rules look at."""
+    package = files("regard")
+    judge = [f for f in package.joinpath("judge").iterdir() if f.name.endswith(".py")]
+    asked = [package.joinpath("experiments", f"{name}.py") for name in EXPERIMENTS]
+    return fingerprint({f"{f.name}": f.read_text("utf-8") for f in (*judge, *asked)})
+
+
+def fingerprint(texts: Mapping[str, str]) -> str:
+    """The same for the same texts, in any order.
+
+    >>> fingerprint({"a": "1", "b": "2"}) == fingerprint({"b": "2", "a": "1"}) != fingerprint({"a": "12", "b": ""})
+    True
+    """
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def in_a_sentence(record: dict[str, Any] | None) -> str:
@@ -28,4 +50,7 @@ def in_a_sentence(record: dict[str, Any] | None) -> str:
         "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=f"{wrong['high']:.1%}",
         power=f"{power['share']:.0%}", power_low=f"{power['low']:.0%}", power_high=f"{power['high']:.0%}",
     )  # fmt: skip
-    return figures + say("joint") + say("errs.covers")
+    parts = [figures, say("errs.covers")]
+    if record.get("sources") != sources():
+        parts.append(say("errs.changed", commit=record["commit"]))
+    return say("joint").join(parts)
