@@ -122,7 +122,8 @@ def _code() -> str:
     """Of the files that evidence is made by."""
     root = Path(regard.__file__).parent
     files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
-    files += [root / "models" / "routing.py", root / "measures" / "exclusivity.py"]
+    files += [root / "models" / "routing.py"]
+    files += [root / "measures" / f"{name}.py" for name in ("exclusivity", "exclusivity_of_many")]
     digest = hashlib.blake2b(digest_size=8)
     for file in files:
         digest.update(file.read_bytes())

@@ -18,7 +18,7 @@ from regard.judge.evidence import Curves, Evidence
 from regard.judge.judging import judge
 from regard.present.report import report
 from regard.present.retelling import retold
-from regard.present.saying import LANGUAGES, catalogue, count, say, speaking
+from regard.present.saying import LANGUAGES, _table, catalogue, count, say, speaking
 from regard.present.verdict_words import contrast, said
 from regard.store.judgements import judgement_to_json
 
@@ -161,3 +161,10 @@ def test_a_page_in_chinese_has_no_english_sentence_of_ours() -> None:
     for key, text in catalogue("en").items():
         if len(text) > 40 and not places(text) and not key.startswith("retold."):
             assert text.replace("'", "&#x27;") not in page.split('<script type="application/json"')[0], key
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_table_read_alone_says_what_the_whole_catalogue_says(name: str) -> None:
+    for key, sentence in catalogue(name).items():
+        table, _, last = key.rpartition(".")
+        assert _table(name, table)[last] == sentence

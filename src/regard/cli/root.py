@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 import click
 
 from regard.errors import EXIT_CODES, RegardError
-from regard.present.retelling import retold
 from regard.present.saying import LANGUAGES, say, speaking
 
 SUMMARIES = {
@@ -143,6 +142,8 @@ def _tell(error: Exception) -> int:
 
 def _in_words(error: RegardError) -> str:
     """As `str(error)` has it, in the language that is spoken."""
+    from regard.present.retelling import retold  # here: `--help` does not need it
+
     parts = []
     if error.expected:
         parts.append(say("error.expected", expected=retold(error.expected)))

@@ -18,7 +18,7 @@ from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._choice import chosen_sites
 from regard.protocols import Case, Read, SiteAttention
-from regard.records import Answers, Bools, Edit, Floats, Ints, Json
+from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Score
 
 Layers = str | int
 Heads = str | int
@@ -165,3 +165,23 @@ def distances(case: Case, answers: Answers) -> tuple[list[Floats], list[Bools]]:
         apart.append(0.5 * np.abs(rows - base.distribution[i]).sum(-1))
         flips.append(rows.argmax(-1) != base.distribution[i].argmax())
     return apart, flips
+
+
+def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change: str, flips: str) -> list[Score]:
+    """What a change of the prediction under other weights is held against, as rows of their own.
+
+    `CHANGE_null` and `FLIPS_null`: the same weights, put back by the same intervention; anything above 0 is the
+    intervention's own doing. `CHANGE_ceiling` and `FLIPS_ceiling`: the most that all of the weight on one unit does.
+    """
+    asked = [[m.moved(np.arange(len(m))), *(m.single(t) for t in range(len(m)))] for m in found]
+    apart, flipped = distances(case, case.variants(asked))
+    rows = {name: np.full(len(found), np.nan) for name in (f"{change}_null", f"{flips}_null")}
+    rows |= {name: np.full(len(found), np.nan) for name in (f"{change}_ceiling", f"{flips}_ceiling")}
+    for i, m in enumerate(found):
+        if len(m) > 1:
+            for name, values in ((change, apart[i]), (flips, flipped[i])):
+                rows[f"{name}_null"][i], rows[f"{name}_ceiling"][i] = values[0], values[1:].max()
+    return [
+        Score(name, "attention", case.ids, values, "none", {**where, "role": name.rpartition("_")[2]})
+        for name, values in rows.items()
+    ]

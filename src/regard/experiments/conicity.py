@@ -23,13 +23,21 @@ def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean
     """How far do the vectors that attention mixes point one way?
 
     Comes out, per example: `conicity`, 0..1; near 1 any weights give nearly the same mixture. Deviation: of the values
-    behind the output projection, which is what is mixed, rather than of the encoder's states.
+    behind the output projection, which is what is mixed, rather than of the encoder's states. `conicity_null`: of as
+    many vectors of random directions in as many dimensions. The ceiling is 1: all point the same way.
     """
-    found = []
+    found, null = [], []
     for i, m in enumerate(maps(case, layers, heads, "conicity")):
-        cones = []
+        cones, drawn = [], []
         for part, rows in zip(case.parts(i, [r.site for r in m.reads]), m.sites, strict=True):
             chosen = part.values if rows.read.heads is None else part.values[list(rows.read.heads)]
-            cones += cone(chosen[:, list(rows.keys)]).tolist()
+            mixed = chosen[:, list(rows.keys)]
+            cones += cone(mixed).tolist()
+            drawn += cone(case.rng(i, "conicity", rows.read.site).standard_normal(mixed.shape)).tolist()
         found.append(float(np.mean(cones)))
-    return [Score("conicity", "attention", case.ids, np.array(found), "none", setting(layers, heads))]
+        null.append(float(np.mean(drawn)))
+    where = setting(layers, heads)
+    return [
+        Score("conicity", "attention", case.ids, np.array(found), "none", where),
+        Score("conicity_null", "attention", case.ids, np.array(null), "none", {**where, "role": "null"}),
+    ]

@@ -25,15 +25,20 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
     Comes out, per example: `keys` (units that can be looked at), `flat` (distance from equal weights), `locked`
     (distance, at the same places, from the map of the same units in another order; 0: it is about places alone) and
     `follows` (the same with the map carried along with its units; 0: it is about units alone). Distances are total
-    variation, 0..1; undefined below two units. `where` says which attention is meant, in words.
+    variation, 0..1; undefined below two units. `where` says which attention is meant, in words. `flat_null`: the same
+    for weights drawn at random (flat Dirichlet); `flat_ceiling`: for all of the weight on one unit. `shuffled_ceiling`:
+    what `locked` is of a map about units alone, and `follows` of one about places alone.
     """
     found = maps(case, layers, heads, "map_shape")
     words = in_words(case, 0, layers, heads, "map_shape") if case.ids else ""
     sites: list[Json] = [read.site for read in found[0].reads] if found else []
     where = setting(layers, heads)
+    drawn = [case.rng(i, "map_shape").dirichlet(np.ones(max(1, len(m))))[: len(m)] for i, m in enumerate(found)]
     columns: dict[str, Floats] = {
         "keys": np.array([float(len(m)) for m in found]),
-        "flat": np.array([_apart(m.alpha, np.full(len(m), 1 / max(1, len(m)))) for m in found]),
+        "flat": np.array([_from_equal(m.alpha) for m in found]),
+        "flat_null": np.array([_from_equal(alpha) for alpha in drawn]),
+        "flat_ceiling": np.array([_from_equal(np.eye(max(1, len(m)))[0][: len(m)]) for m in found]),
     }
     try:
         other = case.shuffled()
@@ -41,14 +46,19 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
     except Unsupported:  # units of different sizes cannot change places: it stays open whether the map is about places
         other, again = None, []
     if other is not None:
-        at_places, along = [], []
+        at_places, along, most = [], [], []
         for m, shuffled, order in zip(found, again, other.orders, strict=True):
             place = np.full(len(order), -1)
             place[m.free] = np.arange(len(m))
             carried = m.alpha[place[order[m.free]]]
             at_places.append(_apart(shuffled.alpha, m.alpha))
             along.append(_apart(shuffled.alpha, carried))
-        columns |= {"locked": np.array(at_places), "follows": np.array(along)}
+            most.append(_apart(carried, m.alpha))
+        columns |= {"locked": np.array(at_places), "follows": np.array(along), "shuffled_ceiling": np.array(most)}
+    about: dict[str, dict[str, Json]] = {
+        "keys": {"attention": words, "sites": sites},
+        "flat_null": {"role": "null"}, "flat_ceiling": {"role": "ceiling"}, "shuffled_ceiling": {"role": "ceiling"},
+    }  # fmt: skip
     return [
         Score(
             name,
@@ -56,10 +66,14 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
             case.ids,
             values,
             "none",
-            {**where, "attention": words, "sites": sites} if name == "keys" else where,
+            {**where, **about.get(name, {})},
         )
         for name, values in columns.items()
     ]
+
+
+def _from_equal(alpha: Floats) -> float:
+    return _apart(alpha, np.full(len(alpha), 1 / max(1, len(alpha))))
 
 
 def _apart(one: Floats, other: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._map import distances, maps, setting
+from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
 from regard.registry import experiment
@@ -15,7 +15,7 @@ from regard.registry import experiment
     needs=("attention",),
     cite="Jain & Wallace 2019; Vashishth et al. 2019",
     formula="mean and median over permutations of the total variation between predictions; share of changed decisions",
-    cost="`times` forwards, of which only what lies above the attention is computed",
+    cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
     misleads="no power where the weights are nearly equal; passes an attention to the neighbour of the evidence",
 )
 def permutation(case: Case, *, times: int = 20, layers: str | int = "last", heads: str | int = "mean") -> Findings:
@@ -24,6 +24,7 @@ def permutation(case: Case, *, times: int = 20, layers: str | int = "last", head
     Comes out, per example: `permuted` (mean distance), `permuted_median` (Jain & Wallace's), `permuted_flips` (share of
     decisions that change) and `largest_weight`. Curve `distance`: (examples, times). All heads change places alike, so
     that the map that is read is permuted. Only weights on units move; examples of fewer than two units are undefined.
+    Null: the order that changes nothing. Ceiling: all of the weight on the one unit that moves the prediction most.
     """
     found = maps(case, layers, heads, "permutation")
     orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(found)]
@@ -41,4 +42,4 @@ def permutation(case: Case, *, times: int = 20, layers: str | int = "last", head
     return [
         Score(name, "attention", case.ids, values, "none", where, {"distance": curve} if name == "permuted" else {})
         for name, values in columns.items()
-    ]
+    ] + yardsticks(case, found, where, "permuted", "permuted_flips")

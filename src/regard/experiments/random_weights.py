@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._map import distances, maps, setting
+from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
 from regard.registry import experiment
@@ -15,14 +15,15 @@ from regard.registry import experiment
     needs=("attention",),
     cite="Vashishth et al. 2019",
     formula="total variation between the prediction and that under weights from a flat Dirichlet distribution",
-    cost="`times` forwards, of which only what lies above the attention is computed",
+    cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
     misleads="random weights are rarely as sharp as trained ones; the permutation keeps their sharpness",
 )
 def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How far does the prediction move under random weights?
 
     Comes out, per example: `random_weights` (mean distance, 0..1) and `random_flips` (share of decisions that change).
-    Curve `distance`: (examples, times). Undefined below two units.
+    Curve `distance`: (examples, times). Undefined below two units. Null: the model's own weights put back. Ceiling: all
+    of the weight on the one unit that moves the prediction most.
     """
     found = maps(case, layers, heads, "random_weights")
     edits = [
@@ -37,4 +38,5 @@ def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", h
     return [
         Score("random_weights", "attention", case.ids, curve.mean(-1), "none", where, {"distance": curve}),
         Score("random_flips", "attention", case.ids, flipped, "none", where),
+        *yardsticks(case, found, where, "random_weights", "random_flips"),
     ]

@@ -29,6 +29,8 @@ def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "
 
     Comes out, per example: `head_gain` of every head of every layer ("layer 2, head 5"), and of `attention`, the
     audited one (`layers` and `heads` say which). Random is exact: the mean over all units. Undefined below two units.
+    `head_gain_null`: of one unit drawn by lot, 0 on average: how far luck spreads. `head_gain_ceiling`: of the unit
+    whose loss costs most.
     """
     ways = lost_without(case)
     lost = [np.mean([way[i] for way in ways], axis=0) for i in range(len(case.ids))]
@@ -38,7 +40,13 @@ def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "
         for name, row in _heads(case, i).items():
             found.setdefault(name, np.full(len(case.ids), np.nan))[i] = _gain(row, lost[i])
     where = setting(layers, heads)
-    return [Score("head_gain", name, case.ids, values, "higher", where) for name, values in found.items()]
+    lot = [_gain(case.rng(i, "single_heads").random(len(row)), row) for i, row in enumerate(lost)]
+    best = [_gain(row, row) for row in lost]
+    return [
+        *(Score("head_gain", name, case.ids, values, "higher", where) for name, values in found.items()),
+        Score("head_gain_null", "one unit", case.ids, np.array(lot), "higher", {**where, "role": "null"}),
+        Score("head_gain_ceiling", "one unit", case.ids, np.array(best), "higher", {**where, "role": "ceiling"}),
+    ]
 
 
 def _heads(case: Case, i: int) -> dict[str, Floats]:

@@ -35,6 +35,8 @@ class Mean:
     clusters: int
     freedom: float | None = None
     """Degrees of freedom where they are not those of the clusters."""
+    share: bool = False
+    """The values are yes or no: no interval leaves 0..1."""
 
     @staticmethod
     def over_seeds(values: Floats, clusters: ArrayLike) -> Mean:
@@ -73,7 +75,7 @@ class Mean:
         sums = np.bincount(which, weights=v - mean)
         groups = len(sums)
         variance = groups / max(1, groups - 1) * float((sums**2).sum()) / len(v) ** 2
-        return Mean(mean, math.sqrt(variance), int(there.sum()), count)
+        return Mean(mean, math.sqrt(variance), int(there.sum()), count, share=share)
 
     def p(self, claim: Literal["above", "below"], margin: float) -> float:
         """Of a mean this far on the claimed side of the margin, if the truth were on the other side."""
@@ -93,7 +95,8 @@ class Mean:
         if self.clusters < FEWEST_CLUSTERS:
             return (-math.inf, math.inf) if self.n else (math.nan, math.nan)
         half = t_quantile((1 - level) / 2, self._freedom) * self.error
-        return self.estimate - half, self.estimate + half
+        low, high = self.estimate - half, self.estimate + half
+        return (max(0.0, low), min(1.0, high)) if self.share else (low, high)
 
     def decides_at(self, margin: float, tests: int) -> float:
         """Examples that would probably put the mean on its side of the margin, if it stays where it is."""

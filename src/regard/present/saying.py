@@ -8,17 +8,19 @@ Only the edge (a command, `write_report`) chooses the language; whoever says som
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from regard.errors import UnknownName
 
 LANGUAGES = ("en", "zh")
+CATALOGUES = Path(__file__).parent / "languages"
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
@@ -50,7 +52,8 @@ def say(key: str, **values: object) -> str:
     >>> say("answer.fails")
     'fails'
     """
-    return catalogue(language())[key].format(**values)
+    table, _, name = key.rpartition(".")
+    return _table(language(), table)[name].format(**values)
 
 
 def known(key: str) -> bool:
@@ -78,8 +81,22 @@ def columns(key: str) -> list[str]:
 @cache
 def catalogue(name: str) -> Mapping[str, str]:
     """Every sentence of a language by its dotted key."""
-    text = files("regard.present").joinpath("languages", f"{name}.toml").read_text("utf-8")
-    return dict(_flat(tomllib.loads(text), ""))
+    return dict(_flat(tomllib.loads(_text(name)), ""))
+
+
+@cache
+def _table(language: str, header: str) -> Mapping[str, str]:
+    """One table of the catalogue, read alone: `--help` needs forty sentences of fifteen hundred."""
+    begin = rf"^\[{re.escape(header)}\]$" if header else r"\A"
+    place = re.search(rf"{begin}(.*?)(?=^\[|\Z)", _text(language), re.MULTILINE | re.DOTALL)
+    if place is None:
+        raise KeyError(header)
+    return {key: str(value) for key, value in tomllib.loads(place[1]).items()}
+
+
+@cache
+def _text(language: str) -> str:
+    return (CATALOGUES / f"{language}.toml").read_text("utf-8")
 
 
 def _flat(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ def sources() -> str:
     """Fingerprint of the code that the record is about: the judge, and the experiments that its rules look at."""
     package = files("regard")
     judge = [f for f in package.joinpath("judge").iterdir() if f.name.endswith(".py")]
-    asked = [package.joinpath("experiments", f"{name}.py") for name in EXPERIMENTS]
+    asked = [package.joinpath("experiments", f"{name}.py") for name in ("_map", "_rankings", *EXPERIMENTS)]
     return fingerprint({f"{f.name}": f.read_text("utf-8") for f in (*judge, *asked)})
 
 
