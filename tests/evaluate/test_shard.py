@@ -96,3 +96,23 @@ def test_targets_are_named_where_they_are_classes() -> None:
     assert named(1, ("bad", "good")) == "good"
     assert named(7, ("bad", "good")) == 7
     assert named([3, 5], ("bad", "good")) == [3, 5]
+
+
+def test_what_is_asked_about_a_share_is_the_same_however_examples_are_shared_out() -> None:
+    some = Settings(EXPLAINERS, METRICS, sampled=2, share=0.5)
+    assert Settings.from_json(some.to_json()) == some
+    assert [s.name for s in some.everywhere] == ["attention", "input_x_gradient"]
+    texts = examples(sentences(12))
+    whole = {r.method: r for r in compute(TorchToy(), texts, SETTINGS).relevances}
+    page = compute(TorchToy(), texts, some)
+    drawn = {r.method: r for r in page.relevances}
+    halves = [r for part in (texts[:5], texts[5:]) for r in compute(TorchToy(), part, some).relevances]
+    assert drawn["attention"].ids == whole["attention"].ids
+    few = drawn["leave_one_out"].ids
+    assert 0 < len(few) < 12
+    assert drawn["random"].ids == few
+    assert tuple(i for r in halves if r.method == "leave_one_out" for i in r.ids) == few
+    for k, name in enumerate(few):
+        mine, theirs = drawn["leave_one_out"][k], whole["leave_one_out"][whole["leave_one_out"].ids.index(name)]
+        np.testing.assert_allclose(mine, theirs, atol=1e-6)
+    assert {s.ids for s in page.scores if s.method == "leave_one_out"} == {few}

@@ -93,6 +93,7 @@ def audit(
     who = identity(
         model=about_model, data=about_data, seed=seed, specs=specs, examples=opening.digest(examples), keep=keep,
         batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS], **({} if text else {"text": False}),
+        **({"sampled": f"{settings.sampled} at {settings.share}"} if settings.sampled else {}),
     )  # fmt: skip
     with RunWriter(path, who, text=text) as writer:
         seen = _probed(job)

@@ -64,7 +64,8 @@ WHOLE_ROBUSTNESS: tuple[str, ...] = (
 @dataclass(frozen=True, slots=True)
 class Profile:
     """How thorough an audit is: examples, points on a path of gradients, removal operators, experiments,
-    metrics, and the share of the examples about which explainers are asked again where a metric needs that."""
+    metrics, the share of the examples about which explainers are asked again where a metric needs that, and the share
+    about which every explainer of the shelf is asked (0: the usual ones only)."""
 
     examples: int
     steps: int
@@ -72,6 +73,7 @@ class Profile:
     experiments: tuple[str, ...] = ()
     metrics: tuple[str, ...] = METRICS
     share: float = 1.0
+    shelf: float = 0.0
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -83,6 +85,7 @@ PROFILES: Mapping[str, Profile] = {
         experiments=(*EXPERIMENTS, *SHORT_DEBATE, *SUBSTITUTES, *ROBUSTNESS),
         metrics=shelf.WHOLE,
         share=0.1,
+        shelf=0.2,
     ),
     "full": Profile(
         examples=800,
@@ -91,6 +94,7 @@ PROFILES: Mapping[str, Profile] = {
         experiments=(*EXPERIMENTS, *DEBATE, *WHOLE_ROBUSTNESS, *STUDIES),
         metrics=shelf.WHOLE,
         share=0.25,
+        shelf=0.25,
     ),
 }
 
@@ -126,10 +130,14 @@ def settings(
     rationales: whether the data say which places are decisive.
     """
     whole = explainers is None and metrics is None
+    further = shelf.explainers([*EXPLAINERS, shelf.ALL])[len(EXPLAINERS) :] if whole and chosen.shelf else []
     tried = [_spec("experiment", e) for e in (experiments if experiments is not None else chosen.experiments * whole)]
     if siblings and tried and all(spec.name != "siblings" for spec in tried):
         tried.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
-    attributing = [_spec("explainer", e) for e in shelf.explainers(EXPLAINERS if explainers is None else explainers)]
+    if further:  # experiments that ask explainers again ask the usual ones
+        tried = [_with(spec, {"explainers": [*EXPLAINERS]}) for spec in tried]
+    wanted = [*EXPLAINERS, *further] if explainers is None else shelf.explainers(explainers)
+    attributing = [_spec("explainer", e) for e in wanted]
     usual = (*chosen.metrics, *(shelf.PLAUSIBILITY if rationales else ()))
     judging = [_with(_spec("metric", m), {"share": chosen.share}) for m in (usual if metrics is None else metrics)]
     which: dict[str, Json] = {"layers": layers, "heads": heads}
@@ -147,7 +155,8 @@ def settings(
         build(spec)
     beside = tuple(companions) if tried else ()
     methods = tuple(dict.fromkeys(attributing)), tuple(dict.fromkeys(judged))
-    return Settings(*methods, seed, batch, tokens, tuple(dict.fromkeys(tried)), beside)
+    tests = tuple(dict.fromkeys(tried))
+    return Settings(*methods, seed, batch, tokens, tests, beside, len(further), chosen.shelf if further else 1.0)
 
 
 def companions(examples: Sequence[Example], seed: int) -> list[Example]:

@@ -34,7 +34,8 @@ class Settings:
     """What is done with every example; JSON there and back, so that it can travel.
 
     companions: a few examples of the same data that every shard has at hand, for experiments that take something from
-    another example; the same for all shards, so that no number depends on how examples were shared out.
+    another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
+    many of the explainers, from the last, are asked about a share of the examples only.
     """
 
     explainers: tuple[Spec, ...]
@@ -44,6 +45,13 @@ class Settings:
     tokens: int = TOKENS
     experiments: tuple[Spec, ...] = ()
     companions: tuple[Example, ...] = ()
+    sampled: int = 0
+    share: float = 1.0
+
+    @property
+    def everywhere(self) -> tuple[Spec, ...]:
+        """The explainers that are asked about every example."""
+        return self.explainers[: len(self.explainers) - self.sampled]
 
     @property
     def by_name(self) -> dict[str, Spec]:
@@ -61,6 +69,7 @@ class Settings:
             "seed": self.seed, "batch": self.batch, "tokens": self.tokens,
             "experiments": [s.to_json() for s in self.experiments],
             "companions": [example_to_json(e) for e in self.companions],
+            **({"sampled": self.sampled, "share": self.share} if self.sampled else {}),
         }  # fmt: skip
 
     def about(self) -> dict[str, Json]:
@@ -74,6 +83,7 @@ class Settings:
             value["seed"], value["batch"], value["tokens"],
             tuple(Spec.from_json(s) for s in value.get("experiments", ())),
             tuple(example_from_json(e) for e in value.get("companions", ())),
+            value.get("sampled", 0), value.get("share", 1.0),
         )  # fmt: skip
 
 
@@ -100,9 +110,11 @@ def compute(
     notes = _Notes()
     case = _admitted(desk, examples, settings, notes)
     relevances: dict[Spec, Relevance] = {}
+    everywhere, some = set(settings.everywhere), _drawn(case, settings)
     for spec in settings.explainers:
         name = label(spec, settings.by_name)
-        parts = _isolated(case, "explainer", name, partial(_explained, spec=spec), notes)
+        asked = case if spec in everywhere else some
+        parts = _isolated(asked, "explainer", name, partial(_explained, spec=spec), notes)
         if parts:
             relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
     scores: list[Score] = []
@@ -133,6 +145,11 @@ def compute(
         skipped=notes.skipped,
         attentions={name: sites for name, sites in kept.items() if sites},
     )
+
+
+def _drawn(case: DeskCase, settings: Settings) -> DeskCase:
+    """The examples about which costly explainers are asked: by lot for each, whoever stands beside it."""
+    return case.subset([i for i in range(len(case.ids)) if case.rng(i, "shelf").random() < settings.share])
 
 
 def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes: _Notes) -> DeskCase:
