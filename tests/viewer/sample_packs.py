@@ -7,12 +7,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 
 import regard
+from regard.live.words_and_patches import pair_pack
 from regard.models.arrays import from_arrays
 from regard.models.capture_call import capture_call
 from regard.models.capturing import as_examples
 from regard.models.generation import capture_generation
+from regard.models.words_and_patches import look_at
 from regard.present.pack import pack_of_capture
 from regard.present.pack_build import Alternative, Shown, pack
 from regard.present.pack_records import AxisEntry, Pack, PairEntry
@@ -192,6 +195,28 @@ def two_towers() -> Pack:
 
 
 @cache
+def clip() -> Pack:
+    """A CLIP with random weights: two towers that never look at each other."""
+    from transformers import CLIPConfig, CLIPModel
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 40}
+    words = {**sizes, "vocab_size": 99, "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": 2}
+    seen = {**sizes, "image_size": 32, "patch_size": 4}
+    torch.manual_seed(0)
+    module = CLIPModel(CLIPConfig(text_config=words, vision_config=seen, projection_dim=16))
+    rows, columns = np.mgrid[0:32, 0:32] / 31
+    disc = (rows - 0.35) ** 2 + (columns - 0.6) ** 2 < 0.07
+    picture = np.where(disc, 1.0, 0.25 * rows)[None] * np.array([1.0, 0.45, 0.1])[:, None, None]
+    inputs = {
+        "input_ids": torch.tensor([[1, 11, 12, 13, 14, 15, 2]]),
+        "pixel_values": torch.tensor(picture[None], dtype=torch.float32),
+    }
+    names = ("<start>", "an", "orange", "disc", "at", "night", "<end>")
+    looked = look_at(module, inputs, names, tuple(n.startswith("<") for n in names), None)
+    return pair_pack(looked, "an orange disc at night", "CLIP (random weights)")
+
+
+@cache
 def long_one() -> Pack:
     """700 positions: tiles, one head that fits the budget and one that does not."""
     n, rng = 700, np.random.default_rng(0)
@@ -257,6 +282,7 @@ SAMPLES: dict[str, tuple[Callable[[], Pack], tuple[str, ...]]] = {
     "writer": (writer, ("head_view", "heat_map")),
     "words_and_patches": (words_and_patches, ("image_overlay",)),
     "two_towers": (two_towers, ("image_overlay",)),
+    "clip": (clip, ("image_overlay",)),
     "long": (long_one, ("heat_map", "head_view")),
     "chinese": (chinese, ("head_view", "flow")),
     "pair": (pair_of_texts, ("head_view",)),

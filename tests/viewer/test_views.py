@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from sample_packs import SAMPLES, bert, digits, given, long_one, translator, two_towers, words_and_patches, writer
+from sample_packs import SAMPLES, bert, clip, digits, given, long_one, translator, two_towers, words_and_patches, writer
 
 from regard.measures.rollout import rollout
 from regard.present.pack_read import head_weights, relevance_of
@@ -37,7 +38,9 @@ def test_every_view_is_drawn_and_has_words_and_a_table(show: Callable[..., Any],
         assert len(head) >= 2, view
         assert rows, view
         caveat = shown.page.locator("aside.caveat")
-        assert caveat.count() == 1, view  # all of them show attention, or a method that is made of it
+        assert caveat.count() == (name != "clip"), view  # all the others show attention, or a method made of it
+        if name == "clip":
+            continue
         said = caveat.inner_text()
         assert "not why the model decided" in said, view
         own = shown.pack.manifest.verdict
@@ -298,6 +301,33 @@ def test_words_of_another_tower_and_patches_show_each_other(show: Callable[..., 
     _, rows = shown.table()
     found = {name: float(v) for name, v in rows}
     assert found == {f"word{i}": pytest.approx(float(w), abs=6e-4) for i, w in enumerate(weights[:, 1])}
+
+
+def test_two_towers_show_what_a_word_and_a_patch_are_worth_together(show: Callable[..., Any]) -> None:
+    """CLIP: no attention goes from words to patches, and the picture says what is shown instead."""
+    example = clip().manifest.examples[0]
+    values = np.frombuffer(gzip.decompress(clip().chunks["0/map/0"]), "<f4").reshape(6, 65)
+    seen = example.axes[example.maps[0].columns].names
+    shown = show("clip")
+    shown.open("image_overlay")
+    assert "each patch with whole text" in shown.declared
+    assert "No attention goes from words to patches" in shown.declared
+    assert shown.page.locator(".caveat").count() == 0, "nothing of this is attention"
+    shown.page.locator(".stage").focus()
+    for key in (*["ArrowDown"] * 9, "ArrowRight", "ArrowRight", "Enter"):  # through the patches to the words below
+        shown.page.keyboard.press(key)
+    shown.settle()
+    assert "each patch with orange" in shown.declared
+    _, rows = shown.table()
+    wanted = dict(zip(seen, values[2].tolist(), strict=True))
+    assert len(rows) == 60
+    assert all(float(v) == pytest.approx(wanted[n], rel=0.06, abs=6e-4) for n, v in rows)
+    shown.point(40, 40, click=True)  # a patch, and back to the words
+    assert "each word with r0c0" in shown.declared
+    _, rows = shown.table()
+    assert {n for n, _ in rows} == {"whole text", "an", "orange", "disc", "at", "night"}
+    shown.page.get_by_label("Shown", exact=True).select_option(label="attention")
+    assert shown.page.locator(".caveat").count() == 1
 
 
 def test_a_long_text_that_lies_can_be_dragged(show: Callable[..., Any]) -> None:

@@ -231,6 +231,12 @@ export class Data {
     return example.methods.map((_, i) => all.subarray(i * n, (i + 1) * n));
   }
 
+  /** What pairs of a word and a patch are worth: (rows, columns). */
+  pairMap(e: number, i: number): Float32Array | null {
+    const bytes = this.chunk(`${e}/map/${i}`);
+    return bytes && new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  }
+
   series(e: number): Float32Array | null {
     const bytes = this.chunk(`${e}/series`);
     return bytes && new Float32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));

@@ -103,6 +103,14 @@ export interface WalkEntry {
   notes: string[];
 }
 
+/** What a word and a patch are worth together, which is not attention: `e/map/i`, (rows, columns) float32. rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture. note: what the numbers are, in words. */
+export interface MapEntry {
+  name: string;
+  note: string;
+  rows: number;
+  columns: number;
+}
+
 /** One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column. */
 export interface ExampleEntry {
   id: string;
@@ -127,6 +135,7 @@ export interface ExampleEntry {
   row: number[] | null;
   alternatives: AlternativeEntry[];
   walks: WalkEntry[];
+  maps: MapEntry[];
 }
 
 /** A number with its interval and n; low and high are None where there is none. */

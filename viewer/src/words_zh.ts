@@ -279,6 +279,13 @@ export const ZH: Record<string, string> = {
   "example {n}": "样例 {n}",
   "heads {h} are kept only pooled: a line stands for the largest weight of its block":
     "头 {h} 只保留了池化结果：一条线代表其块中的最大权重",
+  "each patch with {x}": "各图块与 {x}",
+  "each word with {x}; on the picture: {y}": "各词与 {x}；图上：{y}",
+  "lowers the similarity": "降低相似度",
+  "raises it": "提高相似度",
+  "what each word is worth with the picked patch": "各词与所选图块共同的作用",
+  "what each word is worth with the whole picture: pick one to see its patches":
+    "各词与整幅图像共同的作用：选一个词查看其图块",
   "how much each place looks at the picked patch": "各位置对所选图块的关注",
   "largest weight of queries {q}, keys {k}:": "查询 {q}、键 {k} 中的最大权重：",
   "no counterpart": "没有对应",

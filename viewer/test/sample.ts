@@ -96,6 +96,7 @@ export function manifestOf(example: Partial<ExampleEntry>, names: readonly strin
     row: null,
     alternatives: [],
     walks: [],
+    maps: [],
     ...example,
   };
   return {

@@ -19,6 +19,7 @@ from regard.present.pack_records import (
     AxisEntry,
     ExampleEntry,
     Manifest,
+    MapEntry,
     MethodEntry,
     Pack,
     PairEntry,
@@ -47,6 +48,17 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PairMap:
+    """Words and patches: values (row, column) with the axes that they stand on (see `MapEntry`)."""
+
+    name: str
+    note: str
+    rows: AxisEntry
+    columns: AxisEntry
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Shown:
     """One example as it goes into a pack. attentions: weights of shape (1, head, query, key).
 
@@ -72,6 +84,7 @@ class Shown:
     axes: Mapping[str, tuple[AxisEntry, AxisEntry]] = field(default_factory=dict)
     alternatives: Sequence[Alternative] = ()
     walks: Sequence[WalkEntry] = ()
+    maps: Sequence[PairMap] = ()
 
 
 def pack(
@@ -132,6 +145,11 @@ def _example(
         if array is not None:
             chunks.add(f"{number}/{name}", array)
     others = [_alternative(a, i, number, sites, chunks) for i, a in enumerate(shown.alternatives)]
+    maps = []
+    for i, m in enumerate(shown.maps):
+        chunks.add(f"{number}/map/{i}", m.values.astype("<f4"))
+        maps.append(MapEntry(m.name, m.note, len(axes), len(axes) + 1))
+        axes += [m.rows, m.columns]
     u = shown.units
     row = shown.inputs.get("row")
     return ExampleEntry(
@@ -148,6 +166,7 @@ def _example(
         None if shown.alignment is None else [[int(a), int(b)] for a, b in shown.alignment],
         None if shown.made is None else list(shown.made), picture, series,
         None if row is None else [float(x) for x in np.asarray(row, np.float64).ravel()], others, list(shown.walks),
+        maps,
     )  # fmt: skip
 
 

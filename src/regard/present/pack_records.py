@@ -12,6 +12,7 @@ Chunk names, for example number e and site number s (as they stand in the manife
     e/s/pooled                what is kept of the heads that are not stored: (heads, rows, columns) bytes
     e/relevance               (methods, units) float32, little-endian
     e/picture, e/series       see `Picture`, `Series`
+    e/map/i                   see `MapEntry`
 
 A byte b of head h stands for the weight tops[h] * (b / 255)**2: linear bytes would erase every weight below 1/510.
 """
@@ -156,6 +157,20 @@ class WalkEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class MapEntry:
+    """What a word and a patch are worth together, which is not attention: `e/map/i`, (rows, columns) float32.
+
+    rows and columns are numbers of axes of the example; row 0 is the whole text, column 0 the whole picture.
+    note: what the numbers are, in words.
+    """
+
+    name: str
+    note: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExampleEntry:
     """One example in front of one model. made: tokens that the model wrote. row: a table row's numbers by column."""
 
@@ -181,6 +196,7 @@ class ExampleEntry:
     row: list[float] | None
     alternatives: list[AlternativeEntry] = field(default_factory=list)
     walks: list[WalkEntry] = field(default_factory=list)
+    maps: list[MapEntry] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,37 @@
-import { Controls, picked, selection } from "../attention.tsx";
+import { Controls, selection } from "../attention.tsx";
+import {
+  asked,
+  back,
+  boxed,
+  heading,
+  keyToQuery,
+  lookers,
+  mapOf,
+  mapped,
+  pickedWord,
+  relevanceOf,
+  type Worth,
+  words,
+  worths,
+} from "../image/worths.ts";
 import { LEGEND, OVER, overLegend } from "../legend.ts";
 import { fitted, type Raster } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Choice } from "../parts.tsx";
-import type { AxisEntry, ExampleEntry } from "../records.generated.ts";
+import type { AxisEntry } from "../records.generated.ts";
 import { largest } from "../units.ts";
-import { type Context, keys, number, queries, type Scene, shown, site, type Table, type View } from "../view.ts";
+import { keys, number, queries, type Scene, shown, site, type Table, type View } from "../view.ts";
 
 const LINE = 24;
-
-/** A place in the picture with its worth: a unit, or a key of the attention. */
-interface Patch {
-  at: number;
-  box: number[];
-}
-
-const boxed = (axis: AxisEntry | undefined): boolean => !!axis?.boxes.some((b) => b.length);
-const mapped = (example: ExampleEntry): boolean => example.sites.some((x) => boxed(example.axes[x.keys]));
 
 const view: View = {
   name: "image_overlay",
   title: "Image",
   order: 5,
-  attention: () => true,
+  attention: (s) => mapOf(s) < 0,
   needs(_, example) {
     if (!example.picture) return "there is no picture";
-    return mapped(example) || (example.units.place_kind === "box" && example.methods.length)
+    return mapped(example) || example.maps.length || (example.units.place_kind === "box" && example.methods.length)
       ? null
       : "nothing is known about its patches";
   },
@@ -67,32 +73,26 @@ const view: View = {
     }
     const under = f.y + f.h + 8 - s.scroll;
     const colours = found.signed ? [theme.plus, theme.minus] : [theme.over];
-    const means = found.signed
-      ? `${s.t("against the answer")} ↔ ${s.t("for the answer")}`
-      : s.t("weight (opacity, on dark and on bright pixels)");
+    const means = !found.signed
+      ? s.t("weight (opacity, on dark and on bright pixels)")
+      : mapOf(s) >= 0
+        ? `${s.t("lowers the similarity")} ↔ ${s.t("raises it")}`
+        : `${s.t("against the answer")} ↔ ${s.t("for the answer")}`;
     overLegend(m, theme, f.x, under, top, colours, means, f.twice ? f.x + f.w : s.width);
     const spots = laidWords(s);
     if (spots.length)
-      m.text(
-        f.x,
-        under + LEGEND + 6,
-        s.t(
-          back(s) < 0
-            ? "places that are no patches: pick one to see what it looks at"
-            : "how much each place looks at the picked patch",
-        ),
-        {
-          fill: theme.soft,
-          size: 11,
-        },
-      );
+      m.text(f.x, under + LEGEND + 6, s.t(heading(s)), {
+        fill: theme.soft,
+        size: 11,
+      });
     const most = largest(found.words.map((w) => w.worth));
     for (const spot of spots) {
       const [x, y] = [f.x + spot.x, under + LEGEND + 14 + spot.line * LINE];
       const worth = found.words.find((w) => w.at === spot.at)?.worth ?? 0;
+      const tint = !found.signed ? theme.amount : worth >= 0 ? theme.plus : theme.minus;
       if (worth)
-        m.rect(x, y, spot.w, LINE - 4, { fill: rgb(theme.amount), alpha: 0.75 * Math.min(1, worth / (most || 1)) });
-      const asked = s.values.locked?.part === "word" && s.values.locked.query === spot.at;
+        m.rect(x, y, spot.w, LINE - 4, { fill: rgb(tint), alpha: 0.75 * Math.min(1, Math.abs(worth) / (most || 1)) });
+      const asked = pickedWord(s) === spot.at;
       const lit = s.values.hover?.part === "word" && s.values.hover.query === spot.at;
       m.rect(x, y, spot.w, LINE - 4, { stroke: asked || lit ? theme.focus : theme.line, width: asked || lit ? 2 : 1 });
       m.text(x + 5, y + 14, fitted(m, spot.text, spot.w - 8), { fill: theme.ink, bold: asked });
@@ -110,6 +110,18 @@ const view: View = {
     };
   },
   declared(s) {
+    const pairs = s.example.maps[mapOf(s)];
+    if (pairs) {
+      const patch = back(s);
+      const from =
+        patch >= 0
+          ? s.t("each word with {x}; on the picture: {y}", {
+              x: shown(s.example.axes[pairs.columns]!.names[patch]),
+              y: shown(s.example.axes[pairs.rows]!.names[0]),
+            })
+          : s.t("each patch with {x}", { x: shown(s.example.axes[pairs.rows]!.names[pickedWord(s)]) });
+      return `${pairs.name}: ${from}. ${pairs.note}`;
+    }
     const method = relevanceOf(s);
     if (method >= 0)
       return `${s.t("relevance by {m}", { m: s.example.methods[method]!.name })}; ${s.t("patches on the picture")}`;
@@ -132,6 +144,10 @@ const view: View = {
     const found = worths(s);
     if (!found) return "";
     if (target.part === "word") {
+      if (mapOf(s) >= 0) {
+        const worth = found.words.find((w) => w.at === target.query)?.worth ?? 0;
+        return `${shown(lookers(s).names[target.query ?? 0])}: ${number(worth)} (${s.t(heading(s))})`;
+      }
       const at = site(s)!;
       const worth = back(s) < 0 ? undefined : found.words.find((w) => w.at === target.query)?.worth;
       const said = worth === undefined ? s.t("click to see its patches") : number(worth);
@@ -144,11 +160,13 @@ const view: View = {
   table(s): Table | null {
     const found = worths(s);
     if (!found) return null;
-    const words = back(s) < 0 ? found.axis : queries(s, site(s)!);
+    const words = back(s) < 0 && mapOf(s) < 0 ? found.axis : lookers(s);
     const named = (list: Worth[], axis: AxisEntry): [string, Worth][] => list.map((p) => [shown(axis.names[p.at]), p]);
     // where words look back at a patch, their weights are another quantity than the mean on the picture
     const rows =
-      back(s) < 0 ? [...named(found.patches, found.axis), ...named(found.words, words)] : named(found.words, words);
+      back(s) >= 0
+        ? named(found.words, words)
+        : [...named(found.patches, found.axis), ...(mapOf(s) < 0 ? named(found.words, words) : [])];
     rows.sort(([, a], [, b]) => Math.abs(b.worth) - Math.abs(a.worth) || a.at - b.at);
     return {
       caption: view.declared(s),
@@ -157,7 +175,7 @@ const view: View = {
     };
   },
   controls(c) {
-    const options: [string, string][] = [];
+    const options: [string, string][] = c.example.maps.map((x, i) => [`map ${i}`, x.name]);
     if (mapped(c.example)) options.push(["attention", c.t("attention")]);
     if (c.example.units.place_kind === "box")
       c.example.methods.forEach((x, i) => options.push([`method ${i}`, x.name]));
@@ -166,13 +184,14 @@ const view: View = {
       <>
         <Choice
           label={c.t("Shown")}
-          value={method >= 0 ? `method ${method}` : "attention"}
+          value={mapOf(c) >= 0 ? `map ${mapOf(c)}` : method >= 0 ? `method ${method}` : "attention"}
           options={options}
           pick={(v) => {
             c.state.shown.value = v;
+            c.state.locked.value = null;
           }}
         />
-        {method < 0 && <Controls c={c} filters={false} />}
+        {method < 0 && mapOf(c) < 0 && <Controls c={c} filters={false} />}
       </>
     );
   },
@@ -190,16 +209,30 @@ const view: View = {
     const found = worths(c);
     if (!found) return false;
     const all = found.patches.map((p) => p.at);
-    const wide = c.example.units.shape.at(-1) || Math.round(Math.sqrt(all.length)) || 1;
+    const wide = found.patches.filter((p) => p.box[0] === found.patches[0]?.box[0]).length || 1;
     const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -wide, ArrowDown: wide }[key];
-    if (key === "Enter" && c.state.hover.value) view.click?.(c.state.hover.value, c);
+    const now = c.state.hover.value;
+    if (key === "Enter" && now) view.click?.(now, c);
     else if (step) {
-      const i = all.indexOf(c.state.hover.value?.key ?? -1);
-      c.state.hover.value = { key: all[i < 0 ? 0 : Math.min(all.length - 1, Math.max(0, i + step))]!, part: "patch" };
+      const said = words(c);
+      const word = now?.part === "word" ? said.indexOf(now.query ?? -1) : -1;
+      const i = all.indexOf(now?.key ?? -1);
+      // below the last row of patches stand the words
+      if (word >= 0 && key !== "ArrowUp")
+        c.state.hover.value = {
+          query: said[Math.min(said.length - 1, Math.max(0, word + Math.sign(step)))]!,
+          part: "word",
+        };
+      else if (word >= 0 && all.length) c.state.hover.value = { key: all.at(-1)!, part: "patch" };
+      else if (key === "ArrowDown" && i >= 0 && i + step >= all.length && said.length)
+        c.state.hover.value = { query: said[0]!, part: "word" };
+      else
+        c.state.hover.value = { key: all[i < 0 ? 0 : Math.min(all.length - 1, Math.max(0, i + step))]!, part: "patch" };
     } else return false;
     return true;
   },
   start(s) {
+    if (s.example.maps.length) return { shown: "map 0" };
     const i = s.example.sites.map((x) => boxed(s.example.axes[x.keys])).lastIndexOf(true);
     return i >= 0
       ? { site: i, shown: "attention", pool: s.example.sites[i]!.heads > 1 ? "mean" : "one" }
@@ -208,88 +241,12 @@ const view: View = {
 };
 export default view;
 
-/** The method whose relevance is shown, -1 for attention. */
-function relevanceOf(s: Scene): number {
-  if (s.values.shown.startsWith("method "))
-    return Math.min(Number(s.values.shown.slice(7)), s.example.methods.length - 1);
-  return mapped(s.example) ? -1 : 0;
-}
-
-/** The query row that is looked from: what the user picked, what the answer reads; -1 is the mean of all. */
-function asked(s: Scene): number {
-  const at = site(s)!;
-  const picked = s.values.locked?.query;
-  if (picked !== undefined && picked < at.rows) return picked;
-  return at.reading[0] ?? (at.rows === 1 ? 0 : -1);
-}
-
-/** The patch whose lookers are shown, where those who look are no patches themselves (words of another tower); or -1. */
-function back(s: Scene): number {
-  const { locked } = s.values;
-  return relevanceOf(s) < 0 && locked?.part === "patch" && locked.query === undefined ? (locked.key ?? -1) : -1;
-}
-
-function keyToQuery(c: Context, key: number): number {
-  const at = site(c)!;
-  return at.queries === at.keys ? key : -1;
-}
-
-type Worth = Patch & { worth: number };
-
-function worths(s: Scene): { patches: Worth[]; words: Worth[]; signed: boolean; axis: AxisEntry } | null {
-  const method = relevanceOf(s);
-  if (method >= 0) {
-    const values = s.data.relevance(s.e)?.[method];
-    if (!values) return null;
-    const u = s.example.units;
-    const patches = u.names
-      .map((_, i) => ({ at: i, box: u.places[i] ?? [], worth: values[i] ?? 0 }))
-      .filter((p) => !u.special[p.at]);
-    const axis = { names: u.names, units: [], special: u.special, part: u.part, boxes: u.places };
-    return { patches, words: [], signed: s.example.methods[method]!.signed, axis };
-  }
-  const { at, grid } = picked(s);
-  if (!grid) return null;
-  const axis = keys(s, at);
-  const row = asked(s);
-  const rows = row < 0 ? Array.from({ length: grid.rows }, (_, q) => q) : [Math.floor(row / grid.down)];
-  const out: Worth[] = axis.names.map((_, k) => {
-    let sum = 0;
-    for (const q of rows) sum += grid.values[q * grid.columns + Math.floor(k / grid.across)] ?? 0;
-    return { at: k, box: axis.boxes[k] ?? [], worth: sum / rows.length };
-  });
-  const patch = back(s);
-  const lookers =
-    patch < 0
-      ? out.filter((p) => !p.box.length && !axis.special[p.at])
-      : queries(s, at).names.map((_, q) => ({
-          at: q,
-          box: [],
-          worth: grid.values[Math.floor(q / grid.down) * grid.columns + Math.floor(patch / grid.across)] ?? 0,
-        }));
-  return {
-    patches: out.filter((p) => p.box.length),
-    words: lookers,
-    signed: false,
-    axis,
-  };
-}
-
-/** Places that look but are no patches: words of a text beside the picture. */
-function words(s: Scene): number[] {
-  if (relevanceOf(s) >= 0) return [];
-  const at = site(s);
-  if (!at || at.rows === 1) return [];
-  const q = queries(s, at);
-  return q.names.map((_, i) => i).filter((i) => !q.boxes[i]?.length);
-}
-
 function laidWords(s: Scene): { at: number; text: string; x: number; line: number; w: number }[] {
-  const at = site(s);
-  if (!at) return [];
-  const q = queries(s, at);
+  const all = words(s);
+  if (!all.length) return [];
+  const q = lookers(s);
   let [x, line] = [0, 0];
-  return words(s).map((i) => {
+  return all.map((i) => {
     const text = shown(q.names[i]);
     const w = Math.min(150, 12 + Array.from(text).reduce((sum, c) => sum + (c > "\u1100" ? 13 : 7.5), 0));
     if (x + w > s.width - 16) {

@@ -32,6 +32,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view minilm --text 'a quiet film' --view head_view --svg heads.svg --pdf heads.pdf",
     "regard view smollm2 --text 'The capital of France is' --generate 5",
     "regard view digits --data digits --row 3 --png digit.png",
+    "regard view ./clip --text 'a dog on grass' --image dog.png   words and patches of a vision-language model",
     "regard view bilstm --text 'a good film' --changed 'a goood film' --view compare --svg clean-and-attacked.svg",
     "regard view bilstm --text 'a good film' --other planted:shortcut --view compare    two models, or two checkpoints",
     "regard view minilm --spec edits.json --view compare --svg before-and-after.svg",
@@ -39,6 +40,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("target", metavar="RUN|MODEL")
 @click.option("--text", help="The text to read.")
+@click.option("--image", type=click.Path(path_type=Path, dir_okay=False),
+              help="The picture that the text is about, for vision-language models.")  # fmt: skip
 @click.option("--pair", help="The second text, for models that read two.")
 @click.option("--changed", metavar="TEXT", help="Another version of the text (attacked, rewritten), to compare with.")
 @click.option("--other", metavar="MODEL", help="Another model or checkpoint that reads the text too, to compare with.")
@@ -65,8 +68,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    target: str, text: str | None, pair: str | None, changed: str | None, other: str | None, data: str | None,
-    row: int, spec: Path | None, generate: int | None, method: str, view: str, example: str | None,
+    target: str, text: str | None, image: Path | None, pair: str | None, changed: str | None, other: str | None,
+    data: str | None, row: int, spec: Path | None, generate: int | None, method: str, view: str, example: str | None,
     site: str | None, head: int | None,
     html: Path | None, svg: Path | None, png: Path | None, pdf: Path | None, dark: bool, width: int, port: int,
     browser: bool, allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
@@ -85,7 +88,10 @@ def command(
         raise InputError("--other", expected="a model to compare with it", got=f"the run {target}")
     if changed is not None and not asks:
         raise InputError("--changed", expected="--text TEXT to compare it with", got="none")
-    if (Path(target) / "ledger.sqlite").is_file():
+    if image is not None:
+        with bar(remarks(), making=""):
+            session = _pictured(target, text, image, lang)
+    elif (Path(target) / "ledger.sqlite").is_file():
         session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed)
         if spec is not None:
             session.show_spec(_shared(spec))
@@ -122,6 +128,15 @@ def _shared(path: Path) -> object:
         return json.loads(path.read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise InputError(f"--spec {path}", expected="a Spec as JSON", got=str(error)) from error
+
+
+def _pictured(target: str, text: str | None, image: Path, lang: str) -> Session:
+    """A text and a picture in front of a model of both."""
+    from regard.live.words_and_patches import read_picture, words_and_patches
+
+    if text is None:
+        raise InputError("--image", expected="--text TEXT about it", got="none")
+    return words_and_patches(target, None, text, read_picture(image), lang=lang).session
 
 
 def _version(text: str | None) -> Example | None:

@@ -1,0 +1,132 @@
+"""Which words and which patches a two-tower model (CLIP, SigLIP) needs together.
+
+No attention of such a model goes from words to patches: each tower sees its own input, and only two vectors meet. What
+the similarity needs of both is asked by taking away: the word may not be looked at, the patch gets the mean colour.
+
+    worth(word, patch) = s(text, image) - s(text - word, image) - s(text, image - patch) + s(text - word, image - patch)
+
+This is the second difference of the similarity s (the cosine), the pair's interaction. A cosine of two towers is
+bilinear in their unit vectors, so all pairs cost one pass of the text tower for each word and one of the image tower
+for each patch, and are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.errors import Unsupported
+
+MOST = 196
+"""Places of a picture at most; beyond that neighbouring patches are taken away together."""
+BATCH = 16
+
+
+@runtime_checkable
+class Towers(Protocol):
+    """A model with a vector for a text and one for a picture."""
+
+    def get_text_features(self, *args: Any, **named: Any) -> Any: ...
+    def get_image_features(self, *args: Any, **named: Any) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """values: (1 + words, 1 + places); row 0 is the whole text, column 0 the whole picture.
+
+    values[0, 0] is the similarity, the rest of row 0 what it loses without each place, of column 0 without each word;
+    everything else is what is lost only because both are there. words: positions in the text. boxes: (places, 4) top,
+    left, bottom, right in pixels. block: patches per side of a place.
+    """
+
+    values: NDArray[np.float64]
+    words: tuple[int, ...]
+    boxes: NDArray[np.float64]
+    block: int
+
+    @property
+    def similarity(self) -> float:
+        return float(self.values[0, 0])
+
+
+def together(
+    module: Towers, inputs: Mapping[str, Tensor], grid: tuple[int, int], words: Sequence[int], *, most: int = MOST
+) -> Together:
+    """inputs: input_ids (1, length) and pixel_values (1, channels, height, width). grid: rows and columns of patches.
+
+    words: the positions that are taken away, one at a time (not the special ones: a tower reads its vector there).
+    """
+    pixels = inputs["pixel_values"]
+    if pixels.ndim != 4 or len(pixels) != 1:
+        raise Unsupported("words and patches", expected="one picture of shape (1, channels, height, width)",
+                          got=str(tuple(pixels.shape)))  # fmt: skip
+    boxes, block = places(grid, (int(pixels.shape[2]), int(pixels.shape[3])), most)
+    with torch.no_grad():
+        said = _said(module, inputs, words)
+        seen = _seen(module, pixels, boxes)
+    # what is left of each vector's change: the whole in row 0, what went with the word or the place in the others
+    lost = [torch.cat([v[:1], v[:1] - v[1:]]).double() for v in (said, seen)]
+    return Together((lost[0] @ lost[1].T).cpu().numpy(), tuple(words), boxes, block)
+
+
+def places(grid: tuple[int, int], size: tuple[int, int], most: int = MOST) -> tuple[NDArray[np.float64], int]:
+    """Boxes of at most `most` places, and how many patches each has per side.
+
+    >>> places((2, 2), (32, 32))[0].tolist()
+    [[0.0, 0.0, 16.0, 16.0], [0.0, 16.0, 16.0, 32.0], [16.0, 0.0, 32.0, 16.0], [16.0, 16.0, 32.0, 32.0]]
+    >>> places((24, 24), (336, 336))[1]
+    2
+    """
+    block = 1
+    while -(-grid[0] // block) * -(-grid[1] // block) > most:
+        block += 1
+    tall, broad = size[0] / grid[0], size[1] / grid[1]
+    found = [
+        [r * tall, c * broad, min(r + block, grid[0]) * tall, min(c + block, grid[1]) * broad]
+        for r in range(0, grid[0], block)
+        for c in range(0, grid[1], block)
+    ]
+    return np.array(found), block
+
+
+def _said(module: Towers, inputs: Mapping[str, Tensor], words: Sequence[int]) -> Tensor:
+    """(1 + words, features): the unit vector of the text, and without each word."""
+    ids = inputs["input_ids"]
+    mask = inputs.get("attention_mask", torch.ones_like(ids)).repeat(len(words) + 1, 1)
+    for row, word in enumerate(words, 1):
+        mask[row, word] = 0
+    named = {"input_ids": ids, **({"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {})}
+    parts = []
+    for part in mask.split(BATCH):
+        same = {name: tensor.expand(len(part), -1) for name, tensor in named.items()}
+        parts.append(_vector(module.get_text_features(**same, attention_mask=part), len(part)))
+    return torch.cat(parts)
+
+
+def _seen(module: Towers, pixels: Tensor, boxes: NDArray[np.float64]) -> Tensor:
+    """(1 + places, features): the unit vector of the picture, and with each place in the mean colour."""
+    colour = pixels[0].mean((1, 2))[:, None, None]
+    parts = [_vector(module.get_image_features(pixel_values=pixels), 1)]
+    edges = boxes.round().astype(int).tolist()
+    for start in range(0, len(edges), BATCH):
+        some = edges[start : start + BATCH]
+        copies = pixels.repeat(len(some), 1, 1, 1)
+        for copy, (top, left, bottom, right) in zip(copies, some, strict=True):
+            copy[:, top:bottom, left:right] = colour
+        parts.append(_vector(module.get_image_features(pixel_values=copies), len(some)))
+    return torch.cat(parts)
+
+
+def _vector(out: Any, n: int) -> Tensor:
+    """What a tower says, as unit vectors; older releases give the vectors themselves."""
+    found = out if isinstance(out, Tensor) else out.pooler_output
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != n:
+        got = str(tuple(found.shape)) if isinstance(found, Tensor) else type(found).__name__
+        raise Unsupported("words and patches", expected="one vector for each text and picture", got=got)
+    return torch.nn.functional.normalize(found.double(), dim=-1)
