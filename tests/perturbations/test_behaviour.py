@@ -100,6 +100,12 @@ def test_a_model_is_put_to_them(tmp_path: Path) -> None:
         (('direction = "down"', 'direction = "sideways"'), "direction of test 'worse'"),
         (("[[test]]", "[[tests]]"), "at least one [[test]]"),
         (("[lists]", "[lists"), "expected TOML"),
+        (('good = ["good", "wonderful"]', 'good = "good"'), "list 'good'"),  # would be filled in letter by letter
+        (('good = ["good", "wonderful"]', "good = []"), "list 'good'"),
+        (("require = 0.1", "require = 10"), "require = a number from 0 to 1"),
+        (("most = 30", "most = 0"), "most = a whole number from 1 on"),
+        (('noise = "keyboard"', 'noise = "keybord"'), "keyboard"),
+        (('name = "typos"', 'name = "who"'), "'who' twice"),
     ],
 )
 def test_mistakes_in_the_file_are_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
@@ -134,6 +140,33 @@ def test_terms_are_exchanged_across_groups_and_in_the_placebo_within() -> None:
     assert swapped(Example("c", {"text": "a quiet film"}), names, keyed_stream(0, "x")) is None
 
 
+def test_terms_of_several_words_and_hyphens(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    towns_given = '[swap.towns]\ngroups = [["New York", "York"], ["Lagos", "Addis Ababa"]]\naligned = true\n'
+    han_given = '[swap."中文"]\ngroups = [["北京", "上海"], ["农村", "山区"]]\naligned = true\nsame = true\n'
+    file.write_text(towns_given + han_given, "utf-8")
+    towns, han = families_of(file)
+    made = swapped(Example("a", {"text": "a New York film, and York too"}), towns, keyed_stream(0, "x"))
+    assert made is not None
+    assert made.swap.example.inputs["text"] == "a Lagos film, and Addis Ababa too"
+    assert made.swap.origin is not None
+    assert made.swap.origin.tolist() == [0, 1, 3, 4, 5, 6, 6, 7]  # the words of a longer term come from the one term
+    assert len(made.placebo_words) == 2  # a file without a placebo of its own gets our neutral words
+    there = swapped(Example("b", {"text": "他住在北京。"}), han, keyed_stream(0, "x"))
+    assert there is not None
+    assert (there.swap.example.inputs["text"], there.placebo.example.inputs["text"]) == ("他住在农村。", "他住在上海。")
+    (ages,) = families_of(None, ["ages"])
+    compound = Example("c", {"text": "an old-fashioned film about a 14-year-old boy , old as it is"})
+    swap = swapped(compound, ages, keyed_stream(0, "x"))
+    assert swap is not None
+    assert len(swap.words) == 1
+    for bad in ('[swap.x]\ngroups = ["ab", "cd"]', '[swap.x]\ngruops = []', 'swap = 3',
+                '[swap.x]\ngroups = [["a"], ["b"]]\n[placebo]\npairs = [["a"]]'):  # fmt: skip
+        file.write_text(bad)
+        with pytest.raises(InputError):
+            families_of(file)
+
+
 def test_the_difference_to_the_placebo_has_an_interval(tmp_path: Path) -> None:
     examples = list(read("reviews", limit=200))
     (found,) = sensitive(load("bilstm"), examples, families_of(None, ["pronouns"]))
@@ -143,8 +176,10 @@ def test_the_difference_to_the_placebo_has_an_interval(tmp_path: Path) -> None:
         assert np.isclose(effect.difference.estimate, effect.swap.estimate - effect.placebo.estimate)
         assert effect.difference.low <= effect.difference.estimate <= effect.difference.high
     assert found.worst[0][2] >= found.worst[-1][2]
+    flips = found.effects[0]
+    assert flips.difference.low < flips.difference.high  # nothing changed in so few texts is no certainty
     (tmp_path / "mine.toml").write_text('[swap.x]\ngroups = [["film"], ["book"]]\n[placebo]\npairs = [["a", "one"]]\n')
-    (mine,) = sensitive(load("bilstm"), examples[:60], families_of(tmp_path / "mine.toml"), method=None)
+    (mine,) = sensitive(load("bilstm"), examples, families_of(tmp_path / "mine.toml"), method=None)
     assert [e.measure for e in mine.effects] == ["flips", "score"]
     (tmp_path / "bad.toml").write_text('[swap.x]\ngroups = [["film"]]\n')
     with pytest.raises(InputError, match="at least two groups"):

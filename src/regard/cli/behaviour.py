@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.opening import ModelChoice, checked_names, listed
@@ -10,6 +11,9 @@ from regard.cli.progress import bar
 from regard.errors import GateFailed, Incomplete
 from regard.present.retelling import retold
 from regard.present.saying import columns, say
+
+if TYPE_CHECKING:
+    from regard.datasets.examples import Examples
 
 SHOWN = 5
 """Failures and worst texts on a screen; `--json` has all of them."""
@@ -68,7 +72,7 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
 
 
 def put_swaps(
-    choice: ModelChoice, data: str | None, swaps: str, method: str, limit: int, seed: int, *, as_json: bool
+    choice: ModelChoice, data: str | Examples | None, swaps: str, method: str, limit: int, seed: int, *, as_json: bool
 ) -> None:
     from regard.evaluate import opening
     from regard.evaluate.sensitive import MEASURES, sensitive

@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.console import print_json, results
+from regard.cli.opening import Columns
 from regard.errors import InputError
 from regard.present.saying import say
 
 if TYPE_CHECKING:
+    from regard.protocols import Model
     from regard.records import Example, Perturbed
 
 SHOWN = 5
 """Changed examples on a screen; `--out` and `--json` have all of them."""
 
 
-def examples_of(what: str, limit: int | None) -> list[Example]:
+def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> list[Example]:  # noqa: B008 - frozen
     """A data set by name or file, or else a text."""
     from regard.records import Example
     from regard.registry import names
@@ -24,26 +26,29 @@ def examples_of(what: str, limit: int | None) -> list[Example]:
     if what.partition(":")[0] in names("dataset") or Path(what).exists():
         from regard.datasets.read import read
 
-        return list(read(what, limit=limit))
+        return list(read(what, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
+                         limit=limit))  # fmt: skip
     if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
         raise InputError(f"data {what}", expected="a file", got="no such file")
+    if columns != Columns():
+        raise InputError("--text-column, --pair-column, --label-column", expected="data", got=f"the text {what!r}")
     if not what.strip():
         raise InputError("text", expected="at least one word", got="an empty text")
     return [Example("input", {"text": what})]
 
 
 def show_changed(
-    what: str, names: list[str], severities: tuple[int, ...], seed: int, limit: int | None, out: Path | None, *,
-    as_json: bool,
+    what: str, names: list[str], severities: tuple[int, ...], seed: int, limit: int | None, out: Path | None,
+    columns: Columns, model: Model | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     from regard.evaluate.noise_table import specs_of
     from regard.perturbations.apply import perturber
     from regard.perturbations.columns import fitted
 
-    examples = examples_of(what, limit)
+    examples = examples_of(what, limit, columns)
     made: list[tuple[str, int, Example, Perturbed]] = []
     for spec in specs_of(examples[0], names):
-        put_on = perturber(fitted(spec, examples), seed)
+        put_on = perturber(fitted(spec, examples), seed, model)
         made += [(str(spec), s, e, put_on(e, s)) for s in severities for e in examples]
     if out is not None:
         _write(out, made, seed)

@@ -14,6 +14,7 @@ from regard.cli.progress import duration
 from regard.errors import InputError
 
 if TYPE_CHECKING:
+    from regard.datasets.examples import Examples
     from regard.models.text import Overflow
     from regard.protocols import Model
     from regard.records import Example
@@ -88,6 +89,19 @@ class Columns:
     text: str | None = None
     pair: str | None = None
     label: str | None = None
+
+
+def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
+    """The data as the command line names them; read now where it names columns, which no data of ours need."""
+    if columns == Columns():
+        return data
+    if data is None:
+        raise InputError("--text-column, --pair-column, --label-column", expected="--data FILE", got="no data")
+    from regard.datasets.read import read
+
+    return read(
+        data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit, seed=seed
+    )
 
 
 def listed(text: str | None) -> list[str] | None:

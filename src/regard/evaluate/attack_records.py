@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -10,6 +11,7 @@ from typing import Any, TextIO
 from regard.errors import InputError
 from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.records import Attacked, Example, Json
+from regard.store.blobs import write_atomically
 from regard.store.ledger import canonical
 
 FILE = "attacks.jsonl"
@@ -20,12 +22,22 @@ def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
     return {
         "attack": attack, "id": one.id, "status": one.status, "why": one.why, "queries": one.queries,
         "label": original.label, "before": one.before, "after": one.after, "said_before": list(one.said_before),
-        "said_after": list(one.said_after), "perturbed": one.perturbed, "similarity": one.similarity,
+        "said_after": list(one.said_after), "perturbed": _null(one.perturbed), "similarity": _null(one.similarity),
         "similarity_is": one.similarity_is, "curve": [list(point) for point in one.curve],
-        "origin": None if one.origin is None else list(one.origin), "extras": dict(one.extras),
+        "origin": None if one.origin is None else list(one.origin),
+        "extras": {name: _null(value) for name, value in one.extras.items()},
         "notes": list(one.notes), "original": example_to_json(original),
         "adversarial": None if one.example is None else example_to_json(one.example),
     }  # fmt: skip
+
+
+def _null(value: float) -> float | None:
+    """JSON has no NaN, and readers other than Python's refuse it."""
+    return value if math.isfinite(value) else None
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def from_json(value: Mapping[str, Any]) -> Attacked:
@@ -33,10 +45,10 @@ def from_json(value: Mapping[str, Any]) -> Attacked:
     return Attacked(
         value["id"], value["attack"], value["status"], value["queries"],
         None if made is None else example_from_json(made), value["before"], value["after"],
-        tuple(value["said_before"]), tuple(value["said_after"]), value["perturbed"], value["similarity"],
-        value["similarity_is"], tuple((int(q), float(p)) for q, p in value["curve"]),
-        None if value["origin"] is None else tuple(value["origin"]), value["extras"], tuple(value["notes"]),
-        value["why"],
+        tuple(value["said_before"]), tuple(value["said_after"]), _nan(value["perturbed"]),
+        _nan(value["similarity"]), value["similarity_is"], tuple((int(q), float(p)) for q, p in value["curve"]),
+        None if value["origin"] is None else tuple(value["origin"]),
+        {name: _nan(number) for name, number in value["extras"].items()}, tuple(value["notes"]), value["why"],
     )  # fmt: skip
 
 
@@ -60,9 +72,9 @@ class Lines:
                 got="another attack", remedy="another --out",
             )  # fmt: skip
         self.known = {(line["attack"], line["id"]): from_json(line) for line in whole[1:]}
-        with self.path.open("w", encoding="utf-8") as file:
-            for line in whole or [dict(who)]:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        # whole or not at all: a stop while the old lines are written again must not lose them
+        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in whole or [dict(who)]]
+        write_atomically(self.path, "".join(lines).encode("utf-8"))
         self._file = self.path.open("a", encoding="utf-8")
 
     def add(self, lines: Iterable[tuple[str, Attacked, Example]]) -> None:
@@ -81,10 +93,13 @@ class Lines:
 def _whole(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
-    found = []
-    for text in path.read_text("utf-8").splitlines():
+    found: list[dict[str, Any]] = []
+    lines = path.read_text("utf-8", "replace").split("\n")
+    for text in lines:
         try:
             found.append(json.loads(text))
         except ValueError:
             break
+    if (not found and len(lines) > 1) or not all(isinstance(line, dict) for line in found):
+        raise InputError(str(path), expected="records of an attack", got="another file", remedy="another --out")
     return found

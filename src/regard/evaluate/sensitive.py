@@ -20,6 +20,7 @@ from regard.evaluate.origins import words_of_units
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_stream
 from regard.measures.mean_interval import mean_interval
+from regard.measures.paired import paired_difference
 from regard.perturbations.terms import Family, Swapped, swapped
 from regard.protocols import Model
 from regard.records import Example, Floats, Perturbed
@@ -111,7 +112,7 @@ def _result(
         one, other = columns["swap"][measure], columns["placebo"][measure]
         effects.append(Effect(
             measure, mean_interval(one, clusters, seed=seed), mean_interval(other, clusters, seed=seed),
-            mean_interval(one - other, clusters, kind="amount", seed=seed),
+            paired_difference(one, other, clusters, seed=seed)[0],
         ))  # fmt: skip
     order = np.argsort(-columns["swap"]["score"], kind="stable")[:5]
     worst = [(_text(pairs[i][0]), _text(pairs[i][1].swap.example), float(columns["swap"]["score"][i])) for i in order]

@@ -53,7 +53,7 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
         if model is None:
             raise Unsupported(
                 f"perturbation {spec.name}", expected="a model to take words from", got="none",
-                remedy="name one, or take another noise",
+                remedy="--model MODEL (in Python model=), or another noise",
             )  # fmt: skip
         more = (model,)
 

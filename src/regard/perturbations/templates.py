@@ -38,6 +38,8 @@ from typing import Any, Literal, get_args
 from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import keyed_stream
 from regard.perturbations.terms import shipped_lists
+from regard.records import Spec
+from regard.registry import arguments
 
 Kind = Literal["minimum functionality", "invariance", "directional"]
 Direction = Literal["up", "down"]
@@ -45,7 +47,7 @@ MOST = 200
 """Fillings of one test that are tried, where the file does not say otherwise; drawn by lot from all of them."""
 _FIELDS = {"name", "kind", "template", "label", "vary", "change", "noise", "severity", "direction", "tolerance", "most",
            "require"}  # fmt: skip
-_SLOT = re.compile(r"\{(\w+)\}")
+_SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +78,32 @@ def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
         raise InputError(f"tests {path}", expected="a file", got="no such file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"tests {path}", expected="TOML", got=str(error)) from error
-    lists = {**shipped_lists(), **given.get("lists", {})}
+    lists = {**shipped_lists(), **_lists(given.get("lists", {}), path)}
     tests = given.get("test", [])
-    if not isinstance(tests, list) or not tests:
-        raise InputError(f"tests {path}", expected="at least one [[test]]", got="none")
-    return [_test(entry, i, lists, seed) for i, entry in enumerate(tests)]
+    if not isinstance(tests, list) or not tests or not all(isinstance(entry, dict) for entry in tests):
+        raise InputError(f"tests {path}", expected="at least one [[test]]", got="none" if not tests else "test = ...")
+    names = [_named(entry, i) for i, entry in enumerate(tests)]
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise InputError(f"tests {path}", expected="a name of its own for every test", got=f"{twice!r} twice")
+    return [_test(entry, name, lists, seed) for entry, name in zip(tests, names, strict=True)]
 
 
-def _test(entry: Mapping[str, Any], number: int, lists: Mapping[str, Sequence[str]], seed: int) -> BehaviourTest:
-    name = str(entry.get("name", f"test {number + 1}"))
+def _lists(given: object, path: Path) -> dict[str, list[str]]:
+    if not isinstance(given, dict):
+        raise InputError(f"tests {path}", expected="[lists] with name = [words]", got=f"lists = {given!r}")
+    for name, words in given.items():
+        # a single string would be filled in letter by letter
+        if not isinstance(words, list) or not words or not all(isinstance(w, str | int | float) for w in words):
+            raise InputError(f"list {name!r} in {path}", expected='a list of words, ["good", "fine"]', got=repr(words))
+    return {name: [str(word) for word in words] for name, words in given.items()}
+
+
+def _named(entry: Mapping[str, Any], number: int) -> str:
+    return str(entry.get("name", f"test {number + 1}"))
+
+
+def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]], seed: int) -> BehaviourTest:
     for field in entry:
         if field not in _FIELDS:
             raise UnknownName(f"field of test {name!r}", field, _FIELDS)
@@ -101,15 +120,32 @@ def _test(entry: Mapping[str, Any], number: int, lists: Mapping[str, Sequence[st
     direction = entry.get("direction", "up")
     if direction not in get_args(Direction):
         raise UnknownName(f"direction of test {name!r}", str(direction), get_args(Direction))
+    if "noise" in entry:
+        _refuse(name, "noise", entry["noise"], "the name of a noise")
+        arguments(Spec.parse("perturbation", entry["noise"]))  # unknown names are said before a model is opened
     pairs = _pairs(name, entry, lists)
-    most = int(entry.get("most", MOST))
+    most = _number(name, entry, "most", MOST, range(1, 10**6))
     chosen = keyed_stream(seed, "template", name).sample(len(pairs), most)
-    require = entry.get("require")
+    require = _share(name, entry, "require") if "require" in entry else None
     return BehaviourTest(
         name, kind, tuple(pairs[i] for i in chosen), len(pairs), entry.get("label"), direction,
-        float(entry.get("tolerance", 0.0)), None if require is None else float(require), entry.get("noise"),
-        int(entry.get("severity", 3)),
+        _share(name, entry, "tolerance"), require, entry.get("noise"), _number(name, entry, "severity", 3, range(1, 6)),
     )  # fmt: skip
+
+
+def _number(name: str, entry: Mapping[str, Any], field: str, default: int, known: range) -> int:
+    value = entry.get(field, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value not in known:
+        wanted = f"{field} = a whole number from {known[0]}" + (f" to {known[-1]}" if known[-1] < 10**5 else " on")
+        raise InputError(f"test {name!r}", expected=wanted, got=repr(value))
+    return value
+
+
+def _share(name: str, entry: Mapping[str, Any], field: str) -> float:
+    value = entry.get(field, 0.0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"test {name!r}", expected=f"{field} = a number from 0 to 1", got=repr(value))
+    return float(value)
 
 
 def _refuse(name: str, field: str, value: object, wanted: str) -> None:
@@ -127,13 +163,20 @@ def _pairs(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[str
             raise UnknownName(f"list of test {name!r}", slot, lists)
     if vary is not None and vary not in slots:
         raise UnknownName(f"slot of test {name!r}", str(vary), slots)
+    if vary is not None and len(lists[vary]) < 2:
+        raise InputError(f"test {name!r}", expected=f"two words or more in the list {vary!r}", got=str(lists[vary]))
     fixed = [slot for slot in slots if slot != vary]
     found: list[tuple[str, str | None]] = []
     for words in product(*(lists[slot] for slot in fixed)):
         filled = dict(zip(fixed, map(str, words), strict=True))
         if vary is not None:
-            first, *others = (template.format(**filled, **{vary: other}) for other in lists[vary])
+            first, *others = (_filled(template, {**filled, vary: other}) for other in lists[vary])
             found += [(first, other) for other in others]
         else:
-            found.append((template.format(**filled), None if change is None else str(change).format(**filled)))
+            found.append((_filled(template, filled), None if change is None else _filled(str(change), filled)))
     return found
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """Every {slot} exchanged for its word; braces around anything else are text."""
+    return _SLOT.sub(lambda slot: words[slot[1]], template)

@@ -15,10 +15,13 @@ from typing import Any
 
 from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import Stream
+from regard.models.words import word_parts
 from regard.perturbations.replacing import like
 from regard.perturbations.script import Script
 from regard.records import Example, Perturbed
 
+_KEYS = ("groups", "aligned", "same")
+_HYPHENS = frozenset("-\u2010\u2011")
 _LITTLE = frozenset(
     [
         "a",
@@ -81,10 +84,13 @@ def shipped_lists() -> dict[str, list[str]]:
 def families_of(path: Path | None, wanted: Sequence[str] | None = None) -> list[Family]:
     """The families of a file, or ours; `wanted` picks some by name."""
     given = _shipped() if path is None else _read(path)
-    swaps = given.get("swap", {})
-    if not swaps:
-        raise InputError(f"terms {path}", expected="[swap.NAME] with groups = [[...], [...]]", got="none")
-    pairs = given.get("placebo", {}).get("pairs", [])
+    swaps, placebo = given.get("swap", {}), given.get("placebo", {})
+    if not isinstance(swaps, dict) or not swaps or not all(isinstance(one, dict) for one in swaps.values()):
+        got = "none" if not swaps else "something else"
+        raise InputError(f"terms {path}", expected="[swap.NAME] with groups = [[...], [...]]", got=got)
+    pairs = placebo.get("pairs", _shipped()["placebo"]["pairs"]) if isinstance(placebo, dict) else placebo
+    if not isinstance(pairs, list) or not all(_words(pair) and len(pair) == 2 for pair in pairs):
+        raise InputError(f"terms {path}", expected='[placebo] with pairs = [["film", "movie"], ...]', got=repr(pairs))
     neutral = {a.lower(): b for one, other in pairs for a, b in ((one, other), (other, one))}
     for name in wanted or ():
         if name not in swaps:
@@ -92,8 +98,18 @@ def families_of(path: Path | None, wanted: Sequence[str] | None = None) -> list[
     return [_family(name, swaps[name], neutral) for name in (wanted or swaps)]
 
 
+def _words(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(word, str) for word in given)
+
+
 def _family(name: str, entry: Mapping[str, Any], neutral: Mapping[str, str]) -> Family:
-    groups = tuple(tuple(map(str, group)) for group in entry.get("groups", []))
+    for key in entry:
+        if key not in _KEYS:
+            raise UnknownName(f"key of terms {name!r}", key, _KEYS)
+    given = entry.get("groups", [])
+    if not isinstance(given, list) or not all(map(_words, given)) or not all(w.strip() for g in given for w in g):
+        raise InputError(f"terms {name!r}", expected='groups = [["he", "his"], ["she", "her"]]', got=repr(given))
+    groups = tuple(tuple(group) for group in given)
     aligned = bool(entry.get("aligned", False))
     if len(groups) < 2 or not all(groups) or (aligned and len({len(group) for group in groups}) > 1):
         wanted = "at least two groups of terms" + (", all of one length" if aligned else "")
@@ -119,36 +135,80 @@ def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:
     None where it has no such term, or nothing for a placebo. A term is exchanged for the same one through the text.
     """
     script = Script.of(example)
-    places: dict[str, list[tuple[int, int]]] = {}
-    for g, group in enumerate(family.groups):
-        for k, term in enumerate(group):
-            places.setdefault(term.lower(), []).append((g, k))
-    found = [(w, *_place(script.words, w, places)) for w, word in enumerate(script.words) if word.lower() in places]
+    found = _found(script, family)
     if not found:
         return None
     step = 1 + rng.below(len(family.groups) - 1)
     turn = rng.below(64)
-    swaps, placebos = {}, {}
-    for w, g, k in found:
+    swaps, placebos = dict[int, tuple[int, str]](), dict[int, tuple[int, str]]()
+    for w, size, g, k in found:
         other = family.groups[(g + step) % len(family.groups)]
-        swaps[w] = _like(script.words[w], other[k if family.aligned else (k + turn) % len(other)])
+        swaps[w] = size, _like(script.words[w], other[k if family.aligned else (k + turn) % len(other)])
         own = family.groups[g]
         if family.same and len(own) > 1:
-            placebos[w] = _like(script.words[w], own[(k + 1 + turn % (len(own) - 1)) % len(own)])
-    if not family.same:
-        neutral = [w for w, word in enumerate(script.words) if word.lower() in family.neutral]
+            placebos[w] = size, _like(script.words[w], own[(k + 1 + turn % (len(own) - 1)) % len(own)])
+    if not placebos:  # no second term of the same group: neutral words instead
+        inside = {w + i for w, size, _, _ in found for i in range(size)}
+        neutral = [w for w, word in enumerate(script.words) if word.lower() in family.neutral and w not in inside]
         for i in rng.sample(len(neutral), len(found)):
-            placebos[neutral[i]] = like(script.words[neutral[i]], family.neutral[script.words[neutral[i]].lower()])
+            word = script.words[neutral[i]]
+            placebos[neutral[i]] = 1, like(word, family.neutral[word.lower()])
     if not placebos:
         return None
-    return Swapped(script.with_words(swaps), script.with_words(placebos), tuple(sorted(swaps)), tuple(sorted(placebos)))
+    made, other_made = _exchanged(script, swaps), _exchanged(script, placebos)
+    return Swapped(made, other_made, tuple(sorted(swaps)), tuple(sorted(placebos)))
 
 
-def _place(words: Sequence[str], w: int, places: Mapping[str, Sequence[tuple[int, int]]]) -> tuple[int, int]:
+def _found(script: Script, family: Family) -> list[tuple[int, int, int, int]]:
+    """(first word, how many words, group, place in it) of every term, the longest first where one begins another."""
+    words = [word.lower() for word in script.words]
+    places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for g, group in enumerate(family.groups):
+        for k, term in enumerate(group):
+            places.setdefault(tuple(word_parts(term.lower())[1::2]), []).append((g, k))
+    sizes = sorted({len(term) for term in places}, reverse=True)
+    found, at, ends = list[tuple[int, int, int, int]](), 0, [end for end in script.firsts if end]
+    while at < len(words):
+        room = next(end for end in ends if end > at) - at  # a term does not go on in the second text
+        size = next((n for n in sizes if n <= room and tuple(words[at : at + n]) in places), 0)
+        size = 0 if size and (_glued(script, at - 1) or _glued(script, at + size)) else size
+        if size:
+            found.append((at, size, *_place(words, at + size, places[tuple(words[at : at + size])])))
+        at += size or 1
+    return found
+
+
+def _glued(script: Script, w: int) -> bool:
+    """Whether this word is the hyphen of a compound: old-fashioned is no age, and 14-year-old has no young."""
+    if not 0 < w < len(script.words) - 1 or script.words[w] not in _HYPHENS:
+        return False
+    gaps = [gap for here in script.parts for gap in here[:-1:2]]  # before each word
+    return not gaps[w] and not gaps[w + 1] and script.words[w - 1][-1].isalnum() and script.words[w + 1][0].isalnum()
+
+
+def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Perturbed:
+    """Terms (first word -> how many words, the other term) exchanged; what stood between their words goes with them."""
+    if all(size == 1 for size, _ in changes.values()):
+        return script.with_words({w: term for w, (_, term) in changes.items()})
+    made = []
+    for here in script.pieces():
+        pieces, last = [], -1
+        for text, w in here:
+            if w in changes:
+                pieces.append((changes[w][1], w))
+                last = w + changes[w][0] - 1
+            elif last < 0:
+                pieces.append((text, w))
+            if w == last:
+                last = -1
+        made.append(pieces)
+    return script.with_pieces(made)
+
+
+def _place(words: Sequence[str], after: int, found: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Where a term stands in the lists. One that stands there twice (her: him, his) is the second one before a noun,
     which is taken to be any word that is none of the little ones."""
-    found = places[words[w].lower()]
-    follows = words[w + 1].lower() if w + 1 < len(words) else ""
+    follows = words[after] if after < len(words) else ""
     return found[-1] if follows[:1].isalpha() and follows not in _LITTLE else found[0]
 
 

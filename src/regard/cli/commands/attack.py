@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_model, checked_names, listed
+from regard.cli.opening import (
+    Columns,
+    ModelChoice,
+    checked_model,
+    checked_names,
+    column_options,
+    listed,
+    named_columns,
+)
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
+from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.retelling import retold
@@ -68,13 +77,14 @@ SHOWN = 3
 @click.option("--sanity/--no-sanity", default=True, show_default=True, help="Check that the attacks deserve belief.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for attacks.jsonl; a stopped attack goes on.")
 @click.option("--labels", help="Which class a label of the data stands for: neg=0,pos=1.")
+@column_options
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 def command(
     models: tuple[str, ...], data: str | None, attacks: str | None, n: int, budget: int, target: str | None,
     max_share: float, max_edits: int | None, min_similarity: float, stop_words: bool, keep: str | None,
-    transfer: bool, watch: str, sanity: bool, out: Path | None, labels: str | None, seed: int, device: str,
-    as_json: bool,
+    transfer: bool, watch: str, sanity: bool, out: Path | None, labels: str | None,
+    text_column: str | None, pair_column: str | None, label_column: str | None, seed: int, device: str, as_json: bool,
 ) -> None:  # fmt: skip
     from regard.records import Threat
 
@@ -95,12 +105,19 @@ def command(
     from regard.evaluate.attack import attack
 
     choice = ModelChoice(models[0], device, None, "windows")
-    with bar(remarks(), making=choice.making) as shown:
-        run = attack(
-            models[0], data, listed(attacks), threat=threat, n=n, seed=seed, out=out,
-            to=models[1:], watch=None if watch == "none" else watch, check=sanity, device=device, labels=labels,
-            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
-        )  # fmt: skip
+    read = named_columns(data, Columns(text_column, pair_column, label_column), n, seed)
+    try:
+        with bar(remarks(), making=choice.making) as shown:
+            run = attack(
+                models[0], read, listed(attacks), threat=threat, n=n, seed=seed, out=out,
+                to=models[1:], watch=None if watch == "none" else watch, check=sanity, device=device, labels=labels,
+                progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        again = shlex.join(click.get_current_context().obj)
+        raise Interrupted(say("term.interrupted_kept", folder=out, again=again)) from None
     if as_json:
         print_json(run.to_json())
     else:

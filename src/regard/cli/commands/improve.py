@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import slug
+from regard.cli.opening import Columns, column_options, slug
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.improve.comparing import Row
     from regard.improve.improve import Improvement
     from regard.records import Json
+    from regard.training.one import Splits
 
 RECIPES = (
     "noise, adversarial, attention-adversarial, attention-regularised or smoothness, with :name=value. May be repeated."
@@ -48,10 +49,12 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 @click.option("--budget", type=click.IntRange(1), default=60, show_default=True, help="Questions per attacked example.")
 @click.option("--limit", type=click.IntRange(2), help="Learn from at most so many examples.")
 @click.option("--layers", type=click.IntRange(0), help="Upper layers of a Hugging Face model to train; 0 means all.")
+@column_options
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Settings: epochs, batch_size, rate, ...")
 def command(
     model: str, recipes: tuple[str, ...], data: str | None, out: Path | None, seeds: int, seed: int, examples: int,
-    budget: int, limit: int | None, layers: int | None, options: tuple[str, ...], as_json: bool,
+    budget: int, limit: int | None, layers: int | None, text_column: str | None, pair_column: str | None,
+    label_column: str | None, options: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     from regard.cli.opening import checked_model, checked_names
 
@@ -63,12 +66,14 @@ def command(
     said.print(say("term.opening_both"), style="dim", markup=False)
     from regard.improve.improve import improve
 
+    splits = _splits(data, Columns(text_column, pair_column, label_column))
+
     try:
         with bar(said) as shown:
             found = improve(
                 model,
                 recipes,
-                data,
+                splits,
                 out=folder,
                 seeds=seeds,
                 seed=seed,
@@ -89,6 +94,28 @@ def command(
         print_json(found.to_json())
     else:
         _show(found)
+
+
+def _splits(data: str | None, columns: Columns) -> str | Splits | None:
+    """The data as they are named; read now where columns are named."""
+    if columns == Columns():
+        return data
+    if data is None:
+        raise InputError("--text-column, --pair-column, --label-column", expected="--data FILE", got="no data")
+    from regard.datasets.read import read
+    from regard.training.train import read_splits
+
+    return read_splits(
+        data,
+        lambda split: read(
+            data,
+            text_column=columns.text,
+            pair_column=columns.pair,
+            label_column=columns.label,
+            split=split,
+            limit=None,
+        ),
+    )
 
 
 def _underscored(recipe: str) -> str:

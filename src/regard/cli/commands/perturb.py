@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from regard.cli.behaviour import put_swaps, put_tests
 from regard.cli.changed_examples import show_changed
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_model, checked_names, listed
+from regard.cli.opening import (
+    Columns,
+    ModelChoice,
+    checked_model,
+    checked_names,
+    column_options,
+    listed,
+    named_columns,
+)
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.present.saying import columns, say
+from regard.present.saying import columns as headed
+from regard.present.saying import say
+
+if TYPE_CHECKING:
+    from regard.datasets.examples import Examples
 
 
 @verb(
@@ -33,6 +45,7 @@ from regard.present.saying import columns, say
 @click.option("--noise", default="keyboard", show_default=True, metavar="NAMES",
               help="Names separated by commas, parameters as name:key=value; all: every one there is.")  # fmt: skip
 @click.option("--severity", default=None, metavar="1..5", help="Or several: 1,3,5 (default: 3; with a model all five).")
+@click.option("--model", "lender", metavar="MODEL", help="Whose own words a noise takes (neighbour), to see them.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--limit", type=click.IntRange(1), help="Examples at most (default: all; with a model 300).")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the changed examples: FILE.csv or FILE.jsonl.")
@@ -44,12 +57,14 @@ from regard.present.saying import columns, say
 @click.option(
     "--labels", metavar="MAP", help='With a model: labels of the data that its classes are called, "0=neg,1=pos".'
 )
+@column_options
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--list", "as_list", is_flag=True, help="Every noise and what its severities mean.")
 def command(
-    what: str | None, data: str | None, noise: str, severity: str | None, seed: int, limit: int | None,
-    out: Path | None, tests: Path | None, swaps: str | None, method: str, labels: str | None, device: str,
-    as_list: bool, as_json: bool,
+    what: str | None, data: str | None, noise: str, severity: str | None, lender: str | None, seed: int,
+    limit: int | None, out: Path | None, tests: Path | None, swaps: str | None, method: str, labels: str | None,
+    text_column: str | None, pair_column: str | None, label_column: str | None, device: str, as_list: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     if as_list:
         return _list(as_json)
@@ -59,16 +74,45 @@ def command(
         )
     names = listed(noise) or []
     checked_names("perturbation", [name for name in names if name != "all"])
+    columns = Columns(text_column, pair_column, label_column)
     if tests is None and swaps is None and data is None:
-        return show_changed(what, names, _severities(severity, (3,)), seed, limit, out, as_json=as_json)
+        _no_model(what)
+        chosen = _severities(severity, (3,))
+        lent = None if lender is None else ModelChoice(lender, device, None, "windows").open()
+        return show_changed(what, names, chosen, seed, limit, out, columns, lent, as_json=as_json)
+    if lender is not None:
+        raise InputError("--model", expected="data or a text to change", got=f"a model ({what}) that is asked itself")
+    if out is not None:
+        raise InputError(
+            "--out", expected="data or a text to change", got=f"a model ({what}) to ask",
+            remedy=f"regard perturb {data or 'DATA'} --out {out} for the changed examples; --json for these numbers",
+        )  # fmt: skip
+    if tests is not None and (data is not None or swaps is not None):
+        other = "--data" if data is not None else "--swaps"
+        raise InputError("--tests", expected=f"no {other}: templates bring their own texts", got="both")
     checked_model(what)
     choice = ModelChoice(what, device, None, "windows")
     if tests is not None:
         return put_tests(choice, tests, seed, as_json=as_json)
     if swaps is not None:
-        return put_swaps(choice, data, swaps, method, limit or 1000, seed, as_json=as_json)
+        read = named_columns(data, columns, limit or 1000, seed)
+        return put_swaps(choice, read, swaps, method, limit or 1000, seed, as_json=as_json)
     table = _severities(severity, (1, 2, 3, 4, 5))
-    return _table(choice, data, names, table, limit or 300, seed, labels, as_json=as_json)
+    read = named_columns(data, columns, limit or 300, seed)
+    return _table(choice, read, names, table, limit or 300, seed, labels, as_json=as_json)
+
+
+def _no_model(what: str) -> None:
+    """The name of a model is no text that anybody wants typing errors in."""
+    from regard.registry import named_model
+    from regard.registry import names as known
+
+    there = Path(what).is_dir() and any((Path(what) / file).is_file() for file in ("config.json", "regard.json"))
+    if there or (what.partition(":")[0] not in known("dataset") and " " not in what and named_model(what) is not None):
+        raise InputError(
+            f"model {what}", expected="a text or data, or a model with --data, --tests or --swaps",
+            got="a model alone", remedy=f"regard perturb {what} --data DATA",
+        )  # fmt: skip
 
 
 def _severities(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
@@ -90,13 +134,13 @@ def _list(as_json: bool) -> None:
     for modality in ("text", "image", "audio", "series", "table"):
         mine = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
         rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in mine]
-        results().print(plain_table((modality, *columns("term.perturb.columns")), rows))
+        results().print(plain_table((modality, *headed("term.perturb.columns")), rows))
         results().print()
 
 
 def _table(
-    choice: ModelChoice, data: str | None, names: list[str], severities: tuple[int, ...], limit: int, seed: int,
-    labels: str | None, *, as_json: bool,
+    choice: ModelChoice, data: str | Examples | None, names: list[str], severities: tuple[int, ...], limit: int,
+    seed: int, labels: str | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     from regard.evaluate import opening
     from regard.evaluate.noise_table import noise_table, specs_of

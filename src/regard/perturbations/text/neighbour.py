@@ -13,7 +13,7 @@ from regard.registry import perturbation
 @perturbation(
     modality="text",
     family="word",
-    scale="5, 10, 15, 25, 40 % of the words that have a neighbour, at least one",
+    scale="5, 10, 15, 25, 40 % of the words, as far as they have a neighbour, at least one",
     needs=("model",),
     misleads="what stands in the same places is near (good, bad): neighbours are not synonyms, the label may change",
 )

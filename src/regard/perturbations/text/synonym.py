@@ -13,7 +13,7 @@ from regard.registry import perturbation
 @perturbation(
     modality="text",
     family="word",
-    scale="5, 10, 15, 25, 40 % of the words that have a synonym, at least one",
+    scale="5, 10, 15, 25, 40 % of the words, as far as they have a synonym, at least one",
     needs=("file",),
     misleads="dictionaries know words, not senses: read some of what came out",
 )
