@@ -26,7 +26,7 @@ def substitutes(case: Case, source: str, many: int) -> Substitutes:
     if source == "misspellings":
         return misspellings(many, lambda word: keyed_rng(case.seed, "misspellings", word))
     if source == "neighbours":
-        return _Neighbours(case.lexicon(), many)
+        return _neighbours(case.lexicon(), many)
     return _dictionary(source, many)
 
 
@@ -61,6 +61,12 @@ class _Neighbours:
             different = dict.fromkeys(w for w in ranked if w.casefold() != key.casefold())
             self._known[key] = list(different)[: self._many]
         return [_cased(found, word) for found in self._known[key]]
+
+
+@lru_cache(maxsize=2)
+def _neighbours(lexicon: Lexicon, many: int) -> _Neighbours:
+    """One for each model: audits attack shard after shard, each with the same vocabulary."""
+    return _Neighbours(lexicon, many)
 
 
 def _cased(found: str, like: str) -> str:

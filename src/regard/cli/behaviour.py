@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from regard.present.saying import columns, say
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
+    from regard.measures.intervals import Interval
 
 SHOWN = 5
 """Failures and worst texts on a screen; `--json` has all of them."""
@@ -106,7 +108,7 @@ def put_swaps(
         if not r.effects:
             rows.append((r.family, "0", say("term.perturb.no_term"), "", "", ""))
         for e in r.effects:
-            cells = [f"{x.estimate:.3f} [{x.low:.3f}, {x.high:.3f}]" for x in (e.swap, e.placebo, e.difference)]
+            cells = [_cell(x) for x in (e.swap, e.placebo, e.difference)]
             rows.append((r.family, str(r.texts), e.measure, *cells))
     out.print(plain_table(columns("term.perturb.swap_columns"), rows, right=(1,)))
     for name, meaning in MEASURES.items():
@@ -119,3 +121,7 @@ def put_swaps(
             out.print(f"  {r.family}, {line}", markup=False, style="yellow")
         for text, changed, moved in r.worst[:SHOWN]:
             out.print(f"  {r.family} {moved:.2f}: {text!r} -> {changed!r}", markup=False, style="dim")
+
+
+def _cell(x: Interval) -> str:
+    return f"{x.estimate:.3f} [{x.low:.3f}, {x.high:.3f}]" if math.isfinite(x.low) else f"{x.estimate:.3f}"

@@ -110,10 +110,14 @@ def _result(
     effects = []
     for measure in columns["swap"]:
         one, other = columns["swap"][measure], columns["placebo"][measure]
-        effects.append(Effect(
-            measure, mean_interval(one, clusters, seed=seed), mean_interval(other, clusters, seed=seed),
-            paired_difference(one, other, clusters, seed=seed)[0],
-        ))  # fmt: skip
+        if measure == "flips":  # yes or no: no change in a few texts is no certainty
+            swap, placebo = (mean_interval(column, clusters, seed=seed) for column in (one, other))
+            difference = paired_difference(one, other, clusters, seed=seed)[0]
+        else:
+            swap, placebo, difference = (
+                mean_interval(column, clusters, kind="amount", seed=seed) for column in (one, other, one - other)
+            )
+        effects.append(Effect(measure, swap, placebo, difference))
     order = np.argsort(-columns["swap"]["score"], kind="stable")[:5]
     worst = [(_text(pairs[i][0]), _text(pairs[i][1].swap.example), float(columns["swap"]["score"][i])) for i in order]
     return SensitiveResult(family.name, len(pairs), of, tuple(effects), tuple(worst), tuple(unknown))

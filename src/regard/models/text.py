@@ -245,8 +245,7 @@ def _units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
         if len(mine):
             found, _ = group_spans([tokens.spans[i] for i in mine], texts[side])
             first = int(groups.max()) + 1
-            for i, g in zip(mine, found, strict=True):
-                groups[i] = g + first if g >= 0 else -1
+            groups[mine] = np.where(found >= 0, found + first, -1)
     n = len(tokens.ids)
     places = np.array(tokens.spans, dtype=np.float64).reshape(n, 2)
     return Units(tokens.names, kind, "span", places, tokens.special, groups, tokens.part, np.arange(n), (n,))

@@ -130,6 +130,13 @@ def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
         lowest, highest = np.searchsorted(stops, begin, "right"), np.searchsorted(starts, end, "left") - 1
         there = (end > begin) & (lowest <= highest)
         first[there], last[there] = lowest[there], highest[there]
+        mine = first[there]
+        if (there == (end > begin)).all() and (last == first).all() and (mine[1:] >= mine[:-1]).all():
+            # every span lies in one word, one after the other: nearly always, and attacks ask it of every candidate
+            found, number = np.unique(mine, return_inverse=True)
+            alone = np.full(len(spans), -1, dtype=np.int64)
+            alone[there] = number
+            return alone, [words[w] for w in found]
     joined = np.zeros(len(words) + 1, dtype=bool)  # joined[w]: word w continues word w - 1
     for several in np.flatnonzero(last > first):  # a span over several words
         joined[first[several] + 1 : last[several] + 1] = True
