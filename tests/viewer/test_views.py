@@ -310,7 +310,7 @@ def test_two_towers_show_what_a_word_and_a_patch_are_worth_together(show: Callab
     seen = example.axes[example.maps[0].columns].names
     shown = show("clip")
     shown.open("image_overlay")
-    assert "each patch with whole text" in shown.declared
+    assert "without each patch, with the whole text" in shown.declared
     assert "No attention goes from words to patches" in shown.declared
     assert shown.page.locator(".caveat").count() == 0, "nothing of this is attention"
     shown.page.locator(".stage").focus()

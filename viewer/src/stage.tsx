@@ -9,6 +9,8 @@ import type { Context, Drawn, Scene, View } from "./view.ts";
 
 /** Pixels that a picture takes of the page; longer ones scroll. */
 const TALLEST = 600;
+/** A picture that is only so much taller is shown whole: a scroll bar for a few pixels helps nobody. */
+const SLACK = 60;
 
 export function Stage(props: { view: View; c: Context; scene: (width: number) => Scene | null }): ComponentChildren {
   const { view, c } = props;
@@ -36,11 +38,18 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
 
   const size = { ...c, width: width.value || 640 };
   const tall = Math.ceil(view.height(size));
-  const room = Math.min(TALLEST, tall);
+  const room = tall <= TALLEST + SLACK ? tall : TALLEST;
   useEffect(() => {
     c.state.room.value = room;
     if (width.value) c.state.width.value = width.value;
   }, [room, width.value]);
+
+  // what was enlarged stands below its row: both come into sight
+  const opened = c.state.enlarged.value;
+  useEffect(() => {
+    const at = opened && view.top?.(opened, size);
+    if (box.current && at !== null && at !== undefined) box.current.scrollTop = Math.max(0, at - 24);
+  }, [opened]);
 
   const paint = (): void => {
     const element = canvas.current;

@@ -54,11 +54,15 @@ def unit_axis(units: Units, size: int) -> AxisEntry:
             if 0 <= key < size:
                 place[key] = unit
     boxes = units.place_kind == "box"
+    part = [int(units.part[u]) if u >= 0 else 0 for u in place]
+    for i in range(1, size):  # what ends a text belongs to it, whatever a tokenizer says of special tokens
+        if place[i] < 0 or units.special[place[i]]:
+            part[i] = part[i - 1]
     return AxisEntry(
         [str(units.names[u]) if u >= 0 else str(i) for i, u in enumerate(place)],
         [int(u) for u in place],
         [bool(units.special[u]) if u >= 0 else True for u in place],
-        [int(units.part[u]) if u >= 0 else 0 for u in place],
+        part,
         [units.places[u].tolist() if boxes and u >= 0 and not units.special[u] else [] for u in place],
     )
 

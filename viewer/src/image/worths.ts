@@ -35,8 +35,8 @@ export function pickedWord(s: Scene): number {
 export function heading(s: Scene): string {
   if (mapOf(s) >= 0)
     return back(s) < 0
-      ? "what each word is worth with the whole picture: pick one to see its patches"
-      : "what each word is worth with the picked patch";
+      ? "each word with the whole picture; pick one to see its patches"
+      : "each word with the picked patch";
   return back(s) < 0
     ? "places that are no patches: pick one to see what it looks at"
     : "how much each place looks at the picked patch";

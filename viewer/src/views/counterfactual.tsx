@@ -72,7 +72,7 @@ const view: View = {
       s.values.pool === "one"
         ? headName(at, Math.min(s.values.head, at.heads - 1))
         : s.t("all {n} heads (mean shown)", { n: at.heads });
-    return `${s.t("layer")} ${at.layer}, ${heads}; ${s.t("row of {q}", { q: shown(queries(s, at).names[query(s)]) })}; ${s.t("{n} edits", { n: s.values.edits.length })}; ${s.t("drag from one bar to another to move weight")}`;
+    return `${s.t("layer")} ${at.layer}, ${heads}; ${s.t("row of {q}", { q: shown(queries(s, at).names[query(s)]) })}; ${s.t("edits: {n}", { n: s.values.edits.length })}; ${s.t("drag from one bar to another to move weight")}`;
   },
   say(target, s) {
     const at = site(s)!;

@@ -7,6 +7,8 @@ import { keys, number, queries, type Scene, shown, type Table, type View } from 
 
 const TOP = 34;
 const EDGES = 260;
+/** Room for what the two colours mean. */
+const BELOW = 36;
 
 interface Chain {
   /** Sites from the bottom up, all over the same axis. */
@@ -44,12 +46,12 @@ const view: View = {
       ? "the example is too long"
       : null;
   },
-  height: (s) => TOP + Math.min(24, Math.max(4, 560 / names(s).names.length)) * names(s).names.length + 14,
+  height: (s) => TOP + Math.min(24, Math.max(4, 540 / names(s).names.length)) * names(s).names.length + BELOW,
   draw(m, s) {
     const { theme } = s;
     const axis = names(s);
     const n = axis.names.length;
-    const step = (view.height(s) - TOP - 14) / n;
+    const step = (view.height(s) - TOP - BELOW) / n;
     const found = flow(s);
     const { layers, last } = chain(s);
     const columns = layers.length + 1 + (last >= 0 ? 1 : 0);
@@ -74,7 +76,7 @@ const view: View = {
       const lit = pointed === undefined || e.from === pointed || e.to === pointed;
       const w = thick(e.weight);
       const own = e.from === e.to;
-      const colour = own ? (theme.dark ? "#7a7f89" : "#9aa0aa") : rgb(theme.amount);
+      const colour = own ? still(s) : rgb(theme.amount);
       const [x1, x2] = [x(e.layer) + 4, x(e.layer + 1) - 4];
       const [y1, y2] = [y(e.from), y(e.to)];
       m.band(x1, y1 - w / 2, y1 + w / 2, x2, y2 - w / 2, y2 + w / 2, { fill: colour, alpha: lit ? 0.8 : 0.15 });
@@ -103,6 +105,16 @@ const view: View = {
           alpha: 0.5,
         });
       }
+    }
+    const legend = TOP + n * step + 22 - s.scroll;
+    let at = 8;
+    for (const [fill, what] of [
+      [still(s), s.t("stays at its place")],
+      [rgb(theme.amount), s.t("comes from another place")],
+    ] as const) {
+      m.rect(at, legend - 8, 14, 8, { fill, alpha: 0.8 });
+      m.text(at + 18, legend, what, { fill: theme.soft, size: 10.5 });
+      at += 30 + m.measure(what, 10.5);
     }
     const shares = found.levels[0]!;
     const size = Math.max(8, Math.min(12, step));
@@ -222,6 +234,9 @@ const view: View = {
   },
 };
 export default view;
+
+/** The colour of what does not move. */
+const still = (s: Scene): string => (s.theme.dark ? "#7a7f89" : "#9aa0aa");
 
 const names = (s: Scene): AxisEntry => keys(s, s.example.sites[chain(s).layers[0] ?? 0]);
 

@@ -61,7 +61,9 @@ const view: View = {
     const [q, k] = [queries(s, at), keys(s, at)];
     const heads = on(s, at);
     const row = target.query;
-    const list = strongest(s, at, heads, target).slice(0, 5);
+    const list = strongest(s, at, heads, target)
+      .filter((x) => x.weight > 0)
+      .slice(0, 5);
     const words = list
       .map((x) => `${shown((row === undefined ? q : k).names[x.place])} ${number(x.weight)}`)
       .join(", ");

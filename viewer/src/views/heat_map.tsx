@@ -96,7 +96,8 @@ const view: View = {
         ? `; ${s.t("pooled: the largest weight of each block of {r} x {c}", { r: ceil(grid.down), c: ceil(grid.across) })}`
         : "";
     const zoom = s.values.zoom.scale > 1 ? `; ${s.t("zoom {n}x", { n: s.values.zoom.scale.toFixed(1) })}` : "";
-    return `${selection(s)}${more}${zoom}`;
+    const grey = at.kind === "causal" ? `; ${s.t("grey: later places, which it may not look at")}` : "";
+    return `${selection(s)}${more}${zoom}${grey}`;
   },
   say(target, s) {
     const at = site(s);

@@ -40,7 +40,8 @@ const view: View = {
     const { theme } = s;
     const f = place(s);
     const image = pixels(s);
-    if (image) m.raster(f.x, f.y - s.scroll, f.w, f.h, image);
+    const under = greyed(s, image);
+    if (under) m.raster(f.x, f.y - s.scroll, f.w, f.h, under);
     m.rect(f.x - 0.5, f.y - 0.5 - s.scroll, f.w + 1, f.h + 1, { stroke: theme.line });
     if (image && f.twice) {
       m.raster(f.x + f.w + 16, f.y - s.scroll, f.w, f.h, image);
@@ -71,23 +72,23 @@ const view: View = {
         width: 2.5,
       });
     }
-    const under = f.y + f.h + 8 - s.scroll;
+    const low = f.y + f.h + 8 - s.scroll;
     const colours = found.signed ? [theme.plus, theme.minus] : [theme.over];
     const means = !found.signed
       ? s.t("weight (opacity, on dark and on bright pixels)")
       : mapOf(s) >= 0
         ? `${s.t("lowers the similarity")} ↔ ${s.t("raises it")}`
         : `${s.t("against the answer")} ↔ ${s.t("for the answer")}`;
-    overLegend(m, theme, f.x, under, top, colours, means, f.twice ? f.x + f.w : s.width);
+    overLegend(m, theme, f.x, low, top, colours, means, f.twice ? f.x + f.w : s.width);
     const spots = laidWords(s);
     if (spots.length)
-      m.text(f.x, under + LEGEND + 6, s.t(heading(s)), {
+      m.text(f.x, low + LEGEND + 6, fitted(m, s.t(heading(s)), s.width - 12, 11), {
         fill: theme.soft,
         size: 11,
       });
     const most = largest(found.words.map((w) => w.worth));
     for (const spot of spots) {
-      const [x, y] = [f.x + spot.x, under + LEGEND + 14 + spot.line * LINE];
+      const [x, y] = [f.x + spot.x, low + LEGEND + 14 + spot.line * LINE];
       const worth = found.words.find((w) => w.at === spot.at)?.worth ?? 0;
       const tint = !found.signed ? theme.amount : worth >= 0 ? theme.plus : theme.minus;
       if (worth)
@@ -100,7 +101,7 @@ const view: View = {
     return {
       hit(x, y) {
         for (const spot of spots) {
-          const [left, up] = [f.x + spot.x, under + LEGEND + 14 + spot.line * LINE];
+          const [left, up] = [f.x + spot.x, low + LEGEND + 14 + spot.line * LINE];
           if (x >= left && x <= left + spot.w && y >= up && y <= up + LINE - 4) return { query: spot.at, part: "word" };
         }
         const [px, py] = [(x - f.x) / f.scale, (y + s.scroll - f.y) / f.scale];
@@ -119,7 +120,9 @@ const view: View = {
               x: shown(s.example.axes[pairs.columns]!.names[patch]),
               y: shown(s.example.axes[pairs.rows]!.names[0]),
             })
-          : s.t("each patch with {x}", { x: shown(s.example.axes[pairs.rows]!.names[pickedWord(s)]) });
+          : pickedWord(s) === 0
+            ? s.t("what is lost without each patch, with the whole text")
+            : s.t("each patch with {x}", { x: shown(s.example.axes[pairs.rows]!.names[pickedWord(s)]) });
       return `${pairs.name}: ${from}. ${pairs.note}`;
     }
     const method = relevanceOf(s);
@@ -284,5 +287,16 @@ function pixels(s: Scene): Raster | null {
     for (let i = 0; i < p.height * p.width; i++)
       for (let k = 0; k < 3; k++) cells[3 * i + k] = bytes[p.channels === 3 ? 3 * i + k : i]!;
     return { rows: p.height, columns: p.width, cells, colours: null };
+  });
+}
+
+/** The picture without its colours, so that those laid over it can be told from its own. */
+function greyed(s: Scene, image: Raster | null): Raster | null {
+  if (!image || s.example.picture!.channels !== 3) return image;
+  return s.data.once(`grey:${s.e}`, () => {
+    const cells = new Uint8Array(image.cells.length);
+    for (let i = 0; i < cells.length; i += 3)
+      cells.fill(0.299 * image.cells[i]! + 0.587 * image.cells[i + 1]! + 0.114 * image.cells[i + 2]!, i, i + 3);
+    return { ...image, cells };
   });
 }

@@ -14,6 +14,8 @@ interface Thumb {
 }
 
 const LARGE = 330;
+/** The height of what opens below the row of an enlarged head. */
+const OPEN = LARGE + 74;
 
 const view: View = {
   name: "model_view",
@@ -22,20 +24,24 @@ const view: View = {
   attention: () => true,
   needs: (_, example) => (example.sites.length ? null : "no attention was kept for this example"),
   height(s) {
-    const { thumbs, size } = laid(s);
+    const { thumbs, size, below } = laid(s);
     const end = thumbs.reduce((top, t) => Math.max(top, t.y), 0) + size + 26;
-    return end + (s.values.enlarged ? LARGE + 70 : 0);
+    return Math.max(end, below === null ? 0 : below + OPEN);
   },
   draw(m, s) {
-    const { thumbs, size, left } = laid(s);
+    const { thumbs, size, left, below } = laid(s);
     const { theme } = s;
     const sorted = s.values.order !== "model";
     const pointed = s.values.hover;
     if (!sorted) {
       const columns = Math.max(...s.example.sites.map((x) => x.heads));
       for (let h = 0; h < columns; h++)
-        m.text(left + h * (size + 6) + size / 2, 14, String(h), { align: "middle", fill: theme.soft, size: 11 });
-      m.text(4, 14, s.t("layer \\ head"), { fill: theme.soft, size: 11 });
+        m.text(left + h * (size + 6) + size / 2, 14 - s.scroll, String(h), {
+          align: "middle",
+          fill: theme.soft,
+          size: 11,
+        });
+      m.text(4, 14 - s.scroll, s.t("layer \\ head"), { fill: theme.soft, size: 11 });
     }
     for (const t of thumbs) {
       const at = s.example.sites[t.site]!;
@@ -65,7 +71,7 @@ const view: View = {
       if (sorted) m.text(t.x, y + size + 11, fitted(m, caption(s, t), size + 4, 10), { size: 10, fill: theme.ink });
     }
     const chosen = s.values.enlarged;
-    if (chosen) enlarged(m, s, chosen, thumbs.reduce((top, t) => Math.max(top, t.y), 0) + size + 34 - s.scroll);
+    if (chosen && below !== null) enlarged(m, s, chosen, below + 14 - s.scroll);
     return {
       hit(x, y) {
         const t = thumbs.find((o) => x >= o.x && x <= o.x + size && y + s.scroll >= o.y && y + s.scroll <= o.y + size);
@@ -186,7 +192,26 @@ function caption(s: Scene, t: { site: number; head: number }): string {
     : `${name} ${found.drop ? number(found.drop.estimate) : "–"}`;
 }
 
-function laid(s: Scene): { thumbs: Thumb[]; size: number; left: number; columns: number } {
+interface Laid {
+  thumbs: Thumb[];
+  size: number;
+  left: number;
+  columns: number;
+  /** Where an enlarged head is drawn: below its row. */
+  below: number | null;
+}
+
+function laid(s: Scene): Laid {
+  const found = { ...placed(s), below: null };
+  const open = s.values.enlarged;
+  const row = found.thumbs.find((t) => t.site === open?.site && t.head === open.head)?.y;
+  if (row === undefined) return found;
+  const thumbs = found.thumbs.map((t) => (t.y > row ? { ...t, y: t.y + OPEN } : t));
+  return { ...found, thumbs, below: row + found.size + (found.left < 8 ? 14 : 0) };
+}
+
+/** Every head in its order, nothing enlarged. */
+function placed(s: Scene): Omit<Laid, "below"> {
   const most = Math.max(...s.example.sites.map((x) => x.heads));
   const all: { site: number; head: number }[] = [];
   s.example.sites.forEach((x, site) => {
@@ -208,8 +233,9 @@ function laid(s: Scene): { thumbs: Thumb[]; size: number; left: number; columns:
   const sorted = all.sort((a, b) =>
     s.values.order === "role" ? role(a).localeCompare(role(b)) || worth(b) - worth(a) : worth(b) - worth(a),
   );
-  const size = 84;
-  const columns = Math.max(1, Math.floor((s.width - 8) / (size + 10)));
+  // wide enough for the name and role of a head below it
+  const columns = Math.max(1, Math.floor((s.width - 8) / 118));
+  const size = Math.floor((s.width - 8) / columns) - 10;
   return {
     size,
     left: 4,
