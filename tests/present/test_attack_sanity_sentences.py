@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.present.robustness_parts.attacks import suspicions
+from regard.present.robustness_parts.attacks import in_order, suspicions
 from regard.records import Score
 
 IDS = tuple(f"e{i}" for i in range(20))
@@ -38,3 +38,13 @@ def test_suspicions(scores: list[Score], said: str | None) -> None:
     else:
         (sentence,) = found
         assert said in sentence
+
+
+def test_what_was_checked_is_said_too() -> None:
+    noise = rate("random_words", 1, "none", role="baseline")
+    (both,) = in_order([rate("hotflip", 9), rate("greedy_word", 7, "black box"), noise])
+    assert "noise of the same size; with gradients" in both
+    assert "larger ball" not in both
+    (one,) = in_order([rate("greedy_word", 7, "black box"), noise])
+    assert "with gradients" not in one
+    assert in_order([rate("greedy_word", 7, "black box")]) == []  # nothing to compare with

@@ -41,7 +41,7 @@ def attack_success(
 
     Comes out, per example and attack: `attack_success` (1 or 0, NaN where it was not attacked because the answer was
     wrong from the start: that is the denominator) with the curve `success` over budgets, `attack_queries`,
-    `attack_perturbed` (share of the words, or of the allowed change) and `attack_similarity` of the turned ones;
+    `attack_perturbed` (share of the words; of numbers, of their range) and `attack_similarity` of the turned ones;
     `accuracy` under the attack; over all attacks that are no baseline `worst_case_attack_accuracy`. Explanations of
     failed attacks, whose answer is as it was, are compared as in `explanation_drift`. `where` holds the constraints.
     attacks: names, or how many of the usual ones, with noise of the same size beside them. share: of the examples.

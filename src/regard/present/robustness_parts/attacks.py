@@ -22,6 +22,7 @@ def attacks(material: Material) -> Html | None:
     tried = [s for s in scores if s.where.get("role") != "baseline"]
     worst = picked(material, "worst_case_attack_accuracy")
     lines = [tag("p", {"class": "note"}, sentence) for sentence in suspicions(scores)]
+    lines += [tag("p", None, sentence) for sentence in ([] if lines else in_order(scores))]
     every = in_words(of_mean(material, worst)[0]) if worst else say("unknown")
     said = say("robustness.attack_worst", value=every, n=len(worst[0].ids) if worst else 0, attacks=len(tried))
     told = "; ".join(sorted({retold(str(s.where.get("constraints"))) for s in scores}))
@@ -52,6 +53,20 @@ def suspicions(scores: list[Score]) -> list[str]:
             if _ball(other, score) and _clearly_less(other, score):
                 found.append(_both("robustness.larger_weaker", other, score))
     return found
+
+
+def in_order(scores: list[Score]) -> list[str]:
+    """What was checked and found in order, where nothing was suspicious: which checks the attacks of this run allow."""
+    known = [s for s in scores if np.isfinite(s.values).any()]
+    real = [s for s in known if s.where.get("role") != "baseline"]
+    access = {(s.where.get("access"), str(s.where.get("constraints"))) for s in real}
+    there = {
+        "noise": len(real) < len(known) and bool(real),
+        "white": any(("black box", allowed) in access for kind, allowed in access if kind == "white box"),
+        "ball": any(_ball(a, b) for a in real for b in real),
+    }
+    checks = [say(f"robustness.sane_{name}") for name, asked in there.items() if asked]
+    return [say("robustness.sane", checks="; ".join(checks))] if checks else []
 
 
 def _no_stronger(score: Score, floor: Score, real: list[Score]) -> str:

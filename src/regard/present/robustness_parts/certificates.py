@@ -31,8 +31,9 @@ def certificates(material: Material) -> Html | None:
     caption = say(
         "robustness.certified_caption", how=how, samples=where["samples"], n=n, alpha=where.get("alpha", 0.001)
     )
+    about = ("certified_about", "certified_words") if words else ("certified_about",)
     return join(
         tag("h3", None, say("robustness.certified")),
         table([say("robustness.what"), say("robustness.share")], rows, caption=caption, numeric=True),
-        tag("p", {"class": "soft"}, say("robustness.certified_about")),
+        tag("p", {"class": "soft"}, " ".join(say(f"robustness.{k}") for k in about)),
     )

@@ -26,6 +26,8 @@ from regard.records import Score, Spec
 from regard.registry import entry, names
 
 MOVED = ("explanation_rank", "explanation_top_k", "explanation_jsd", "explanation_centre", "explanation_unaligned")
+FEWEST = 10
+"""Independent examples below which no method is called the most stable; resampling fewer pretends to know."""
 AGAINST = ("explanation_per_change", "explanation_excess")
 
 
@@ -82,6 +84,9 @@ def _sentence(material: Material, rank: list[Score], methods: list[str]) -> str:
     found, _ = paired_difference(
         [mine[i] for i in ids], [theirs[i] for i in ids], [material.cluster(i) for i in ids], seed=seed(material)
     )
+    draws = len({material.cluster(i) for i in ids if np.isfinite(mine[i] - theirs[i])})
+    if draws < FEWEST:
+        return say("robustness.stable_few", first=first, value=best, n=draws)
     key = "robustness.most_stable" if found.low > 0 else "robustness.stable_tie"
     difference = in_words(found, percent=False)
     return say(key, first=first, value=best, second=second, difference=difference, n=len(ids))
