@@ -262,7 +262,7 @@ def test_an_answer_is_shown_with_the_comparison_that_it_hangs_on() -> None:
 
     contrasts = [compared("tight", 0.01), compared("sure", 1e-9), compared("of another claim", 0.012)]
     verdict = {"answer": "holds", "contrasts": contrasts, "rests_on": 2}
-    assert weakest(verdict) == "tight 0.06 [0.05, 0.07], above 0.05? n = 80, p 0.010, corrected 0.040"
+    assert weakest(verdict) == "tight 0.060 [0.051, 0.070], above 0.05? n = 80, p 0.010, corrected 0.040"
     assert weakest({**verdict, "rests_on": 0}) == "", "nothing was compared: the map is empty, or nothing was tested"
     assert weakest({**verdict, "contrasts": [{**contrasts[0], "estimate": None}]}) == ""
 

@@ -13,7 +13,7 @@ from regard.present.retelling import retold
 from regard.present.run_reader import Material, RunReader
 from regard.present.saying import say
 from regard.present.sections.facts import examples, right
-from regard.present.sections.first_screen import code_lines, instead_lines, other_lines, suspect_line
+from regard.present.sections.first_screen import code_lines, instead_lines, no_suspects, other_lines, suspect_line
 from regard.present.sections.limits import ALWAYS, untested
 from regard.present.track_record import in_a_sentence, track_record
 from regard.present.verdict_words import about, headline, said, weakest
@@ -109,7 +109,7 @@ def _reliance(material: Material) -> list[str]:
             f"{_plain(u.name)} {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.units
         )
         lines.append(f"{_plain(say('reliance.of_class', name=c.name))} ({say('reliance.of_n', n=c.n)}): {units}")
-    suspects = [_plain(suspect_line(s)) for s in found.suspects] or [say("reliance.no_suspects")]
+    suspects = [_plain(suspect_line(s)) for s in found.suspects] or [no_suspects(found)]
     return [head, _plain(say("reliance.lead", method=found.method)), _list(lines),
             f"**{say('reliance.suspects')}**", _list(suspects)]  # fmt: skip
 

@@ -165,7 +165,11 @@ def interval_chart(dots: Sequence[Dot], *, name: str, reference: float | None) -
                 tag("title", None, f"{dot.name}: {dot.estimate:.3f} [{dot.low:.3f}, {dot.high:.3f}]"),
             )
         )
-    parts.append(tag("text", {"x": left + (WIDTH - left - right) / 2, "y": height - 4, "class": "mid"}, name))
+    middle, long = left + (WIDTH - left - right) / 2, sum(11 if ch > "\u1100" else 6.2 for ch in name)
+    fits = middle + long / 2 <= WIDTH
+    parts.append(
+        tag("text", {"x": middle if fits else WIDTH - 2, "y": height - 4, "class": "mid" if fits else "end"}, name)
+    )
     frame = {
         "viewBox": f"0 0 {WIDTH} {height}",
         "class": "chart",

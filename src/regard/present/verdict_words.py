@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from regard.present.precision import decimals
 from regard.present.retelling import retold
 from regard.present.saying import count, say
 from regard.present.terminal import plain_table
@@ -43,10 +44,11 @@ def weakest(verdict: Mapping[str, Any]) -> str:
 
 def contrast(c: Mapping[str, Any]) -> str:
     """One comparison in a line."""
-    low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.2f}" for i, k in enumerate(("low", "high")))
+    d = decimals(c["estimate"], c["low"], c["high"], apart=c["margin"])
+    low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.{d}f}" for i, k in enumerate(("low", "high")))
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
     return say(
-        "contrast.line", name=retold(c["name"]), about=contrast_about(c), estimate=f"{c['estimate']:.2f}", low=low,
+        "contrast.line", name=retold(c["name"]), about=contrast_about(c), estimate=f"{c['estimate']:.{d}f}", low=low,
         high=high, claim=say(f"contrast.{c['claim']}"), margin=f"{c['margin']:g}", n=c["n"], p=p,
     )  # fmt: skip
 

@@ -13,7 +13,8 @@ from regard.present.saying import say
 from regard.records import Floats
 
 MOST_BARS = 12
-WIDTH, STEP, MIDDLE, REACH = 480, 18, 310, 150
+WIDTH, STEP, MIDDLE, REACH = 480, 18, 350, 128
+"""Left of a bar that goes both ways there is room for the longest name with its number."""
 
 
 def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
@@ -23,7 +24,7 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     free = [i for i in range(len(values)) if not units["special"][i]]
     shown = sorted((i for i in free if values[i]), key=lambda i: -abs(values[i]))[:MOST_BARS]
     largest = max((abs(float(values[i])) for i in shown), default=0.0) or 1.0
-    origin, reach = (MIDDLE, REACH) if signed else (MIDDLE - 90, REACH + 90)
+    origin, reach = (MIDDLE, REACH) if signed else (MIDDLE - REACH, 2 * REACH)
     bars = []
     for line, i in enumerate(shown):
         length = reach * abs(float(values[i])) / largest

@@ -12,6 +12,7 @@ from regard.present.exhibits.instead import Instead, instead
 from regard.present.exhibits.other_attention import CAP, LARGEST, READABLE, OtherAttention, other_attention
 from regard.present.exhibits.reliance import OfClass, Reliance, Suspect, reliance
 from regard.present.markup import Attributes, Child, Html, join, tag
+from regard.present.precision import decimals
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.saying import count, say
@@ -64,9 +65,10 @@ def _card(name: str, *inner: Child) -> Html:
     return tag("article", {"id": f"exhibit-{name}", "class": "exhibit"}, tag("h3", None, say(f"{name}.title")), *inner)
 
 
-def ends(found: Interval, sign: str = "") -> str:
-    """An interval as it is written."""
-    return f"[{found.low:{sign}.2f}, {found.high:{sign}.2f}]"
+def written(found: Interval, sign: str = "") -> tuple[str, str]:
+    """An estimate and its interval."""
+    d = decimals(found.estimate, found.low, found.high)
+    return f"{found.estimate:{sign}.{d}f}", f"[{found.low:{sign}.{d}f}, {found.high:{sign}.{d}f}]"
 
 
 # ---------------------------------------------------------------------- the same prediction with another attention
@@ -104,12 +106,13 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
     units = example.get("units") or {"names": (), "place_kind": ""}
     short = say("other.short") if units["place_kind"] == "span" and len(units["names"]) <= READABLE else ""
     pair = say("other.pair", distance=f"{found.distance:.2f}", largest=f"{LARGEST:.2f}", n=texts, short=short)
-    mean, seed = f"{found.divergence.estimate:.2f}", material.manifest.get("seed", 0)
-    over = say("other.over_all", far=found.far, n=texts, cap=CAP, mean=mean, interval=ends(found.divergence))
+    (mean, interval), seed = written(found.divergence), material.manifest.get("seed", 0)
+    over = say("other.over_all", far=found.far, n=texts, cap=CAP, mean=mean, interval=interval)
     kind = say("other.exact" if found.exact else "other.bound")
     shuffled = ""
     if found.shuffled is not None:
-        shuffled = say("other.shuffled", mean=f"{found.shuffled.estimate:.2f}", interval=ends(found.shuffled))
+        moved, interval = written(found.shuffled)
+        shuffled = say("other.shuffled", mean=moved, interval=interval)
     return [
         said,
         pair,
@@ -165,10 +168,16 @@ def _bar(share: float) -> Html:
     return tag("svg", {"viewBox": "0 0 60 12", "class": "spark", "aria-hidden": "true"}, tag("rect", shape))
 
 
+def no_suspects(found: Reliance) -> str:
+    """What an empty list means for units of this kind."""
+    which = {"word": "", "column": "_column"}.get(found.kind, "_place")
+    return say(f"reliance.no_suspects{which}")
+
+
 def _suspects(found: Reliance) -> Html:
     silent = None if found.labelled else tag("p", {"class": "soft"}, say("reliance.no_labels"))
     if not found.suspects:
-        return join(tag("p", {"class": "soft"}, say("reliance.no_suspects")), silent)
+        return join(tag("p", {"class": "soft"}, no_suspects(found)), silent)
     lines = [tag("li", None, suspect_line(s)) for s in found.suspects[:3]]
     return join(tag("ul", {"class": "suspects"}, lines), tag("p", {"class": "soft"}, say("reliance.check")), silent)
 
@@ -202,7 +211,7 @@ def _instead(material: Material) -> Html:
 def instead_lines(found: Instead, material: Material) -> tuple[str, list[str]]:
     """(what to read, the sentences behind it)."""
     best, seed = found.best, material.manifest.get("seed", 0)
-    gain, interval, level = f"{best.gain.estimate:+.2f}", ends(best.gain, "+"), f"{best.gain.level:.1%}"
+    (gain, interval), level = written(best.gain, "+"), f"{best.gain.level:.1%}"
     operators = ", ".join(o for o in best.operators if o)
     fair = say("instead.fair", operators=operators, level=level, compared=found.compared, seed=seed)
     if not best.better:
