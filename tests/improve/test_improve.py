@@ -204,6 +204,17 @@ def test_verdicts_follow_the_direction_and_nothing_is_called_nothing(shift: floa
     assert all(row.corrected >= row.p for row in rows.values())
 
 
+def test_three_examples_that_agree_are_no_improvement() -> None:
+    few = IDS[:3]
+    before, after = (
+        [{q: {i: some[i] for i in few} for q, some in one.items()} for one in columns(shift, 1)] for shift in (0.0, 0.3)
+    )
+    row = compared(before, after, PLAN, {})[0]
+    assert (row.low > 0, row.p, row.verdict) == (True, 0.25, "no significant change")
+    (undefined, *_) = compared([{"accuracy": {"e": float("nan")}}], [{"accuracy": {"e": 1.0}}], PLAN, {})
+    assert undefined.to_json()["low"] is None
+
+
 def test_seeds_that_do_not_agree_are_no_improvement() -> None:
     after = [
         {q: {i: v + gain for i, v in some.items()} for q, some in one.items()}

@@ -52,7 +52,8 @@ class Row:
     verdict: Verdict
 
     def to_json(self) -> dict[str, Json]:
-        return asdict(self)
+        """Every field; null where a number is undefined, as JSON has no NaN."""
+        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
 
     def sentence(self) -> str:
         """
@@ -87,10 +88,13 @@ def _row(
     )
     found = paired_over_seeds(new, old, [clusters.get(i, i) for i in ids], seed=seed, draws=DRAWS)
     both = ~(np.isnan(old) | np.isnan(new))
+    draws = len({clusters.get(i, i) for i, there in zip(ids, both.any(0), strict=True) if there})
+    # resampling three examples that agree knows no doubt; a sign test on as many could show no more than this
+    p = max(found.p, 2.0 ** (1 - draws)) if draws else 1.0
     sign = 1 if quantity.better == "higher" else -1
     return Row(
         quantity.name, quantity.words, quantity.better, _mean(old, both), _mean(new, both), found.estimate, found.low,
-        found.high, found.p, found.p, None if np.isnan(found.p_seeds) else found.p_seeds,
+        found.high, p, p, None if np.isnan(found.p_seeds) else found.p_seeds,
         sum(sign * d > 0 for d in found.by_seed), len(found.by_seed), found.n, found.examples, "no significant change",
     )  # fmt: skip
 

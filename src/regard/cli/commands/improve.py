@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -172,13 +173,22 @@ def _cells(row: Row) -> tuple[str, ...]:
         say(f"term.improve.{row.better}"),
         f"{row.before:.3f}",
         f"{row.after:.3f}",
-        f"{row.difference:+.3f}",
-        say("term.improve.to", low=f"{row.low:+.3f}", high=f"{row.high:+.3f}"),
+        _signed(row.difference),
+        say("term.improve.to", low=_signed(row.low), high=_signed(row.high)) if math.isfinite(row.low) else "-",
         f"{row.corrected:.3f}",
         say("term.improve.of", a=row.seeds_better, b=row.seeds),
         str(row.n),
         say(f"term.improve.{MARKS[row.verdict]}"),
     )
+
+
+def _signed(value: float) -> str:
+    """Three digits, and the size of what would be +0.000 and is not nothing.
+
+    >>> _signed(-0.0123), _signed(0.0), _signed(0.00004)
+    ('-0.012', '+0.000', '+4e-05')
+    """
+    return f"{value:+.0e}" if 0 < abs(value) < 0.0005 else f"{value:+.3f}"
 
 
 def _costs(found: Improvement) -> list[str]:

@@ -35,9 +35,11 @@ def _row(row: dict[str, Any], found: dict[str, Any]) -> list[str | Html]:
         others=", ".join(plan["other_noises"]), first=plan["learned_noises"][0], attack=plan["attack"],
     )  # fmt: skip
     verdict = row["verdict"] if row["verdict"] in ("better", "worse") else "none"
-    gap = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+    means = [say("unknown") if row[k] is None else f"{row[k]:.3f}" for k in ("before", "after")]
+    gap = say("unknown") if row["difference"] is None else f"{row['difference']:+.3f}"
+    gap += "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
     told = say(f"improvement.verdict_{verdict}")
     return [
-        name, f"{row['before']:.3f}", f"{row['after']:.3f}", gap, f"{row['seeds_better']}/{row['seeds']}",
+        name, *means, gap, f"{row['seeds_better']}/{row['seeds']}",
         str(row["n"]), told if verdict == "none" else tag("strong", None, told),
     ]  # fmt: skip
