@@ -77,7 +77,7 @@ def test_edits_are_undone_redone_dragged_and_shared(page: Any) -> None:
     page.mouse.move(end, box["y"] + 140, steps=6)
     page.mouse.up()
     before, after, moved = outcome(page, 1)
-    assert "move 100 % of key 1 to key 3" in page.locator("ol li").first.inner_text()
+    assert "move 100 % of “quiet” to “moving”" in page.locator("ol li").first.inner_text()
     assert moved == pytest.approx(abs(after - before), abs=1.1e-3)
     page.get_by_role("button", name="Undo").click()
     assert outcome(page, 0)[2] == 0

@@ -55,6 +55,10 @@ export const START = {
   outcome: null as Edited | null,
   after: null as Data | null,
   busy: "",
+  /** Set its flag, and what the model is busy with ends. */
+  stop: null as { wanted: boolean } | null,
+  /** Where the last change came from. */
+  told: "",
   problem: "",
   spec: "",
   /** Units that a person calls decisive. */

@@ -263,9 +263,9 @@ test("edits are told in the language of the reader", async () => {
   const d = await desk("zh");
   counterfactual.drag!({ key: 0 }, { key: 3 }, d.c());
   await d.settled();
-  ok(d.shown().includes("把键 0 的 100 % 移到键 3 (layer.1, 行 0)"), d.shown());
+  ok(d.shown().includes("把 “[CLS]” 的 100 % 移到 “story” (layer.1, “[CLS]” 的行)"), d.shown());
   const e = await desk();
   counterfactual.drag!({ key: 0 }, { key: 3 }, e.c());
   await e.settled();
-  ok(e.shown().includes("move 100 % of key 0 to key 3 (layer.1, rows 0)"), e.shown());
+  ok(e.shown().includes("move 100 % of “[CLS]” to “story” (layer.1, row of “[CLS]”)"), e.shown());
 });

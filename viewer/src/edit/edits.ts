@@ -1,8 +1,9 @@
 /** Edits of attention: a list is all the state there is. Undo is one edit less, a Spec is the list. */
 
 import { Data } from "../data.ts";
+import type { AxisEntry } from "../records.generated.ts";
 import { type EditEntry, type Edited, finished, gunzip, packSource } from "../source.ts";
-import { type Context, type Scene, site } from "../view.ts";
+import { type Context, keys, number, queries, type Scene, shown, site } from "../view.ts";
 import { query } from "./row.ts";
 
 export function move(c: Context, from: number, to: number): void {
@@ -36,7 +37,10 @@ async function apply(c: Context, edits: EditEntry[]): Promise<void> {
   const before = state.edits.value;
   state.edits.value = edits;
   state.problem.value = "";
+  state.told.value = "";
   state.busy.value = t("asking the model…");
+  const stop = { wanted: false };
+  state.stop.value = stop;
   try {
     const found = await finished<Edited>(
       live,
@@ -45,7 +49,7 @@ async function apply(c: Context, edits: EditEntry[]): Promise<void> {
       (job) => {
         state.busy.value = job.stage || t("asking the model…");
       },
-      { wanted: false },
+      stop,
     );
     const source = await packSource(live, found.pack);
     state.after.value = edits.length
@@ -58,6 +62,7 @@ async function apply(c: Context, edits: EditEntry[]): Promise<void> {
     state.problem.value = error instanceof Error ? error.message : String(error);
   } finally {
     state.busy.value = "";
+    state.stop.value = null;
   }
 }
 
@@ -66,22 +71,32 @@ export async function alternative(c: Context): Promise<void> {
   if (!live) return;
   state.problem.value = "";
   state.busy.value = t("looking for another attention with the same answer…");
+  const stop = { wanted: false };
+  state.stop.value = stop;
   try {
     const found = await finished<{ edits: EditEntry[]; divergence: number; change: number; source: string }>(
       live,
       "alternative",
       { pack: live.pack, example: c.e },
       (job) => {
-        state.busy.value = job.stage;
+        state.busy.value = t(job.stage);
       },
-      { wanted: false },
+      stop,
     );
-    if (found.edits.length) await apply(c, found.edits);
-    else state.problem.value = t("No other attention with nearly the same answer was found: that is the finding.");
+    const far = { d: number(found.divergence), c: number(found.change) };
+    const told =
+      found.source === "audit"
+        ? t("This is the other attention that the audit found: divergence {d} of at most 0.693 (Jensen-Shannon).", far)
+        : t("Found by a search now: divergence {d} of at most 0.693 (Jensen-Shannon).", far);
+    if (found.edits.length) {
+      await apply(c, found.edits);
+      state.told.value = told;
+    } else state.problem.value = t("No other attention with nearly the same answer was found: that is the finding.");
   } catch (error) {
     state.problem.value = error instanceof Error ? error.message : String(error);
   } finally {
     state.busy.value = "";
+    state.stop.value = null;
   }
 }
 
@@ -93,39 +108,58 @@ export function share(c: Context): void {
 
 /** Somebody else's text and edits, on this model. */
 export async function opened(c: Context): Promise<void> {
-  const { live, state } = c;
+  const { live, state, t } = c;
   if (!live) return;
   state.problem.value = "";
+  const stop = { wanted: false };
+  state.stop.value = stop;
   try {
-    const spec: unknown = JSON.parse(state.given.value);
+    const spec = parsed(state.given.value, t);
     const told = (job: { stage: string }): void => {
       state.busy.value = job.stage;
     };
-    const found = await finished<{ pack: string; edits: EditEntry[] }>(live, "open", { spec }, told, { wanted: false });
+    const found = await finished<{ pack: string; edits: EditEntry[] }>(live, "open", { spec }, told, stop);
     await c.open(found.pack);
     await apply({ ...c, live: { ...live, pack: found.pack }, e: 0 }, found.edits);
   } catch (error) {
     state.problem.value = error instanceof Error ? error.message : String(error);
   } finally {
     state.busy.value = "";
+    state.stop.value = null;
   }
 }
 
-/** An edit in words; where it applies stands in brackets. */
-export function words(e: EditEntry, t: Scene["t"]): string {
+function parsed(text: string, t: Scene["t"]): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${t("This is no Spec: it is not JSON")} (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+const FEW = 4;
+
+/** An edit in words, places by their names; where it applies stands in brackets. */
+export function words(e: EditEntry, s: Scene): string {
+  const { t } = s;
+  const at = s.example.sites.find((x) => x.key === e.site);
+  const named = (axis: AxisEntry | undefined, i: number): string => `“${shown(axis?.names[i] ?? String(i))}”`;
+  const listed = (axis: AxisEntry | undefined, all: number[]): string =>
+    all.length > FEW ? t("{n} places", { n: all.length }) : all.map((i) => named(axis, i)).join(", ");
+  const [q, k] = at ? [queries(s, at), keys(s, at)] : [undefined, undefined];
   const where = [
     e.site,
     e.heads && t("heads {h}", { h: e.heads.join(", ") }),
-    e.queries && t("rows {r}", { r: e.queries.join(", ") }),
+    e.queries && t("row of {q}", { q: listed(q, e.queries) }),
   ];
   const what =
     e.what === "move"
-      ? t("move {p} % of key {a} to key {b}", {
+      ? t("move {p} % of {a} to {b}", {
           p: Math.round(100 * (e.share ?? 1)),
-          a: e.from ?? "",
-          b: e.to ?? "",
+          a: named(k, e.from ?? -1),
+          b: named(k, e.to ?? -1),
         })
       : t(e.what.replace("_", " "));
-  const at = e.keys && e.what !== "move" ? ` ${t("keys {k}", { k: e.keys.join(", ") })}` : "";
-  return `${what}${at} (${where.filter(Boolean).join(", ")})`;
+  const over = e.keys && e.what !== "move" ? ` ${listed(k, e.keys)}` : "";
+  return `${what}${over} (${where.filter(Boolean).join(", ")})`;
 }

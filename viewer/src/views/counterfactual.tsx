@@ -180,7 +180,20 @@ const view: View = {
     const found = state.outcome.value;
     return (
       <div>
-        {state.busy.value && <p role="status">{state.busy.value}</p>}
+        {state.busy.value && (
+          <p role="status">
+            {`${state.busy.value} `}
+            {state.stop.value && (
+              <Button
+                click={() => {
+                  if (state.stop.value) state.stop.value.wanted = true;
+                }}
+              >
+                {t("Cancel")}
+              </Button>
+            )}
+          </p>
+        )}
         {state.problem.value && (
           <p class="error" role="alert">
             {state.problem.value}
@@ -213,10 +226,11 @@ const view: View = {
             })}
           </p>
         )}
+        {state.told.value && <p data-told="">{state.told.value}</p>}
         {state.edits.value.length > 0 && (
           <ol>
             {state.edits.value.map((e, i) => (
-              <li key={i}>{words(e, t)}</li>
+              <li key={i}>{words(e, c)}</li>
             ))}
           </ol>
         )}
