@@ -76,6 +76,7 @@ def test_list_and_mistakes(regard: Callable[..., Result]) -> None:
         (("perturb", "x", "--noise", "keybord"), "keyboard"),
         (("perturb", "x", "--severity", "6"), "numbers from 1 to 5"),
         (("perturb", "none.csv"), "no such file"),
+        (("perturb", ""), "an empty text"),
         (("perturb", "bilstm"), "regard perturb bilstm --data DATA"),
         (("perturb", "x y", "--text-column", "t"), "got the text"),
         (("perturb", "x y", "--noise", "neighbour"), "--model MODEL"),
@@ -88,3 +89,12 @@ def test_list_and_mistakes(regard: Callable[..., Result]) -> None:
         assert result.exit_code == 2, words
         assert said in result.stderr, (words, result.stderr)
         assert "Traceback" not in result.stderr
+
+
+def test_what_an_error_about_a_row_advises_can_be_done(regard: Callable[..., Result], place: Path) -> None:
+    (place / "gap.csv").write_text("text,label\na good film,positive\n,negative\na bad film,negative\n")
+    for command in (("perturb", "gap.csv"), ("perturb", "mine.py:make", "--data", "gap.csv", "--severity", "1"),
+                    ("attack", "mine.py:make", "--data", "gap.csv", "--attack", "greedy_char", "--no-sanity")):  # fmt: skip
+        refused = regard(*command)
+        assert (refused.exit_code, "--skip-bad" in refused.stderr) == (2, True)
+        assert regard(*command, "--skip-bad").exit_code == 0

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.cli.console import print_json, remarks, results
+from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.opening import ModelChoice, checked_names, listed
 from regard.cli.progress import bar
 from regard.errors import GateFailed, Incomplete
@@ -87,7 +87,7 @@ def put_swaps(
     with bar(remarks(), making=choice.making) as shown:
         live = choice.open()
         read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
-        examples, _ = opening.prepared(live, read, limit)
+        examples, notes = opening.prepared(live, read, limit)
         found = sensitive(
             live, examples, families, method=method, seed=seed,
             progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
@@ -121,6 +121,7 @@ def put_swaps(
             out.print(f"  {r.family}, {line}", markup=False, style="yellow")
         for text, changed, moved in r.worst[:SHOWN]:
             out.print(f"  {r.family} {moved:.2f}: {text!r} -> {changed!r}", markup=False, style="dim")
+    print_notes([*notes, *read.notes])
 
 
 def _cell(x: Interval) -> str:

@@ -23,17 +23,17 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
     from regard.records import Example
     from regard.registry import names
 
+    if not what.strip():  # as a path it would be this directory
+        raise InputError("text", expected="at least one word", got="an empty text")
     if what.partition(":")[0] in names("dataset") or Path(what).exists():
         from regard.datasets.read import read
 
         return list(read(what, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
-                         limit=limit))  # fmt: skip
+                         skip_bad=columns.skip_bad, limit=limit))  # fmt: skip
     if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
         raise InputError(f"data {what}", expected="a file", got="no such file")
     if columns != Columns():
-        raise InputError("--text-column, --pair-column, --label-column", expected="data", got=f"the text {what!r}")
-    if not what.strip():
-        raise InputError("text", expected="at least one word", got="an empty text")
+        raise InputError("--text-column, --label-column, --skip-bad", expected="data", got=f"the text {what!r}")
     return [Example("input", {"text": what})]
 
 

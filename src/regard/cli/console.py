@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +32,15 @@ def remarks() -> Console:
 def print_json(value: Any) -> None:
     """JSON on standard output; numbers that JSON does not know become null."""
     click.echo(json.dumps(clean(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """What was done to the data on the way (columns guessed, texts cut into windows), below a result."""
+    from regard.present.retelling import retold
+    from regard.present.saying import say
+
+    for note in notes:
+        results().print(say("term.note", text=retold(note)), markup=False, style="dim")
 
 
 def clean(value: Any) -> Any:

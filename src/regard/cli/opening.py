@@ -82,13 +82,19 @@ def column_options(function: F) -> F:
     return function
 
 
+def skip_option(function: F) -> F:
+    """`--skip-bad`, which the error about an unreadable row names."""
+    return click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")(function)
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What the command line says about the columns of a data file."""
+    """What the command line says about the columns of a data file, and about rows that cannot be read."""
 
     text: str | None = None
     pair: str | None = None
     label: str | None = None
+    skip_bad: bool = False
 
 
 def named_columns(data: str | None, columns: Columns, limit: int | None, seed: int = 0) -> str | Examples | None:
@@ -96,12 +102,13 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
     if columns == Columns():
         return data
     if data is None:
-        raise InputError("--text-column, --pair-column, --label-column", expected="--data FILE", got="no data")
+        raise InputError("--text-column, --label-column, --skip-bad", expected="--data FILE", got="no data")
     from regard.datasets.read import read
 
     return read(
-        data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit, seed=seed
-    )
+        data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
+        skip_bad=columns.skip_bad, limit=limit, seed=seed,
+    )  # fmt: skip
 
 
 def listed(text: str | None) -> list[str] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.console import print_json, remarks, results
+from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.opening import (
     Columns,
     ModelChoice,
@@ -17,6 +17,7 @@ from regard.cli.opening import (
     column_options,
     listed,
     named_columns,
+    skip_option,
 )
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
@@ -78,13 +79,15 @@ SHOWN = 3
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for attacks.jsonl; a stopped attack goes on.")
 @click.option("--labels", help="Which class a label of the data stands for: neg=0,pos=1.")
 @column_options
+@skip_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 def command(
     models: tuple[str, ...], data: str | None, attacks: str | None, n: int, budget: int, target: str | None,
     max_share: float, max_edits: int | None, min_similarity: float, stop_words: bool, keep: str | None,
     transfer: bool, watch: str, sanity: bool, out: Path | None, labels: str | None,
-    text_column: str | None, pair_column: str | None, label_column: str | None, seed: int, device: str, as_json: bool,
+    text_column: str | None, pair_column: str | None, label_column: str | None, skip_bad: bool, seed: int,
+    device: str, as_json: bool,
 ) -> None:  # fmt: skip
     from regard.records import Threat
 
@@ -105,7 +108,7 @@ def command(
     from regard.evaluate.attack import attack
 
     choice = ModelChoice(models[0], device, None, "windows")
-    read = named_columns(data, Columns(text_column, pair_column, label_column), n, seed)
+    read = named_columns(data, Columns(text_column, pair_column, label_column, skip_bad), n, seed)
     try:
         with bar(remarks(), making=choice.making) as shown:
             run = attack(
@@ -153,8 +156,7 @@ def show(console: Console, run: AttackRun) -> None:
             True: (say("term.attack.ok"), ""), False: (say("term.attack.warn"), "yellow"), None: ("-   ", "dim")
         }[check.passed]  # fmt: skip
         console.print(f"{mark} {check.name}: {retold(check.sentence)}", markup=False, style=style or None)
-    for note in run.notes:
-        console.print(say("term.note", text=retold(note)), markup=False, style="dim")
+    print_notes(run.notes)
     if run.path is not None:
         console.print(say("term.written", path=run.path), markup=False, soft_wrap=True)
 

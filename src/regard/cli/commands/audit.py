@@ -47,7 +47,7 @@ SHIFT = "shift"
     "regard audit minilm                               a real MiniLM with a fitted head",
     "regard audit ./model --data reviews.csv --text-column review --labels neg=0,pos=1",
     "regard audit digits --explainers attention,leave_one_out,random --metrics comprehensiveness",
-    "regard audit minilm --explainers all              every explainer, every metric; no experiments",
+    "regard audit minilm --explainers all              every explainer on every example, every metric; no experiments",
     "regard audit bilstm --shift tweets                the same verdicts on another domain: which survive?",
     "regard audit runs/mine/seed-0 --siblings runs/mine    beside the other members of its family",
     "regard audit ./model --data notes.csv --group-column patient --no-text    no word of the data is kept",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import Columns, column_options, slug
+from regard.cli.opening import Columns, column_options, skip_option, slug
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
@@ -51,11 +51,12 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 @click.option("--limit", type=click.IntRange(2), help="Learn from at most so many examples.")
 @click.option("--layers", type=click.IntRange(0), help="Upper layers of a Hugging Face model to train; 0 means all.")
 @column_options
+@skip_option
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Settings: epochs, batch_size, rate, ...")
 def command(
     model: str, recipes: tuple[str, ...], data: str | None, out: Path | None, seeds: int, seed: int, examples: int,
     budget: int, limit: int | None, layers: int | None, text_column: str | None, pair_column: str | None,
-    label_column: str | None, options: tuple[str, ...], as_json: bool,
+    label_column: str | None, skip_bad: bool, options: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
     from regard.cli.opening import checked_model, checked_names
 
@@ -67,7 +68,7 @@ def command(
     said.print(say("term.opening_both"), style="dim", markup=False)
     from regard.improve.improve import improve
 
-    splits = _splits(data, Columns(text_column, pair_column, label_column))
+    splits = _splits(data, Columns(text_column, pair_column, label_column, skip_bad))
 
     try:
         with bar(said) as shown:
@@ -102,7 +103,7 @@ def _splits(data: str | None, columns: Columns) -> str | Splits | None:
     if columns == Columns():
         return data
     if data is None:
-        raise InputError("--text-column, --pair-column, --label-column", expected="--data FILE", got="no data")
+        raise InputError("--text-column, --label-column, --skip-bad", expected="--data FILE", got="no data")
     from regard.datasets.read import read
     from regard.training.train import read_splits
 
@@ -113,6 +114,7 @@ def _splits(data: str | None, columns: Columns) -> str | Splits | None:
             text_column=columns.text,
             pair_column=columns.pair,
             label_column=columns.label,
+            skip_bad=columns.skip_bad,
             split=split,
             limit=None,
         ),

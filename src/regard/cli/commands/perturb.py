@@ -9,7 +9,7 @@ import click
 
 from regard.cli.behaviour import put_swaps, put_tests
 from regard.cli.changed_examples import show_changed
-from regard.cli.console import print_json, remarks, results
+from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.opening import (
     Columns,
     ModelChoice,
@@ -18,6 +18,7 @@ from regard.cli.opening import (
     column_options,
     listed,
     named_columns,
+    skip_option,
 )
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
@@ -54,17 +55,16 @@ if TYPE_CHECKING:
     "--swaps", metavar="NAMES|FILE", help="Sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
 )
 @click.option("--method", default="attention", show_default=True, help="With --swaps: whose relevance is looked at.")
-@click.option(
-    "--labels", metavar="MAP", help='With a model: labels of the data that its classes are called, "0=neg,1=pos".'
-)
+@click.option("--labels", help="With a model: which class a label of the data stands for: neg=0,pos=1.")
 @column_options
+@skip_option
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @click.option("--list", "as_list", is_flag=True, help="Every noise and what its severities mean.")
 def command(
     what: str | None, data: str | None, noise: str, severity: str | None, lender: str | None, seed: int,
     limit: int | None, out: Path | None, tests: Path | None, swaps: str | None, method: str, labels: str | None,
-    text_column: str | None, pair_column: str | None, label_column: str | None, device: str, as_list: bool,
-    as_json: bool,
+    text_column: str | None, pair_column: str | None, label_column: str | None, skip_bad: bool, device: str,
+    as_list: bool, as_json: bool,
 ) -> None:  # fmt: skip
     if as_list:
         return _list(as_json)
@@ -74,7 +74,7 @@ def command(
         )
     names = listed(noise) or []
     checked_names("perturbation", [name for name in names if name != "all"])
-    columns = Columns(text_column, pair_column, label_column)
+    columns = Columns(text_column, pair_column, label_column, skip_bad)
     if tests is None and swaps is None and data is None:
         _no_model(what)
         chosen = _severities(severity, (3,))
@@ -148,7 +148,7 @@ def _table(
     with bar(remarks(), making=choice.making) as shown:
         live = choice.open()
         read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
-        whole, _ = opening.prepared(live, read, limit)
+        whole, notes = opening.prepared(live, read, limit)
         examples, _ = opening.matched(live, read, whole, labels)
         rows = noise_table(
             live, examples, specs_of(examples[0], names), severities, seed=seed,
@@ -181,6 +181,7 @@ def _table(
     if left:
         out.print(say("term.perturb.left", n=left), markup=False)
     out.print(say("term.perturb.note"), markup=False, style="dim")
+    print_notes([*notes, *read.notes])
 
 
 command.help = SUMMARIES["perturb"]
