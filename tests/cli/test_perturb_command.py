@@ -93,8 +93,23 @@ def test_list_and_mistakes(regard: Callable[..., Result]) -> None:
 
 def test_what_an_error_about_a_row_advises_can_be_done(regard: Callable[..., Result], place: Path) -> None:
     (place / "gap.csv").write_text("text,label\na good film,positive\n,negative\na bad film,negative\n")
-    for command in (("perturb", "gap.csv"), ("perturb", "mine.py:make", "--data", "gap.csv", "--severity", "1"),
-                    ("attack", "mine.py:make", "--data", "gap.csv", "--attack", "greedy_char", "--no-sanity")):  # fmt: skip
+    asked = ("mine.py:make", "--data", "gap.csv")
+    for command in (
+        ("perturb", "gap.csv"),
+        ("perturb", *asked, "--severity", "1"),
+        ("attack", *asked, "--attack", "greedy_char", "--no-sanity"),
+    ):
         refused = regard(*command)
         assert (refused.exit_code, "--skip-bad" in refused.stderr) == (2, True)
         assert regard(*command, "--skip-bad").exit_code == 0
+
+
+def test_a_model_that_gives_no_numbers_is_not_steadfast(regard: Callable[..., Result], place: Path) -> None:
+    for words in (("perturb",), ("attack", "--attack", "greedy_char")):
+        assert "finite weights" in regard(*words, "mine.py:broken", "--data", "good.csv").stderr
+    # weights that are finite, answers that are not
+    made = (place / "mine.py").read_text().replace("return self.out((h", "return float('nan') + self.out((h")
+    (place / "late.py").write_text(made)
+    for words in (("perturb",), ("attack", "--attack", "greedy_char")):
+        result = regard(*words, "late.py:make", "--data", "good.csv")
+        assert (result.exit_code, "NaN or infinite ones for 6 of 6" in result.stderr) == (2, True), result.output

@@ -15,6 +15,7 @@ from regard.evaluate.attack_table import AttackRow, row, worst
 from regard.evaluate.attack_watch import watched
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
+from regard.evaluate.said import finite
 from regard.evaluate.transfer import Transfer, transfer
 from regard.protocols import Dataset, Model
 from regard.records import Attacked, Example, Json, Spec, Threat
@@ -105,6 +106,9 @@ def attack(
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
     case = DeskCase(desk, examples, companions=companions)
     _fits(live, case, specs)
+    said = case.base().distribution
+    if said is not None:
+        finite(said, live.name)
     who: dict[str, Json] = {
         "model": live.name, "fingerprint": live.fingerprint, "data": name, "examples": opening.digest(examples),
         "seed": seed, "threat": wanted.to_json(), "watch": watch,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from regard.errors import InputError, Unsupported
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
+from regard.evaluate.said import finite
 from regard.measures.intervals import wilson
 from regard.perturbations.apply import perturbed
 from regard.perturbations.templates import BehaviourTest
@@ -105,7 +106,7 @@ def _said(model: Model, examples: Sequence[Example], seed: int) -> Floats:
     rows = DeskCase(Desk(model, seed=seed), examples).base().distribution
     if rows is None:
         raise Unsupported("tests of behaviour", expected="a model that decides among classes", got=model.task)
-    return rows
+    return finite(rows, model.name)
 
 
 def _best(labels: Sequence[str], row: Floats) -> tuple[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from regard.errors import InputError, Unsupported
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
+from regard.evaluate.said import finite
 from regard.measures.answer_change import Answered, Kind, answered
 from regard.measures.mean_interval import mean_interval
 from regard.perturbations.apply import modality_of, noises
@@ -64,6 +65,7 @@ def noise_table(
         raise InputError("examples", expected="at least one that the model can read", got="none")
     case = DeskCase(Desk(model, seed=seed), examples, companions=examples)
     clean = answered(case.base(), None, "answers under noise")
+    finite(clean.rows, model.name)
     table = [_row("none", 0, case, clean, clean, seed, 0)]
     total = len(specs) * len(severities)
     for i, spec in enumerate(specs):

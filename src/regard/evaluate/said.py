@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.errors import InputError
 from regard.records import Answers, Floats
 
 
@@ -44,3 +45,17 @@ def joined(counts: Sequence[int], parts: Sequence[Answers]) -> Answers:
         np.concatenate([nothing, *(part.probability for part in parts)]),
         np.concatenate(rows) if rows and len(rows) == len(parts) else None,
     )
+
+
+def finite(rows: Floats, name: str) -> Floats:
+    """(examples, classes) as they are, or an error where a model gives no numbers.
+
+    The largest of several NaN is the first class, whatever is done to the input: such a model would look steadfast.
+    """
+    bad = int((~np.isfinite(rows).all(-1)).sum())
+    if bad:
+        raise InputError(
+            f"answers of {name}", expected="finite numbers", got=f"NaN or infinite ones for {bad} of {len(rows)}",
+            remedy="look at its weights: a training that diverged, or a damaged file",
+        )  # fmt: skip
+    return rows

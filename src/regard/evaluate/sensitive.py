@@ -17,6 +17,7 @@ from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.evaluate.opening import unknown_words
 from regard.evaluate.origins import words_of_units
+from regard.evaluate.said import finite
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_stream
 from regard.measures.mean_interval import mean_interval
@@ -93,7 +94,7 @@ def _result(
         return SensitiveResult(family.name, 0, of, (), ())
     clusters = [e.cluster for e, _ in pairs]
     case = DeskCase(Desk(model, seed=seed), [e for e, _ in pairs])
-    clean = _rows(case)
+    clean = finite(_rows(case), model.name)
     columns: dict[str, dict[str, Floats]] = {}
     unknown: list[str] = []
     for which in ("swap", "placebo"):
