@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli.console import print_json, results
 from regard.cli.opening import Columns
-from regard.errors import InputError
+from regard.errors import EnvironmentProblem, InputError
 from regard.present.saying import say
 
 if TYPE_CHECKING:
@@ -113,7 +113,10 @@ def _json(name: str, severity: int, example: Example, made: Perturbed) -> dict[s
 
 def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int) -> None:
     import csv
+    import io
     import json
+
+    from regard.store.blobs import write_atomically
 
     if out.suffix == ".wav" and len(made) == 1 and "rate" in made[0][2].inputs:
         from regard.datasets.formats.sounds import write_wav
@@ -121,13 +124,19 @@ def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int
         changed = made[0][3].example.inputs
         return write_wav(out, changed["audio"], int(changed["rate"]))
     rows = [{**_json(*one), "seed": seed} for one in made]
+    text = io.StringIO(newline="")
     if out.suffix == ".jsonl":
-        out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+        text.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     elif out.suffix == ".csv" and all("text" in row for row in rows):
         texts = ["text", *(["text_pair"] if "text_pair" in rows[0] else [])]
-        with out.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, ["id", *texts, "label", "noise", "severity", "seed"], extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(rows)
+        writer = csv.DictWriter(text, ["id", *texts, "label", "noise", "severity", "seed"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
     else:
         raise InputError(f"--out {out}", expected="FILE.jsonl, or FILE.csv for texts", got=out.suffix or "no ending")
+    try:
+        write_atomically(out, text.getvalue().encode("utf-8"))  # half a file would be read as a whole one
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"--out {out}", expected="a place with room that can be written to", got=error.strerror or str(error)
+        ) from error

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from regard.errors import InputError
 from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.records import Attacked, Example, Json
-from regard.store.blobs import write_atomically
+from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.ledger import canonical
 
 FILE = "attacks.jsonl"
@@ -74,20 +75,24 @@ class Lines:
         self.known = {(line["attack"], line["id"]): from_json(line) for line in whole[1:]}
         # whole or not at all: a stop while the old lines are written again must not lose them
         lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in whole or [dict(who)]]
-        write_atomically(self.path, "".join(lines).encode("utf-8"))
+        with room_on_disk(self.path):
+            write_atomically(self.path, "".join(lines).encode("utf-8"))
         self._file = self.path.open("a", encoding="utf-8")
 
     def add(self, lines: Iterable[tuple[str, Attacked, Example]]) -> None:
+        text = ""
         for attack, one, original in lines:
             self.known[attack, one.id] = one
-            if self._file is not None:
-                self._file.write(json.dumps(to_json(one, attack, original), ensure_ascii=False) + "\n")
-        if self._file is not None:
-            self._file.flush()
+            text += json.dumps(to_json(one, attack, original), ensure_ascii=False) + "\n"
+        if self._file is not None and self.path is not None:
+            with room_on_disk(self.path):
+                self._file.write(text)
+                self._file.flush()
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what could not be written was said when it was added
+                self._file.close()
 
 
 def _whole(path: Path) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ def room_on_disk(root: Path) -> Iterator[None]:
             raise
         raise _disk_full(root, str(error)) from error
     except sqlite3.OperationalError as error:
-        if "full" not in str(error):
+        if not any(words in str(error) for words in ("full", "disk I/O")):  # the second: a limit on the size of files
             raise
         raise _disk_full(root, str(error)) from error
 
