@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.errors import InputError, Unsupported
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
+from regard.experiments._map import maps
 from regard.metrics.label_randomisation import label_randomisation
 from regard.metrics.max_sensitivity import max_sensitivity
 from regard.metrics.weight_randomisation import weight_randomisation
@@ -168,3 +169,39 @@ def test_a_live_model_cannot_be_retrained_here(model: TorchModel) -> None:
     with pytest.raises(Unsupported, match="shuffled"):
         label_randomisation(case, case.relevance("leave_one_out"), by="labels")
     assert label_randomisation(case, case.relevance("leave_one_out")).where == {"by": "another class"}
+
+
+class Nested(nn.Module):
+    """Its embedding lies in a part that is finished before the edited layer, like that of BERT."""
+
+    def __init__(self, *, apart: bool) -> None:
+        super().__init__()
+        self.bottom = nn.Sequential(nn.Embedding(64, 8), nn.LayerNorm(8)) if apart else nn.Embedding(64, 8)
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True) for _ in range(2))
+        self.out = nn.Linear(8, 2)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        h = self.bottom(ids)
+        for layer in self.layers:
+            h = layer(h, src_key_padding_mask=~mask)
+        found: Tensor = 4 * self.out((h * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+        return found
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_edits_of_noisy_inputs_share_what_is_below_with_its_noise(apart: bool) -> None:
+    torch.manual_seed(0)
+    module = Nested(apart=apart)
+    embedding = "bottom.0" if apart else "bottom"
+    model = wrap(module, encode, labels=["no", "yes"], mask="mask", mask_id=1, device="cpu", embedding=embedding)
+    case = DeskCase(Desk(model), [Example("t", {"text": TEXTS[2]})])
+    noisy = case.noisy(0.5, 0)
+    (own,) = maps(noisy, "last", "mean", "here")
+    one_unit = [own.single(t) for t in range(len(own))]
+    assert np.isfinite(noisy.variants([one_unit]).value).all()  # the first time the whole is computed beside it
+    drawn = [own.given(np.random.default_rng(k).dirichlet(np.ones(len(own)))) for k in range(5)]
+    together = noisy.variants([drawn]).value
+    alone = [DeskCase(Desk(model), case.examples).noisy(0.5, 0).variants([[one]]).value[0] for one in drawn]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert np.abs(together - case.variants([drawn]).value).max() > 1e-3
+    assert np.isfinite(max_sensitivity(case, case.relevance("knock_out")).values).all()

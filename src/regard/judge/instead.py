@@ -21,9 +21,10 @@ from regard.records import Answer, Floats, Json
 METHOD_RULE = (
     "A method's words are worth what is lost without the first of them and kept by them alone (comprehensiveness and "
     "sufficiency, half each, over the operators that the method itself was not made with), minus the same of random "
-    f"words. Holds if a method beats random words by more than {BEATS}, corrected for all methods; the best of them is "
-    f"named. Fails if every method is shown to stay below. A method that is more than {REMEMBERS} like itself after "
-    "the model forgot everything is not named."
+    f"words. Holds if a method beats random words by more than {BEATS}, corrected for all methods; the one whose 95 % "
+    "interval has the highest lower end is named, for not all are asked about every example. Fails if every method is "
+    f"shown to stay below. A method that is more than {REMEMBERS} like itself after the model forgot everything is not "
+    "named."
 )
 METHOD_NOT = "It does not say that the method is right, only that its words matter more to the model than random ones."
 HEAD_RULE = (
@@ -59,7 +60,7 @@ def methods_instead(evidence: Evidence, beside: Beside) -> Draft:
     corrected = holm([r.worth.p for r in rivals])
     good = [(r, float(p)) for r, p in zip(rivals, corrected, strict=True) if r.able and p < LEVEL]
     if good:
-        best, p = max(good, key=lambda pair: pair[0].worth.mean.estimate)
+        best, p = max(good, key=lambda pair: pair[0].worth.mean.interval(0.95)[0])
         said = _named(best, [r for r, _ in good], rivals)
         tests = (best.worth, *(() if best.over is None else (best.over,)))
         return _methods("holds", p, said, "Q11.holds", tests, rows, (best.worth,))

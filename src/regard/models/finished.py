@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,13 @@ from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.hooks import RemovableHandle
 
 from regard.errors import InputError
+
+_RESUMED: ContextVar[bool] = ContextVar("resumed", default=False)
+
+
+def resumed() -> bool:
+    """Whether this pass takes what is below from an earlier one, so that modules there may not be called at all."""
+    return _RESUMED.get()
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +66,11 @@ class Resume:
             for module, calls in held.items():
                 before.append((module, module.__dict__.get("forward")))
                 module.__dict__["forward"] = self._stub(module, calls)
-            yield
+            token = _RESUMED.set(True)
+            try:
+                yield
+            finally:
+                _RESUMED.reset(token)
         finally:
             for module, own in before:
                 if own is None:
