@@ -290,3 +290,13 @@ def test_a_model_that_was_not_trained_here_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"regard.json or config.json"):
         origin(str(tmp_path / "empty"), None)
+
+
+def test_two_seeds_do_not_say_more_than_three() -> None:
+    after = [
+        {q: {i: v + gain for i, v in some.items()} for q, some in one.items()}
+        for one, gain in zip(columns(0.0, 2), (0.1, 0.5), strict=True)
+    ]
+    row = compared(columns(0.0, 2), after, PLAN, {})[0]
+    assert (row.low > 0, row.corrected < 0.05) == (True, True)
+    assert row.verdict == "no significant change"

@@ -16,8 +16,9 @@ from regard.records import Floats, Json
 Verdict = Literal["better", "worse", "no significant change"]
 LEVEL = 0.05
 DRAWS = 4000
-FEW_SEEDS = 3
-"""From so many seeds on, the means of the seeds must agree as well (Student's paired t)."""
+FEW_SEEDS = 2
+"""From so many seeds on, the means of the seeds must agree as well (Student's paired t): two must not say more than
+three. One seed is about one pair of networks, and that is said."""
 RULE = (
     "better or worse: p of the bootstrap over seeds and examples, after Holm's correction over the rows of one "
     f"comparison, below {LEVEL:g}; with {FEW_SEEDS} seeds or more also p of the paired t over seeds below {LEVEL:g}"
