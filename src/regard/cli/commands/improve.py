@@ -22,6 +22,7 @@ from regard.present.saying import columns, say
 if TYPE_CHECKING:
     from regard.improve.comparing import Row
     from regard.improve.improve import Improvement
+    from regard.improve.measuring import Plan
     from regard.records import Json
     from regard.training.one import Splits
 
@@ -154,13 +155,11 @@ def _show(found: Improvement) -> None:
         key = "term.improve.before_plain" if against == "plain" else "term.improve.before_control"
         told = say(key, arm=arm, what=retold(what), control=retold(found.recipes.get(against, "")))
         out.print("\n" + told, markup=False, soft_wrap=True)
-        table = [_cells(row) for row in rows]
+        table = [_cells(row, found.plan) for row in rows]
         out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8)))
     for line in _costs(found):
         out.print(line, style="dim", markup=False, soft_wrap=True)
-    from regard.improve.comparing import RULE
-
-    out.print(say("term.improve.p", rule=retold(RULE)), style="dim", markup=False, soft_wrap=True)
+    out.print(say("improvement.rule"), style="dim", markup=False, soft_wrap=True)
     if len(found.seeds) == 1:
         out.print(say("term.improve.one"), style="dim", markup=False)
     arms = [arm for arm, against in found.comparisons if against == "plain" and not arm.endswith("-control")]
@@ -169,9 +168,11 @@ def _show(found: Improvement) -> None:
     out.print("\n" + told, markup=False, soft_wrap=True)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
+    learned, others = (", ".join(noises) for noises in (plan.learned_noises, plan.other_noises))
+    first = plan.learned_noises[0]
     return (
-        retold(row.words),
+        say(f"improvement.{row.quantity}", learned=learned, others=others, first=first, attack=plan.attack),
         say(f"term.improve.{row.better}"),
         f"{row.before:.3f}",
         f"{row.after:.3f}",
