@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_example
 
+from regard.errors import InputError
 from regard.present.markup import VOID
 from regard.present.report import SECTIONS, report, write_report
 from regard.present.saying import say
@@ -278,3 +279,13 @@ def test_a_page_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None
     outline = Outline(page)
     ids = {value for name, value in outline.attributes if name == "id"}
     assert all(v[1:] in ids for n, v in outline.attributes if n == "href" and v.startswith("#"))
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        write_report(fake_run(n=4), tmp_path / "out" / "report.html")
+    assert not list((tmp_path / "out").iterdir())

@@ -184,3 +184,19 @@ def test_given_arrays_have_no_answer() -> None:
 def test_a_capture_needs_no_examples() -> None:
     made = pack_of_capture(regard.capture("bilstm", "a fine film"))
     assert made.manifest.examples[0].title == "a fine film"
+
+
+def test_what_is_no_number_is_counted_and_said() -> None:
+    weights = arrays(1, 3, 3)
+    weights[0, 1, 2], weights[0, 2, 0] = np.nan, np.inf
+    shown = Shown("odd", plain_units(["a", "b", "c"]), [Attention(Site("x", 0, "self", 0, 1), weights[None])],
+                  relevances={"m": (True, np.array([0.5, np.nan, 0.1]))}, distribution=[np.nan, np.nan],
+                  probability=float("nan"))  # fmt: skip
+    made = pack([shown], model="m")
+    json.dumps(made.manifest_json(), allow_nan=False)
+    assert made.manifest.left_out == [
+        "3 weights or relevances of example odd are not numbers (NaN or infinite); they are drawn as 0"
+    ]
+    assert made.manifest.examples[0].distribution == []
+    assert max(made.manifest.examples[0].sites[0].tops) <= 1
+    assert np.isfinite(relevance_of(made, 0)).all()

@@ -136,9 +136,13 @@ def _example(
     heads = sum(s.heads for s in sites)
     if missing:
         left_out.append(say("pack.left_heads", missing=missing, heads=heads, id=shown.id, most=POOLED))
+    odd = sum(int((~np.isfinite(a.weights)).sum()) for a in shown.attentions)
     if shown.relevances:
         table = np.stack([np.asarray(v, np.float32) for _, v in shown.relevances.values()])
-        chunks.add(f"{number}/relevance", table.astype("<f4"))
+        odd += int((~np.isfinite(table)).sum())
+        chunks.add(f"{number}/relevance", np.nan_to_num(table, posinf=0.0, neginf=0.0).astype("<f4"))
+    if odd:
+        left_out.append(say("pack.not_numbers", n=odd, id=shown.id))
     picture, pixels = picture_of(shown.inputs.get("image"))
     series, numbers = series_of(shown.inputs.get("series"))
     for name, array in (("picture", pixels), ("series", numbers)):
@@ -156,7 +160,7 @@ def _example(
         shown.id, title_of(shown.inputs, u, shown.id), shown.model, _text(shown.inputs, "text"),
         _text(shown.inputs, "text_pair"), None if shown.label is None else label_of(shown.label, labels),
         "" if shown.predicted is None else label_of(shown.predicted, labels), _number(shown.probability),
-        _number(shown.value), [float(p) for p in shown.distribution],
+        _number(shown.value), [float(p) for p in shown.distribution] if np.isfinite(shown.distribution).all() else [],
         UnitsEntry(
             u.kind, u.place_kind, list(u.names), u.places.tolist(), u.special.tolist(), u.groups.tolist(),
             u.part.tolist(), u.keys.tolist(), list(u.shape),

@@ -25,11 +25,13 @@ Bytes = NDArray[np.uint8]
 def to_bytes(weights: NDArray[np.float32]) -> tuple[Bytes, list[float], float]:
     """(head, query, key) -> bytes of the same shape, the largest weight of each head, the largest error.
 
+    What is no number is nothing here; `pack_build` counts it and says so.
+
     >>> packed, tops, error = to_bytes(np.array([[[0.25, 0.5], [0.0, 0.01]]], np.float32))
     >>> packed.tolist(), tops, bool(error < 0.002)
     ([[[180, 255], [0, 36]]], [0.5], True)
     """
-    w = np.clip(np.nan_to_num(np.asarray(weights, np.float32)), 0.0, None)
+    w = np.clip(np.nan_to_num(np.asarray(weights, np.float32), posinf=0.0, neginf=0.0), 0.0, None)
     tops = w.reshape(len(w), -1).max(1, initial=0.0).astype(np.float32)
     scale = np.where(tops > 0, tops, 1.0).astype(np.float32)[:, None, None]
     packed = np.rint(255.0 * np.sqrt(w / scale)).astype(np.uint8)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from regard.errors import InputError
 from regard.present.markup import Html, join, tag
 from regard.present.palette import LEVELS, SERIES_COLOURS
 from regard.present.run_reader import Material, RunReader
@@ -17,6 +16,7 @@ from regard.present.saying import language, say, speaking
 from regard.present.sections.facts import fact_line, unfinished
 from regard.present.sections.first_screen import first_screen
 from regard.present.viewer_block import digest, viewer_script
+from regard.store.blobs import write_atomically
 
 SECTIONS = (
     "verdicts", "shift", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix",
@@ -41,14 +41,13 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
     path = Path(out)
     if path.is_dir() or path.suffix == "":
         path = path / "report.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
     with speaking(lang or language()):
         page = report(run)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(page)
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, page.encode())
+    except OSError as error:
+        raise InputError(f"file {path}", expected="a place to write", got=error.strerror or str(error)) from error
     return path
 
 

@@ -42,7 +42,10 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """best: the other method with the largest gain; compared: how many there were."""
+    """best: the other method whose gain is at least largest (its lower end): not all are asked about every example.
+
+    compared: how many there were.
+    """
 
     best: Margin
     compared: int
@@ -55,7 +58,7 @@ def instead(material: Material) -> Instead | None:
     found = [m for name in others if (m := _margin(material, name, 1 - 0.05 / len(others))) is not None]
     if not found:
         return None
-    return Instead(max(found, key=lambda m: (round(m.gain.estimate, 6), -others.index(m.method))), len(found))
+    return Instead(max(found, key=lambda m: (round(m.gain.low, 6), -others.index(m.method))), len(found))
 
 
 def _margin(material: Material, method: str, level: float) -> Margin | None:
