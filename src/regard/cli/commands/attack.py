@@ -155,7 +155,7 @@ def show(console: Console, run: AttackRun) -> None:
         mark, style = {
             True: (say("term.attack.ok"), ""), False: (say("term.attack.warn"), "yellow"), None: ("-   ", "dim")
         }[check.passed]  # fmt: skip
-        console.print(f"{mark} {check.name}: {retold(check.sentence)}", markup=False, style=style or None)
+        console.print(f"{mark} {retold(check.name)}: {retold(check.sentence)}", markup=False, style=style or None)
     print_notes(run.notes)
     if run.path is not None:
         console.print(say("term.written", path=run.path), markup=False, soft_wrap=True)

@@ -79,7 +79,7 @@ def _show(outcome: Outcome) -> None:
             (
                 _result(c.result, only_warns=c.level == "warn" and c.result != "pass"), c.name,
                 c.number + (f", p {c.p:.2g}" if c.p is not None else ""), str(c.n),
-                c.required + (f" ({c.reason})" if c.reason else ""),
+                retold(c.required) + (f" ({retold(c.reason)})" if c.reason else ""),
             )
             for c in outcome.checks
         ]  # fmt: skip
