@@ -49,6 +49,15 @@ def test_accuracy_by_noise_and_severity(regard: Callable[..., Result]) -> None:
     assert all(row["n"] + row["left_out"] == 6 for row in found["rows"])
 
 
+def test_a_noise_that_finds_nothing_is_not_called_harmless(regard: Callable[..., Result]) -> None:
+    words = ("perturb", "mine.py:make", "--data", "good.csv", "--noise", "keyboard,homophones", "--severity", "1")
+    shown = regard(*words).stdout
+    assert "nothing to change in these examples: homophones" in shown
+    assert {r["noise"]: r["changed"] > 0 for r in json.loads(regard(*words, "--json").stdout)["rows"][1:]} == {
+        "keyboard": True, "homophones": False,
+    }  # fmt: skip
+
+
 def test_tests_of_behaviour_have_exit_codes(regard: Callable[..., Result], place: Path) -> None:
     text = '[[test]]\nname = "x"\nkind = "invariance"\ntemplate = "a {names} b"\nvary = "names"\nrequire = REQ\n'
     (place / "t.toml").write_text(text.replace("REQ", "0.0"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +30,23 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
     if what.partition(":")[0] in names("dataset") or Path(what).exists():
         from regard.datasets.read import read
 
-        return list(read(what, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
-                         skip_bad=columns.skip_bad, limit=limit))  # fmt: skip
+        data = read(
+            what, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
+            skip_bad=columns.skip_bad, limit=limit,
+        )  # fmt: skip
+        return [_named(e, data.labels) for e in data]
     if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
         raise InputError(f"data {what}", expected="a file", got="no such file")
     if columns != Columns():
         raise InputError("--text-column, --label-column, --skip-bad", expected="data", got=f"the text {what!r}")
     return [Example("input", {"text": what})]
+
+
+def _named(example: Example, labels: Sequence[str]) -> Example:
+    """The example with the name of its class: a file of numbers would be read as other classes by another model."""
+    at = example.label
+    known = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < len(labels)
+    return replace(example, label=labels[at]) if known and isinstance(at, int) else example
 
 
 def show_changed(

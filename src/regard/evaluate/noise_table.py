@@ -26,6 +26,7 @@ class NoiseRow:
 
     change: how far answers move on average (see `Answered.change`). answer: "classes", "labels" or "number"; only
     classes have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
+    changed: share of the inputs in which the noise found anything to change.
     """
 
     noise: str
@@ -42,6 +43,7 @@ class NoiseRow:
     change_low: float = 0.0
     change_high: float = 0.0
     answer: Kind = "classes"
+    changed: float = 1.0
 
     def to_json(self) -> dict[str, Json]:
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
@@ -74,7 +76,8 @@ def noise_table(
                 progress(f"{spec.name} {severity}", i * len(severities) + j, total)
             readable, variant = _changed(case, spec, severity)
             said, same = clean.like(variant.base()), replace(clean, rows=clean.rows[readable])
-            table.append(_row(str(spec), severity, variant, said, same, seed, len(examples) - len(readable)))
+            row = _row(str(spec), severity, variant, said, same, seed, len(examples) - len(readable))
+            table.append(replace(row, changed=_changed_share([examples[k] for k in readable], variant.examples)))
     return table
 
 
@@ -95,6 +98,12 @@ def _changed(case: DeskCase, spec: Spec, severity: int) -> tuple[list[int], Desk
         if not readable:
             raise
         return readable, case.subset(readable).changed(spec, severity)
+
+
+def _changed_share(before: Sequence[Example], after: Sequence[Example]) -> float:
+    """In how many inputs the noise found anything to change: a Chinese one finds nothing in English."""
+    same = [all(np.array_equal(a.inputs[k], b.inputs[k]) for k in a.inputs) for a, b in zip(before, after, strict=True)]
+    return 1 - float(np.mean(same)) if same else 0.0
 
 
 def _row(

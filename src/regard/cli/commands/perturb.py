@@ -174,9 +174,12 @@ def _table(
     if labelled:
         out.print(say("term.perturb.clean", cell=cell(clean)), markup=False)
     by = {(r.noise, r.severity): r for r in rows[1:]}
-    noises = list(dict.fromkeys(r.noise for r in rows[1:]))
+    idle = sorted({r.noise for r in rows[1:]} - {r.noise for r in rows[1:] if r.changed})
+    noises = [noise for noise in dict.fromkeys(r.noise for r in rows[1:]) if noise not in idle]
     lines = [(noise, *(cell(by[noise, s]) for s in severities)) for noise in noises]
     out.print(plain_table((say("term.perturb.noise"), *(say("term.perturb.severity", s=s) for s in severities)), lines))
+    if idle:
+        out.print(say("term.perturb.idle", noises=", ".join(idle)), markup=False)
     left = sum(r.left_out for r in rows)
     if left:
         out.print(say("term.perturb.left", n=left), markup=False)
