@@ -13,6 +13,7 @@ from regard.judge.comparing import Mean
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.instead import heads_instead
 from regard.judge.judging import judge
+from regard.present.exhibits.instead import OVER_RANDOM, QUESTION
 from regard.records import Floats, Json, Judgement, Score, Verdict
 
 N = 120
@@ -254,3 +255,17 @@ def test_what_trains_about_another_layer_is_no_second_map() -> None:
     assert found.beside.table("seed_jsd") is not None
     (alone,) = evidence_of(rows, [seeds])
     assert alone.beside.table("seed_jsd") is not None
+
+
+def test_of_good_methods_the_one_that_is_surest_to_be_good_is_named() -> None:
+    """A method that was asked about few examples, and looks a little better there, does not lead."""
+    few = methods(attention=0.1, gradients=0.3, lime=0.33)
+    spread = np.where(np.arange(N) % 2, 0.1, -0.1)
+    few["lime"] = {o: np.where(np.arange(N) < 14, values + spread, np.nan) for o, values in few["lime"].items()}
+    found = the(asked(Beside(methods=few)), METHOD)
+    assert found.answer == "holds"
+    assert found.sentence.startswith("Read gradients")
+    assert "lime" in found.sentence
+    # what the report's exhibit goes by
+    assert found.question == QUESTION
+    assert found.contrasts[0].name == f"gradients{OVER_RANDOM}"

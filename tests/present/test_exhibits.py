@@ -8,7 +8,7 @@ from fake_run import FakeRun, fake_run, row_example, text_example
 
 from regard.measures.divergence import jsd
 from regard.present.as_markdown import run_markdown
-from regard.present.exhibits.instead import instead
+from regard.present.exhibits.instead import OVER_RANDOM, QUESTION, instead
 from regard.present.exhibits.other_attention import FAR, other_attention
 from regard.present.exhibits.reliance import reliance
 from regard.present.report import report
@@ -160,3 +160,24 @@ def test_a_method_is_not_praised_by_its_own_operator() -> None:
     assert found is not None
     assert found.best.method == "integrated_gradients"
     assert found.best.operators == ("delete",)
+
+
+def test_a_method_that_was_asked_about_few_examples_leads_only_where_the_verdict_names_it() -> None:
+    run = planted(leak=False)
+    best = "integrated_gradients"
+    few = {s.method: s.ids[: len(s.ids) // 3] for s in run._scores}[best]
+    lucky = [
+        Score(s.metric, "lime", few, s.values[: len(few)] + 0.3 * (1 if s.metric == "comprehensiveness" else -1),
+              s.better, s.where)
+        for s in run._scores if s.method == best
+    ]  # fmt: skip
+    run._scores = [*run._scores, *lucky]
+    run._relevances["lime"] = run._relevances[best]
+    found = instead(Material(run))
+    assert found is not None
+    assert (found.best.method, found.best.n) == (best, 40)
+    verdict = {"question": QUESTION, "answer": "holds", "contrasts": [{"name": f"lime{OVER_RANDOM}"}]}
+    run.manifest |= {"judgements": [{"verdicts": [verdict]}]}
+    found = instead(Material(run))
+    assert found is not None
+    assert (found.best.method, found.best.n) == ("lime", len(few))

@@ -16,6 +16,9 @@ ATTENTION = "attention"
 REMOVED, KEPT = "comprehensiveness", "sufficiency"
 """What faithful means here, half each: what is lost without the units that a method puts first, and kept by them."""
 
+QUESTION, OVER_RANDOM = "which explanation method deserves to be read?", " - random words"
+"""Of the judge: its question, and how it calls the comparison that its answer rests on."""
+
 Column = dict[str, float]
 """Example -> value."""
 
@@ -42,9 +45,8 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Instead:
-    """best: the other method whose gain is at least largest (its lower end): not all are asked about every example.
-
-    compared: how many there were.
+    """best: the method that the verdict names; else the one with the largest gain, of those that were asked about at
+    least half as many examples as any other. compared: how many there were.
     """
 
     best: Margin
@@ -58,7 +60,19 @@ def instead(material: Material) -> Instead | None:
     found = [m for name in others if (m := _margin(material, name, 1 - 0.05 / len(others))) is not None]
     if not found:
         return None
-    return Instead(max(found, key=lambda m: (round(m.gain.low, 6), -others.index(m.method))), len(found))
+    named = _named(material)
+    asked = max(m.n for m in found)
+    often = [m for m in found if m.method == named] or [m for m in found if 2 * m.n >= asked]
+    return Instead(max(often, key=lambda m: (round(m.gain.estimate, 6), -others.index(m.method))), len(found))
+
+
+def _named(material: Material) -> str | None:
+    """What the verdict says should be read, where it says so."""
+    for judgement in material.manifest.get("judgements") or ():
+        for verdict in judgement["verdicts"]:
+            if verdict["question"] == QUESTION and verdict["answer"] == "holds" and verdict["contrasts"]:
+                return str(verdict["contrasts"][0]["name"]).removesuffix(OVER_RANDOM)
+    return None
 
 
 def _margin(material: Material, method: str, level: float) -> Margin | None:
