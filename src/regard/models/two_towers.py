@@ -103,7 +103,8 @@ def _said(module: Towers, inputs: Mapping[str, Tensor], words: Sequence[int]) ->
         mask[row, word] = 0
     named = {"input_ids": ids, **({"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {})}
     parts = []
-    for part in mask.split(BATCH):
+    for start in range(0, len(mask), BATCH):
+        part = mask[start : start + BATCH]
         same = {name: tensor.expand(len(part), -1) for name, tensor in named.items()}
         parts.append(_vector(module.get_text_features(**same, attention_mask=part), len(part)))
     return torch.cat(parts)
