@@ -101,3 +101,23 @@ def test_axe_would_find_something(show: Callable[..., Any]) -> None:
         "() => { const b = document.createElement('button'); document.querySelector('main').append(b); }"
     )
     assert any(line.startswith("button-name") for line in serious(shown.page))
+
+
+def test_on_paper_nothing_is_cut_and_nothing_is_dark(chromium: Any, tmp_path: Path) -> None:
+    """Paper cannot be scrolled, and a reader in the dark prints on white all the same."""
+    from fake_run import fake_run
+
+    from regard.present.report import write_report
+
+    path = write_report(fake_run(n=12), tmp_path / "report.html")
+    page = chromium.new_page(viewport={"width": 720, "height": 1000}, color_scheme="dark")
+    page.emulate_media(media="print")
+    page.goto(path.as_uri())
+    cut = page.evaluate(
+        "() => [...document.querySelectorAll('table, svg, pre')].filter((e) => e.getClientRects().length"
+        " && e.getBoundingClientRect().right > innerWidth + 2).map((e) => e.textContent.slice(0, 60))"
+    )
+    ground = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--card')")
+    page.close()
+    assert cut == []
+    assert ground.strip() == "#f4f5f7"
