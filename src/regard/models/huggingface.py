@@ -59,8 +59,10 @@ class Options:
 
 
 def _spelt(tokenizer: Any, token: int) -> str:
-    """A token as a reader sees it; its raw name where that would be blank."""
-    return str(tokenizer.decode([token])).strip() or str(tokenizer.convert_ids_to_tokens(token))
+    """A token as a reader sees it; a blank one by signs that can be seen, its raw name where it is nothing at all."""
+    text = str(tokenizer.decode([token]))
+    seen = text.strip() or text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
+    return seen or str(tokenizer.convert_ids_to_tokens(token))
 
 
 def infer_task(config: Any, architecture: str) -> str:
