@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,3 +134,18 @@ def test_numbers_have_a_unit() -> None:
     assert "shares" in said["attention"]
     assert "shares" not in said["value_norms"], "lengths of vectors do not sum to 1"
     assert "random" in said["random"]
+
+
+def test_a_whole_shelf_is_cut_to_what_can_be_read_and_few_examples_are_counted() -> None:
+    run = fake_run(n=12, seed=3)
+    few = [s for s in run._summaries if s.method == "rollout"]
+    for k in range(20):  # as many methods as there are, asked about a part of the examples
+        run._summaries += [replace(s, method=f"method_{k}", n=5) for s in few]
+    run._summaries += [replace(s, metric=f"metric_{k}") for s in [*run._summaries] for k in range(10)]
+    for width in (120, 60):
+        shown = printed(evidence_table(Material(run), width=width), width=width)
+        assert "comprehensiveness" in shown
+        assert "metric_3" not in shown
+        assert "regard metrics RUN" in " ".join(shown.split())
+        assert "n = 5" in shown
+        assert len(shown.splitlines()) < 250

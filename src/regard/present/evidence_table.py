@@ -7,26 +7,44 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
+from regard.present.reading import SPOKEN
 from regard.present.run_reader import Material
 from regard.present.saying import say
 
 GAP = 2
 """Characters between two columns."""
+MOST_LINES = 80
+"""Of a list in place of a table; what would be longer is left to the report."""
 
 
 def evidence_table(material: Material, *, width: int) -> RenderableType:
     """Methods down, metrics across (two removal operators each); random baseline last; the ceiling marked.
 
     Where it does not fit in `width`, intervals stand below their estimates; where that does not either, the second
-    operator is left to the report; where even that does not, there is a block per metric instead of a column.
+    operator is left to the report, then every metric but the usual ones; where even that does not fit, there is a block
+    per metric instead of a column.
     """
     found = evidence(material.summaries, material.methods, material.own_operators)
     every, first = main_settings(found.columns), main_settings(found.columns, each=1)
-    for columns, gap in ((every, " "), (every, "\n"), (first, "\n")):
+    usual = tuple(c for c in every if c.metric in SPOKEN) or every
+    few = tuple(c for c in first if c in usual)
+    for columns, gap in ((every, " "), (every, "\n"), (first, "\n"), (usual, " "), (usual, "\n"), (few, "\n")):
         if _needed(found, columns, gap) <= width:
-            return _table(found, columns, gap, _caption(found, cut=columns != every))
-    blocks = [_block(found, column, width) for column in every]
-    return Group(*blocks, Text(_caption(found), style="dim italic"))
+            return _table(found, columns, gap, _caption(found, _left_out(columns, every)))
+    listed = every if len(every) * len(found.methods) <= MOST_LINES else few
+    blocks = [_block(found, column, width) for column in listed]
+    return Group(*blocks, Text(_caption(found, _left_out(listed, every)), style="dim italic"))
+
+
+def _asked(found: Evidence) -> int:
+    return max((s.n + s.undefined for s in found.cells.values()), default=0)
+
+
+def _left_out(columns: tuple[Column, ...], every: tuple[Column, ...]) -> str:
+    if columns == every:
+        return ""
+    all_metrics = {c.metric for c in columns} == {c.metric for c in every}
+    return say("results.table_left_out" if all_metrics else "results.table_usual_only")
 
 
 def _needed(found: Evidence, columns: tuple[Column, ...], gap: str) -> int:
@@ -88,12 +106,14 @@ def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
         cell.append(f"{gap}{say('results.own_operator')}", style="dim not bold")
     if summary.role == "ceiling":
         cell.append(f"{gap}{say('results.ceiling')}", style="dim not bold")
+    if summary.n + summary.undefined != _asked(found):  # a method that was asked about some of the examples
+        cell.append(f"{gap}{say('results.n_is', n=summary.n)}", style="dim not bold")
     if summary.undefined:
         cell.append(f"{gap}({say('results.n_undefined', n=summary.undefined)})", style="dim not bold")
     return cell
 
 
-def _caption(found: Evidence, *, cut: bool = False) -> str:
+def _caption(found: Evidence, left_out: str = "") -> str:
     s = next((s for s in found.cells.values() if s.n), None)
     if s is None:
         return say("results.no_number")
@@ -102,5 +122,5 @@ def _caption(found: Evidence, *, cut: bool = False) -> str:
         "results.table_caption", level=f"{s.level:.0%}", n=s.n, seed=s.seed,
         clusters=say("results.clusters", n=s.clusters) if s.clusters != s.n else "",
         ceiling=say("results.table_ceiling") if ceiling else "",
-        left_out=say("results.table_left_out") if cut else "",
+        left_out=left_out,
     )  # fmt: skip
