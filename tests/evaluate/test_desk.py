@@ -173,3 +173,20 @@ def test_what_is_no_relevance_of_these_units_is_refused() -> None:
     for words, wrong in cases.items():
         with pytest.raises(InputError, match=words):
             checked(wrong, case, "m")
+
+
+def test_a_text_that_was_asked_about_is_remembered_for_its_own_example_only() -> None:
+    toy, case = _case()
+    desk = Desk(toy)
+    whole = DeskCase(desk, case.examples)
+    whole.base()
+    first, second, third = (examples([text])[0] for text in ("a dull film", "a fine film", ""))
+    before = sum(c.forwards for c in desk.costs())
+    said = whole.subset([0]).asked([[first, second, first, third]])
+    assert sum(c.forwards for c in desk.costs()) == before + 2
+    again = whole.subset([0, 1]).asked([[second], [second]])
+    assert sum(c.forwards for c in desk.costs()) == before + 3, "another example may have another target"
+    np.testing.assert_array_equal(said.value[[0, 1]], [said.value[2], again.value[0]])
+    assert np.isnan(said.value[3])
+    plain = [TorchToy().forward([TorchToy().encode(e)], [case.targets[0]]).value[0] for e in (first, second)]
+    np.testing.assert_allclose(said.value[:2], plain, atol=1e-6)

@@ -108,6 +108,7 @@ class Desk:
         self._originals: dict[str, Example] = {}
         self._origins: dict[str, Ints] = {}
         self._routed: dict[tuple[object, ...], Said] = {}
+        self._heard: dict[object, Said] = {}
         self._moved: dict[str, float] = {}
         self._variants: dict[tuple[object, ...], Desk] = {}
 
@@ -508,13 +509,17 @@ class Desk:
         )
 
     def asked(self, asked: Sequence[tuple[str, Example]]) -> list[Said]:
-        """What it says to other inputs, about the targets of these examples; NaN where it cannot read one."""
+        """What it says to other inputs, about the targets of these examples; NaN where it cannot read one.
+
+        Texts that were asked about before are remembered: searches come to the same text in several ways.
+        """
         self._pay(requests=len(asked))
         self.targets([name for name, _ in asked])
+        keys = [_written(name, example) for name, example in asked]
         read: list[tuple[int, Encoded]] = []
-        for i, (_, example) in enumerate(asked):
+        for i in {key or i: i for i, key in enumerate(keys) if key not in self._heard}.values():
             with suppress(InputError):  # a text that became too long, or lost its last word
-                read.append((i, self.model.encode(example)))
+                read.append((i, self.model.encode(asked[i][1])))
 
         def ask(part: Sequence[tuple[int, Encoded]]) -> list[Said]:
             targets = [self._base[asked[i][0]][1] for i, _ in part]
@@ -523,7 +528,9 @@ class Desk:
         said = self._batching.answers(read, [encoded.length for _, encoded in read], ask)
         self._pay(forwards=len(read))
         found = {i: answer for (i, _), answer in zip(read, said, strict=True)}
-        return [found.get(i) or self._unread(name) for i, (name, _) in enumerate(asked)]
+        self._heard.update((key, found[i]) for i in found if (key := keys[i]) is not None)
+        known = [found.get(i) or self._heard.get(key) for i, key in enumerate(keys)]
+        return [answer or self._unread(name) for answer, (name, _) in zip(known, asked, strict=True)]
 
     def _unread(self, name: str) -> Said:
         known = self._base[name][0].distribution
@@ -587,6 +594,12 @@ def _together(slopes: Sequence[_Slope]) -> Slopes:
         np.stack([s.dot for s in slopes]), np.stack([s.norm for s in slopes]), np.array([s.value for s in slopes]),
         (known[0][0], float(lows.mean())) if known else slopes[0].ends, lows if len(lows) == len(slopes) else None,
     )  # fmt: skip
+
+
+def _written(name: str, example: Example) -> object | None:
+    """What an input is remembered by; None where it is not text alone."""
+    items = example.inputs.items()
+    return (name, *sorted(items)) if all(isinstance(value, str) for _, value in items) else None
 
 
 def _edit_key(edits: Sequence[Edit]) -> str:
