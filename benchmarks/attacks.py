@@ -1,7 +1,8 @@
 """Attacks: batched candidates against one by one on MiniLM, and PGD on the small ViT against foolbox.
 
 Where the ratio of the first comes from: what every example asks for at the same time is read in one go, sorted by
-length and run in batches that the processor's cache holds; on a CPU that is worth more the shorter the texts are. The
+length and run in batches that the processor's cache holds, and a text that the search comes to again is remembered; on
+a CPU batches are worth more the shorter the texts are (alone they are worth 2.6 to 2.9 here). The
 second: an example that is answered otherwise takes no further steps.
 """
 

@@ -404,3 +404,8 @@ def test_marks_of_many_hands_at_once_are_all_kept(tmp_path: Path) -> None:
     file.write_text('{"id": 1}\n', "utf-8")
     with pytest.raises(regard.errors.InputError, match="line 1"):
         read_marks(file)
+
+
+def test_a_text_that_nobody_could_look_at_is_refused_at_once() -> None:
+    with pytest.raises(regard.errors.InputError, match="200000 characters.*a passage of it"):
+        regard.show("bilstm", "good film " * 20_000)

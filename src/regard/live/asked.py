@@ -216,6 +216,17 @@ def text_example(body: Mapping[str, object], number: int) -> Example:
 
 
 LONGEST_TEXT = 20_000
+"""Characters: what can be looked at. Every map of a longer text has millions of cells, every method hours of work."""
+
+
+def not_too_long(example: Example | None) -> None:
+    """Refuse a text that nobody could look at."""
+    for name, value in () if example is None else example.inputs.items():
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise InputError(
+                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got=f"{len(value)} characters",
+                remedy="a passage of it, or regard audit, which reads long texts in windows",
+            )  # fmt: skip
 
 
 def method_names(given: object) -> list[str]:

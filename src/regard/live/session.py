@@ -11,7 +11,7 @@ from typing import Any
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.evaluate.judging import example_of, model_of
 from regard.live.alternatives import alternative
-from regard.live.asked import Asked, Beside, method_names, text_example
+from regard.live.asked import Asked, Beside, method_names, not_too_long, text_example
 from regard.live.edits import received, shared
 from regard.live.greeting import greeting
 from regard.live.jobs import Job, Jobs, positive
@@ -103,6 +103,8 @@ class Session:
 
         changed: another version of it (attacked, noisy, rewritten), to be compared with.
         """
+        for one in (example, changed):
+            not_too_long(one)
         quiet = Job("first", lambda job: {}, threading.Condition())
         chosen = list(methods or self.methods)
         other = "" if changed is None else str(self._answered(changed, chosen, quiet)["pack"])
