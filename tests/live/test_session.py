@@ -407,5 +407,5 @@ def test_marks_of_many_hands_at_once_are_all_kept(tmp_path: Path) -> None:
 
 
 def test_a_text_that_nobody_could_look_at_is_refused_at_once() -> None:
-    with pytest.raises(regard.errors.InputError, match="200000 characters.*a passage of it"):
+    with pytest.raises(regard.errors.InputError, match=r"200000 characters.*a passage of it"):
         regard.show("bilstm", "good film " * 20_000)
