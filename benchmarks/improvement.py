@@ -1,4 +1,4 @@
-"""`python -m benchmarks.improvement [mild|small|medium] [RECIPE ...]`: what `regard improve` makes of a BiLSTM on reviews.
+"""`python -m benchmarks.improvement [mild|small|medium] [RECIPE ...]`: what `regard improve` makes of a BiLSTM.
 
 Trains the network without and with each recipe on seeds 0 to 4, then attacks and explains the same test sentences
 before and after; goes on where it was stopped (in the cache). RECIPE: only these, of which the record then speaks.
