@@ -54,15 +54,14 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
     """(model, processor) of a directory, or of an id in the local cache, whose model reads a text and a picture."""
     from transformers import AutoProcessor
 
+    opener: Any = AutoProcessor
     config = _config(source, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
     module, _, missing = _weights(source, config, architecture, "similarity", None, trust_remote_code, download)
     _refuse_missing(source, missing, "words and pictures", architecture)
     try:
         with quiet():
-            made = AutoProcessor.from_pretrained(
-                source, local_files_only=not download, trust_remote_code=trust_remote_code
-            )
+            made = opener.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
     except Exception as error:  # each processor fails in its own way
         raise InputError(
             f"model {source}", expected="a processor of texts and pictures beside the weights", got=_short(error),
