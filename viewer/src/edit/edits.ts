@@ -41,28 +41,34 @@ async function apply(c: Context, edits: EditEntry[]): Promise<void> {
   state.busy.value = t("asking the model…");
   const stop = { wanted: false };
   state.stop.value = stop;
+  // who edits again before the answer is there wants the answer to the new list: one that comes late is not shown
+  const late = (): boolean => state.stop.value !== stop;
   try {
     const found = await finished<Edited>(
       live,
       "edit",
       { pack: live.pack, example: c.e, edits },
       (job) => {
-        state.busy.value = job.stage || t("asking the model…");
+        if (!late()) state.busy.value = job.stage || t("asking the model…");
       },
       stop,
     );
     const source = await packSource(live, found.pack);
+    if (late()) return;
     state.after.value = edits.length
       ? new Data(source.manifest, async (id) => gunzip(await source.chunk(id)), c.refresh)
       : null;
     state.outcome.value = found;
     state.spec.value = "";
   } catch (error) {
+    if (late()) return;
     state.edits.value = before; // what the model refused is not on the list
     state.problem.value = error instanceof Error ? error.message : String(error);
   } finally {
-    state.busy.value = "";
-    state.stop.value = null;
+    if (!late()) {
+      state.busy.value = "";
+      state.stop.value = null;
+    }
   }
 }
 

@@ -33,6 +33,7 @@ OPTIONAL = {
     "quickjs-ng": "figures",
     "typst": "figures",
     "weasyprint": "pdf",
+    "pillow": "images",
     "tensorboard": "",
     "mlflow": "",
 }
