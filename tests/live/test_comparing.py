@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,19 +78,20 @@ def test_a_text_is_compared_with_the_one_before_it(app: Caller) -> None:
 
 
 def test_the_page_offers_it(app: Caller, chromium: Browser) -> None:
+    from playwright.sync_api import expect
+
     with chromium.page(app.server.url, only=app.server.address) as page:
         for text in (TEXT, CHANGED):
             page.get_by_placeholder("Type a text").fill(text)
-            page.get_by_role("button", name="Look").click()
+            with page.expect_response(lambda answer: answer.url.endswith("/api/manifest")):
+                page.get_by_role("button", name="Look").click()
             page.locator("progress").wait_for(state="detached")
             page.locator("canvas[data-drawn]").wait_for()
             if text == TEXT:
                 page.get_by_label("beside this text").check()
         page.locator("#tab-compare").click()
         page.locator("[data-numbers]").wait_for()
-        assert "only in A: dull" in page.locator("[data-declared]").inner_text() or "example 1" in (
-            page.locator("[data-declared]").inner_text()
-        )
+        expect(page.locator("[data-declared]")).to_contain_text(re.compile("only in A: dull|example 1"), timeout=20_000)
 
 
 def test_a_changed_text_in_a_file(model: Model) -> None:
