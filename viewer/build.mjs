@@ -1,10 +1,12 @@
 // One source, two files: viewer.js (an ES module for page, server and notebook) and viewer_svg.js (headless drawing).
+// Each carries the licence notices of the packages inside it.
 // `node build.mjs --out DIR` writes elsewhere (the rebuild test compares the two).
 // `node build.mjs --tests FILE` writes the unit tests as one script for a browser, and nothing else.
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundledPackages, notices } from "./notices.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const option = (name) => {
@@ -43,6 +45,13 @@ const shared = {
   // a page that embeds the bundle must not find the end of its own script element in it
   supported: { "inline-script": false },
 };
+/** Which packages end up in a bundle is known after a first build; the second one adds their notices. */
+const bundle = async (entry, format, outfile) => {
+  const options = { ...shared, entryPoints: [entry], format, outfile };
+  const { metafile } = await build({ ...options, write: false, metafile: true });
+  await build({ ...options, banner: { js: notices(here, bundledPackages(metafile.inputs)) } });
+};
+
 if (tests) {
   const names = readdirSync(join(here, "test"))
     .filter((n) => n.endsWith(".test.ts"))
@@ -51,6 +60,6 @@ if (tests) {
   const stdin = { contents, resolveDir: join(here, "test"), loader: "ts" };
   await build({ ...shared, minify: false, sourcemap: "inline", stdin, format: "iife", outfile: tests });
 } else {
-  await build({ ...shared, entryPoints: ["src/hosts/hosts.ts"], format: "esm", outfile: join(out, "viewer.js") });
-  await build({ ...shared, entryPoints: ["src/hosts/svg.ts"], format: "iife", outfile: join(out, "viewer_svg.js") });
+  await bundle("src/hosts/hosts.ts", "esm", join(out, "viewer.js"));
+  await bundle("src/hosts/svg.ts", "iife", join(out, "viewer_svg.js"));
 }

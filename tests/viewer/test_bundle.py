@@ -32,6 +32,18 @@ def test_a_bundle_is_small_and_names_no_other_place(name: str) -> None:
     assert not re.search(r"\beval\(|new Function|document\.write|insertAdjacentHTML", text)
 
 
+@pytest.mark.parametrize("name", ["viewer.js", "viewer_svg.js"])
+def test_a_bundle_carries_the_notices_of_what_it_contains(name: str) -> None:
+    """The MIT licence wants its notice in every copy, and each report holds a copy of the bundle."""
+    text = (STATIC / name).read_text("utf-8")
+    notice = text[: text.index("*/")]
+    locked = json.loads((VIEWER / "package-lock.json").read_text("utf-8"))["packages"]
+    for package in ("preact", "@preact/signals", "@preact/signals-core"):
+        entry = locked[f"node_modules/{package}"]
+        assert f"{package} {entry['version']} ({entry['license']}): Copyright" in notice
+    assert "The above copyright notice and this permission notice shall be included in all" in notice
+
+
 def test_text_becomes_markup_nowhere() -> None:
     """Names reach the page through text nodes and canvases; only Preact itself knows the word."""
     for path in (VIEWER / "src").rglob("*.ts*"):
