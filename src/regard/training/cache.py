@@ -43,6 +43,9 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
         return home
     try:
         root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_writable(root, error) from error
+    try:
         with locked(root / f"{name}-{key}.lock"):
             if not home.is_dir():  # somebody else may have built it while we waited
                 out, state = root / f"{name}-{key}.new", root / f"{name}-{key}.state"
@@ -54,10 +57,14 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
                 os.rename(out, home)
                 shutil.rmtree(state, ignore_errors=True)
     except (PermissionError, NotADirectoryError, FileExistsError) as error:
-        raise EnvironmentProblem(
-            f"cache directory {root}", expected="a place to write", got=str(error), remedy="set REGARD_CACHE"
-        ) from error
+        raise _not_writable(root, error) from error
     return home
+
+
+def _not_writable(root: Path, error: OSError) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"cache directory {root}", expected="a place to write", got=str(error), remedy="set REGARD_CACHE"
+    )
 
 
 def _version(package: str) -> str:
