@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 # doctests are collected from every file, but several folders have a conftest.py
@@ -21,6 +22,15 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # a shell that starts the tests in the background makes them, and every command they start, deaf to Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# A busy machine is no defect: examples have no deadline, and slow generation fails no test.
+hypothesis.settings.register_profile(
+    "regard", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
+)
+hypothesis.settings.load_profile("regard")
+HARDWARE = "hardware: "
+"""How the reason of a skip begins that no installation can cure."""
+BROWSER_PATIENCE = 240_000
+"""Milliseconds that a page may take for anything: a safety net below pytest's own, never a measurement."""
 
 
 @pytest.fixture(scope="session")
@@ -37,20 +47,23 @@ def browser() -> str:
 @pytest.fixture(scope="session")
 def running_browser(browser: str) -> Iterator[Any]:
     """That Chromium, started once: playwright's loop may run only once in a process."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="NOT RUN: playwright is not installed")
+    from playwright import sync_api
+
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"]
     with sync_api.sync_playwright() as play:
-        native = play.chromium.launch(executable_path=browser, args=flags)
+        native = play.chromium.launch(executable_path=browser, args=flags, timeout=BROWSER_PATIENCE)
+        sync_api.expect.set_options(timeout=BROWSER_PATIENCE)
         yield native
         native.close()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
-    """The very last line lists what was not run for want of a browser or a notebook; with CI=true that is a failure."""
+    """The very last line lists every test that was skipped for another reason than the hardware; with CI=true that is
+    a failure."""
     done = yield
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = [r for r in terminal.stats.get("skipped", []) if "NOT RUN" in str(r.longrepr)] if terminal else []
+    skipped = [r for r in terminal.stats.get("skipped", []) if HARDWARE not in str(r.longrepr)] if terminal else []
     if skipped:
         names = ", ".join(sorted({r.nodeid for r in skipped}))
         whys = sorted({str(r.longrepr[2] if isinstance(r.longrepr, tuple) else r.longrepr) for r in skipped})

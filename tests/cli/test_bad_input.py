@@ -77,7 +77,7 @@ def test_bad_input(words: str, code: int, says: str, regard: Callable[..., Resul
     import torch
 
     if "cuda" in words and torch.cuda.is_available():
-        pytest.skip("this machine has a GPU")
+        pytest.skip("hardware: this machine has a GPU")
     result = regard(*shlex.split(words))
     assert says.lower() in one_line(result).lower()
     assert result.exit_code == code

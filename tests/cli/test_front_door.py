@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import resource
 import subprocess
 import sys
 
@@ -14,20 +13,6 @@ import regard
 
 HELLO = "import click\n@click.command()\ndef hello():\n    'Say hello.'\nhello(['--help'])"
 HELP = "import sys; sys.argv = ['regard', '--help']\nfrom regard.cli import main\nmain()"
-
-
-def cpu(code: str) -> float:
-    """Processor seconds (user and system) of a fresh interpreter that runs `code`."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def compared(first: str, second: str, rounds: int = 12) -> tuple[float, float]:
-    """The least of several runs each, taken in turn: what else the machine does only ever adds."""
-    pairs = [(cpu(first), cpu(second)) for _ in range(rounds)]
-    return min(a for a, _ in pairs), min(b for _, b in pairs)
 
 
 def modules(code: str) -> set[str]:
@@ -68,11 +53,7 @@ def test_nothing_heavy_is_imported(code: str, absent: set[str]) -> None:
     assert absent.isdisjoint(modules(code))
 
 
-def test_import_costs_little() -> None:
-    bare, ours = compared("pass", "import regard")
-    assert ours - bare <= 0.050
-
-
-def test_help_costs_at_most_twice_hello_world() -> None:
-    hello, ours = compared(HELLO, HELP)
-    assert ours <= 2 * hello
+def test_help_imports_little_more_than_its_library() -> None:
+    """The seconds are in `python -m benchmarks startup`; what decides them is how much is imported."""
+    ours = {name for name in modules(HELP) - modules(HELLO) if name.startswith("regard")}
+    assert len(ours) <= 12, sorted(ours)

@@ -114,7 +114,7 @@ def test_the_app_is_started_and_ends_with_ctrl_c(place: Path) -> None:
 
 def post(url: str, token: str) -> Any:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, b"{}", headers), timeout=240) as answer:
         return json.load(answer)
 
 

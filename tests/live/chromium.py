@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PATIENCE = 240_000
+"""Milliseconds that a page may take: a safety net for busy machines, never a measurement."""
+
 
 @dataclass
 class Browser:
@@ -21,6 +24,7 @@ class Browser:
         """A page. only: requests may go nowhere else (offline: those of frames, ours, go nowhere at all); errors on the
         page fail the test."""
         context = self.native.new_context(offline=offline, viewport={"width": 1200, "height": 900}, **how)
+        context.set_default_timeout(PATIENCE)
         problems: list[str] = []
         try:
             page = context.new_page()
@@ -68,7 +72,7 @@ INK = """() => {
 }"""
 
 
-def inked(frame: Any, least: int = 200, tries: int = 100) -> int:
+def inked(frame: Any, least: int = 200, tries: int = 1200) -> int:
     """Pixels of the fullest canvas that differ from its corner; waits until there are some."""
     count = 0
     for _ in range(tries):

@@ -69,7 +69,7 @@ class Caller:
         if body is not None:
             sent["Content-Type"] = "application/json"
         sent |= headers or {}
-        connection = http.client.HTTPConnection(LOOPBACK, self.server.port, timeout=20)
+        connection = http.client.HTTPConnection(LOOPBACK, self.server.port, timeout=240)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             if body is not None and "Transfer-Encoding" not in sent:

@@ -32,13 +32,13 @@ def server(model: Model, tmp_path: Path) -> Iterator[Server]:
 @pytest.fixture
 def page(server: Server, chromium: Browser) -> Iterator[Any]:
     with chromium.page(server.url, only=server.address) as opened:
-        opened.wait_for_selector("canvas", timeout=30_000)
+        opened.wait_for_selector("canvas")
         yield opened
 
 
 def change(page: Any) -> str:
     """What the edits did to the answer, as the page says it."""
-    page.wait_for_selector("[data-change]", timeout=20_000)
+    page.wait_for_selector("[data-change]")
     return str(page.locator("[data-change]").inner_text())
 
 
@@ -48,12 +48,12 @@ def test_the_token_leaves_the_address_and_the_view_is_drawn(server: Server, page
     assert page.evaluate("document.cookie") == ""
     assert inked(page.main_frame) > 200
     page.reload()
-    page.wait_for_selector("canvas", timeout=30_000)  # this tab knows it still
+    page.wait_for_selector("canvas")  # this tab knows it still
 
 
 def test_without_the_token_nothing_is_shown(server: Server, chromium: Browser) -> None:
     with chromium.page(server.address, only=server.address) as page:
-        page.wait_for_selector("[role=alert]", timeout=20_000)
+        page.wait_for_selector("[role=alert]")
         assert "token" in page.locator("[role=alert]").inner_text()
         assert page.locator("canvas").count() == 0
 
@@ -67,7 +67,7 @@ def test_a_typed_text_is_captured_and_explained(page: Any) -> None:
 def test_errors_are_seen_and_the_app_goes_on(page: Any) -> None:
     page.get_by_role("textbox", name=re.compile("^Text for")).fill("word " * 5000)
     page.get_by_role("button", name="Look", exact=True).click()
-    page.wait_for_selector(".error", timeout=20_000)
+    page.wait_for_selector(".error")
     assert "a text of 1 to" in page.locator(".error").first.inner_text()
     asked(page, "the film not long")
 
@@ -78,10 +78,10 @@ def test_progress_is_seen_and_cancel_works(page: Any) -> None:
     page.get_by_role("button", name="lime", exact=True).click()
     page.get_by_role("textbox", name=re.compile("^Text for")).fill("the good film not long and bad " * 40)
     page.get_by_role("button", name="Look", exact=True).click()
-    page.wait_for_selector("progress", timeout=20_000)
+    page.wait_for_selector("progress")
     assert page.locator("[role=status]").first.inner_text()
     page.get_by_role("button", name="Cancel", exact=True).click()
-    page.wait_for_selector(".error", timeout=20_000)
+    page.wait_for_selector(".error")
     assert "cancelled" in page.locator(".error").first.inner_text()
     assert page.locator("progress").count() == 0
     page.get_by_role("button", name="kernel_shap", exact=True).click()
@@ -95,14 +95,14 @@ def test_attention_is_edited_and_the_prediction_moves(page: Any) -> None:
     first = change(page)
     assert re.search(r"moved by (?!0 )", first)
     page.get_by_role("button", name="Switch the head off").click()
-    page.wait_for_selector("li:nth-child(2)", timeout=20_000)
+    page.wait_for_selector("li:nth-child(2)")
     page.get_by_role("button", name="Undo", exact=True).click()
-    page.wait_for_selector("li:nth-child(2)", state="detached", timeout=20_000)
-    page.wait_for_selector("[role=status]", state="detached", timeout=20_000)
+    page.wait_for_selector("li:nth-child(2)", state="detached")
+    page.wait_for_selector("[role=status]", state="detached")
     assert change(page) == first, "the answer to a list that is no longer there came late"
     page.get_by_role("button", name="Undo", exact=True).click()
-    page.wait_for_selector("li", state="detached", timeout=20_000)
-    page.wait_for_selector("[role=status]", state="detached", timeout=20_000)
+    page.wait_for_selector("li", state="detached")
+    page.wait_for_selector("[role=status]", state="detached")
     assert "moved by 0 " in change(page)
 
 
@@ -131,7 +131,7 @@ def test_edits_are_shared_and_opened_by_somebody_else(page: Any, server: Server,
     page.get_by_role("button", name="Share as a Spec").click()
     spec = page.locator("textarea[readonly]").input_value()
     with chromium.page(server.url, only=server.address) as other:
-        other.wait_for_selector("canvas", timeout=30_000)
+        other.wait_for_selector("canvas")
         other.get_by_role("tab", name="What if").click()
         other.get_by_text("Open a Spec").click()
         other.get_by_label("Spec that somebody shared").fill(spec)
@@ -146,7 +146,7 @@ def test_a_rationale_is_marked_and_kept(page: Any, server: Server) -> None:
     box = canvas.bounding_box()
     page.mouse.click(box["x"] + 14, box["y"] + 18)
     page.get_by_role("button", name="Store the marks").click()
-    page.wait_for_selector("[data-marks]", timeout=20_000)
+    page.wait_for_selector("[data-marks]")
     assert "Ada" in page.locator("[data-marks]").inner_text()
     file = server.session._marks
     assert file is not None

@@ -91,7 +91,7 @@ def test_the_page_offers_it(app: Caller, chromium: Browser) -> None:
                 page.get_by_label("beside this text").check()
         page.locator("#tab-compare").click()
         page.locator("[data-numbers]").wait_for()
-        expect(page.locator("[data-declared]")).to_contain_text(re.compile("only in A: dull|example 1"), timeout=20_000)
+        expect(page.locator("[data-declared]")).to_contain_text(re.compile("only in A: dull|example 1"))
 
 
 def test_a_changed_text_in_a_file(model: Model) -> None:

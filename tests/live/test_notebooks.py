@@ -66,15 +66,13 @@ def running(words: list[str], url: str, folder: Path) -> Iterator[None]:
     with open(folder / "server.log", "wb") as log:
         process = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
-            until = time.monotonic() + 120
-            while True:
+            while True:  # pytest's own limit ends a server that never answers
                 try:
-                    urllib.request.urlopen(url, timeout=2).close()
+                    urllib.request.urlopen(url, timeout=60).close()
                     break
                 except OSError:
                     said = (folder / "server.log").read_text("utf-8", "replace")[-2000:]
                     assert process.poll() is None, said
-                    assert time.monotonic() < until, said
                     time.sleep(0.2)
             yield
         finally:
@@ -118,7 +116,7 @@ def test_an_exported_notebook_is_drawn_without_network(
         frames = [f for f in opened.frames if f.url == "about:srcdoc"]
         assert len(frames) == 2
         for frame in frames:
-            frame.wait_for_selector("canvas", timeout=20_000)
+            frame.wait_for_selector("canvas")
             assert inked(frame) > 200
             assert frame.evaluate("window.pwned") is None
         assert opened.evaluate("window.pwned") is None

@@ -20,7 +20,7 @@ from regard.store.run import Run, RunWriter
 SHARDS = [["a", "b"], ["c", "d"]]
 EXAMPLES = [Example(name, {"text": name}) for name in "abcd"]
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="hardware: needs fork")
 
 
 def _page(shard: list[str]) -> Page:

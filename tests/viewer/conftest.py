@@ -110,6 +110,7 @@ def show(chromium: Any, tmp_path: Any) -> Iterator[Callable[..., Shown]]:
         context = chromium.new_context(
             offline=True, viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
         )
+        context.set_default_timeout(240_000)  # a safety net for busy machines
         contexts.append(context)
         page = context.new_page()
         found = Shown(page, pack)
