@@ -6,6 +6,7 @@ its address, not by a name that suddenly points here (DNS rebinding), not by a f
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import time
@@ -23,6 +24,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LARGEST_BODY = 1 << 20
 LARGEST_HEADERS = 16 << 10
 LONGEST_PATH = 512
+BODY_SECONDS = 20.0
+"""How long the body of a request may take to arrive."""
 BURST, PER_SECOND = 400, 100
 """Requests that may come at once, and how many a second after that; a view fetches some dozens of chunks."""
 WRONG_TOKENS = 20
@@ -59,7 +62,9 @@ class Guard:
         scripts: Collection[str] = (),
         styles: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
+        patience: float = BODY_SECONDS,
     ) -> None:
+        self._patience = patience
         self._app, self._token, self._hosts = app, token.encode(), frozenset(hosts)
         self._origins = frozenset(f"http://{host}" for host in hosts)
         added = ("".join(f" {h}" for h in scripts), "".join(f" {h}" for h in styles))
@@ -78,7 +83,12 @@ class Guard:
         if refused is not None:
             await _say(guarded, *refused)
             return
-        body = await _body(receive, LARGEST_BODY)
+        try:
+            coming = _body(receive, LARGEST_BODY)
+            body = await (asyncio.wait_for(coming, self._patience) if _has_body(scope) else coming)
+        except TimeoutError:
+            await _say(guarded, 408, f"the whole body within {self._patience:g} seconds", close=True)
+            return
         if body is None:
             await _say(guarded, 413, f"a body of at most {LARGEST_BODY} bytes")
             return
@@ -98,8 +108,8 @@ class Guard:
             return 403, "a request from this app's own page"
         if known.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "a request from this app's own page"
-        if "referer" in known and urlsplit(known["referer"]).netloc not in self._hosts:
-            return 403, "a request from this app's own page"
+        if "referer" in known and (origin := _place(known["referer"])) not in self._hosts:
+            return (400, "a well-formed Referer") if origin is None else (403, "a request from this app's own page")
         return self._refused_api(scope, known) if scope["path"].startswith("/api/") else _refused_page(scope, known)
 
     def _refused_api(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
@@ -142,12 +152,27 @@ class Guard:
         return guarded
 
 
+def _place(address: str) -> str | None:
+    """Host and port of an address; None where it is not well-formed."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return None
+
+
 def _refused_page(scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
     if scope["method"] not in ("GET", "HEAD"):
         return 405, "GET"
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         return 413, "no body"
     return None
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(
+        name.lower() == b"transfer-encoding" or (name.lower() == b"content-length" and value != b"0")
+        for name, value in scope["headers"]
+    )
 
 
 async def _body(receive: Receive, most: int) -> bytes | None:
@@ -179,9 +204,10 @@ def _once(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _say(send: Send, status: int, expected: str) -> None:
+async def _say(send: Send, status: int, expected: str, *, close: bool = False) -> None:
     said = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
     body = json.dumps({"error": said}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"connection", b"close")] if close else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

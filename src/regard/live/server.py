@@ -146,6 +146,8 @@ class Server:
 def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Server:
     """Start the app. port 0: any free one. hosts: further names by which a tunnel or proxy of the user reaches it."""
     uvicorn = _uvicorn()
+    from regard.live.connections import LimitedProtocol
+
     held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -161,7 +163,7 @@ def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Se
     config = uvicorn.Config(
         application(session, token=token, hosts=names), log_level="critical", access_log=False, lifespan="off",
         limit_concurrency=MOST_AT_ONCE, h11_max_incomplete_event_size=HEADERS, timeout_keep_alive=5, ws="none",
-        http="h11", server_header=False, date_header=False, timeout_graceful_shutdown=1,
+        http=LimitedProtocol, server_header=False, date_header=False, timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: server.run(sockets=[held]), name="regard-server", daemon=True)
