@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
+from regard.cli.console import echo
 from regard.errors import EXIT_CODES, RegardError
 from regard.present.saying import LANGUAGES, say, speaking
 
@@ -169,7 +170,7 @@ def _whose(error: Exception) -> str:
 
 
 def _say(message: str, code: int) -> int:
-    click.echo("regard: " + " ".join(message.split()), err=True)
+    echo("regard: " + " ".join(message.split()), error=True)
     return code
 
 

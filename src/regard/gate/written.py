@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 from regard.errors import EnvironmentProblem
 from regard.gate.check import Check
 from regard.gate.gate import Outcome
+from regard.visible import visible
 
 SHOWN = {"pass": "passed", "fail": "**failed**", "inconclusive": "inconclusive"}
 
@@ -67,7 +68,7 @@ def markdown(outcome: Outcome) -> str:
     """A heading with the verdict, the notes, and a table of the checks, what did not pass first."""
     lines = [f"## regard gate: {_escaped(outcome.verdict)}", ""]
     about = [("run", outcome.run), ("baseline", outcome.baseline), ("policy", outcome.policy)]
-    lines += [f"- {name}: `{value}`" for name, value in about if value]
+    lines += [f"- {name}: {_escaped(value)}" for name, value in about if value]
     lines += [f"- {_escaped(note)}" for note in outcome.notes]
     if outcome.checks:
         order = {"fail": 0, "inconclusive": 1, "pass": 2}
@@ -82,7 +83,7 @@ def markdown(outcome: Outcome) -> str:
 
 
 def _escaped(text: str) -> str:
-    flat = " ".join(text.split())
+    flat = " ".join(visible(text).split())
     for mark in ("\\", "|", "`", "*", "_", "<", "["):
         flat = flat.replace(mark, "\\" + mark)
     return flat

@@ -18,6 +18,7 @@ from regard.present.sections.limits import ALWAYS, untested
 from regard.present.track_record import in_a_sentence, track_record
 from regard.present.verdict_words import about, headline, said, weakest
 from regard.records import Floats
+from regard.visible import visible
 
 BOLD = 0.2
 """Share of the largest weight from which on a unit is bold."""
@@ -40,7 +41,8 @@ def run_markdown(run: RunReader) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is, whatever stands in it."""
+    """Text that Markdown shows as it is, whatever stands in it."""
+    text = visible(text)
     for mark in "\\`*_[]<>|#":
         text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
     return " ".join(text.split())

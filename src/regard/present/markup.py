@@ -20,12 +20,13 @@ class Html(str):
 Child: TypeAlias = "str | Iterable[str] | None"
 Attributes: TypeAlias = Mapping[str, "str | int | float | None"]
 _FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f]")
-_UNSEEN = re.compile(r"[\x7f-\x9f]")
+_UNSEEN = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 VOID = frozenset({"meta", "br", "hr", "input", "rect", "line", "polyline", "polygon", "circle", "use", "path"})
 
 
 def text(value: str) -> Html:
-    """Escaped text; control characters that HTML forbids become the replacement character, others a dot."""
+    """Escaped text; control characters that HTML forbids become the replacement character, others and overrides
+    of the direction of writing a dot."""
     if isinstance(value, Html):  # looked at once is enough: whole sections pass here
         return value
     return Html(escape(_UNSEEN.sub("·", _FORBIDDEN.sub("\ufffd", value)), quote=True))

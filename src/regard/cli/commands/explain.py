@@ -22,6 +22,7 @@ from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.evaluate import shelf
+from regard.visible import shell_word
 
 if TYPE_CHECKING:
     from regard.evaluate.explain import Explained
@@ -117,7 +118,7 @@ def _whole(
         return
     told = say("term.explain.whole", n=count, methods=", ".join(run.methods()), seed=seed, out=out)
     results().print(told, markup=False)
-    results().print(say("term.explain.next", out=out, page=page), markup=False)
+    results().print(say("term.explain.next", out=shell_word(out), page=page), markup=False)
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:

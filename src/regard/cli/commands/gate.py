@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regard.cli.console import print_json, remarks, results
+from regard.cli.console import echo, print_json, remarks, results
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import RegardError
@@ -85,7 +85,7 @@ def _show(outcome: Outcome) -> None:
         ]  # fmt: skip
         results().print(plain_table(columns("term.gate.columns"), rows, right=(3,)))
     # the last line of the output, never folded: a script may read it instead of the exit code
-    click.echo(outcome.verdict)
+    echo(outcome.verdict)
 
 
 def _result(name: str, *, only_warns: bool) -> str:

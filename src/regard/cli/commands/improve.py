@@ -18,6 +18,7 @@ from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.retelling import retold
 from regard.present.saying import columns, say
+from regard.visible import shell_word
 
 if TYPE_CHECKING:
     from regard.improve.comparing import Row
@@ -164,7 +165,7 @@ def _show(found: Improvement) -> None:
         out.print(say("term.improve.one"), style="dim", markup=False)
     arms = [arm for arm, against in found.comparisons if against == "plain" and not arm.endswith("-control")]
     models = ", ".join(str(found.folder(arm)) for arm in arms)
-    told = say("term.improve.models", models=models, first=found.folder(arms[0]))
+    told = say("term.improve.models", models=models, first=shell_word(found.folder(arms[0])))
     out.print("\n" + told, markup=False, soft_wrap=True)
 
 

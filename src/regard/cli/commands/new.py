@@ -9,6 +9,7 @@ import click
 from regard.cli.console import print_json, results
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
+from regard.visible import shell_word
 
 
 @verb(
@@ -32,7 +33,7 @@ def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     for path in written:
         show.print(say("term.list.wrote", path=path), markup=False, soft_wrap=True)
     show.print(
-        f"\n{say('term.list.next', out=out, name=name)}\n\n"
+        f"\n{say('term.list.next', out=shell_word(out), name=name)}\n\n"
         f'  [project.entry-points."regard.{kind}s"]\n  {name} = "your_package.{name}:{name}"',
         markup=False,
         soft_wrap=True,

@@ -26,6 +26,7 @@ from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.saying import columns as headed
 from regard.present.saying import say
+from regard.visible import shell_word
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
@@ -83,10 +84,13 @@ def command(
     if lender is not None:
         raise InputError("--model", expected="data or a text to change", got=f"a model ({what}) that is asked itself")
     if out is not None:
+        command = f"regard perturb {shell_word(data or 'DATA')} --out {shell_word(out)}"
         raise InputError(
-            "--out", expected="data or a text to change", got=f"a model ({what}) to ask",
-            remedy=f"regard perturb {data or 'DATA'} --out {out} for the changed examples; --json for these numbers",
-        )  # fmt: skip
+            "--out",
+            expected="data or a text to change",
+            got=f"a model ({what}) to ask",
+            remedy=f"{command} for the changed examples; --json for these numbers",
+        )
     if tests is not None and (data is not None or swaps is not None):
         other = "--data" if data is not None else "--swaps"
         raise InputError("--tests", expected=f"no {other}: templates bring their own texts", got="both")
@@ -111,7 +115,7 @@ def _no_model(what: str) -> None:
     if there or (what.partition(":")[0] not in known("dataset") and " " not in what and named_model(what) is not None):
         raise InputError(
             f"model {what}", expected="a text or data, or a model with --data, --tests or --swaps",
-            got="a model alone", remedy=f"regard perturb {what} --data DATA",
+            got="a model alone", remedy=f"regard perturb {shell_word(what)} --data DATA",
         )  # fmt: skip
 
 

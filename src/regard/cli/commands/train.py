@@ -17,6 +17,7 @@ from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.present.retelling import retold
 from regard.present.saying import say
+from regard.visible import shell_word
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -209,7 +210,7 @@ def _show(trained: Trained, data: str) -> None:
     else:
         out.print(say("term.train.plain", metric=shown, mean=f"{test['mean']:.4f}", n=n))
     out.print(say("term.train.chosen"), style="dim")
-    told = say("term.train.next", directory=trained.directory, data=shlex.quote(data))
+    told = say("term.train.next", directory=shell_word(trained.directory), data=shell_word(data))
     out.print("\n" + told, markup=False, soft_wrap=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,13 +18,14 @@ from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.saying import count, say
 from regard.present.verdict_words import about, headline
+from regard.visible import shell_word, visible
 
 MARKS = {
     "read as evidence": "good", "debugging only": "part", "do not read": "bad", "nothing to read": "bad",
     "undecided": "open",
 }  # fmt: skip
 
-TEXT, DOTS, ROW = "--text '...'", '"..."', 'list(regard.read("{}"))[0]'
+TEXT, DOTS = "--text '...'", '"..."'
 
 
 def first_screen(material: Material) -> Html:
@@ -232,7 +234,14 @@ def code_lines(manifest: Mapping[str, Any], method: str, *, spans: bool) -> tupl
     """One line for a shell, one for Python."""
     source = str(manifest["model"].get("source") or manifest["model"]["name"])
     data = str(manifest["data"].get("source") or manifest["data"]["name"])
+    row = TEXT if spans else f"--data {shell_word(data)} --row 0"
+    example = DOTS if spans else f"list(regard.read({_literal(data)}))[0]"
     return (
-        f"regard explain {source} {TEXT if spans else f'--data {data} --row 0'} --method {method}",
-        f'regard.explain("{source}", {DOTS if spans else ROW.format(data)}, ["{method}"])',
+        f"regard explain {shell_word(source)} {row} --method {shell_word(method)}",
+        f"regard.explain({_literal(source)}, {example}, [{_literal(method)}])",
     )
+
+
+def _literal(text: str) -> str:
+    """A Python string in double quotes."""
+    return json.dumps(visible(text), ensure_ascii=False)

@@ -6,6 +6,7 @@ from regard.present.markup import Html, join, tag
 from regard.present.run_reader import Material
 from regard.present.saying import say
 from regard.present.sections.improvement import improvement
+from regard.visible import shell_word
 
 ALWAYS = ("removal", "agreement", "random", "only")
 
@@ -42,4 +43,4 @@ def untested(material: Material) -> list[str]:
     if improvement(material) is None:
         found.append("untested_improvement")
     found.append("untested_heads")
-    return [say(f"limits.{name}", model=model) for name in found]
+    return [say(f"limits.{name}", model=shell_word(model)) for name in found]

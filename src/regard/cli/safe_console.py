@@ -1,0 +1,33 @@
+"""A rich console that shows control characters instead of sending them to the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from regard.visible import visible
+
+
+class SafeConsole(Console):
+    """Everything printed here may come from data, models or runs.
+
+    Strings are made visible before rich lays them out; whatever reaches the end by another way (a `Text` made
+    elsewhere) is made visible there. Brackets are text: markup in a file name must not become a link.
+    """
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+        super().__init__(stderr=stderr, width=width, highlight=False, soft_wrap=False, markup=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control is None and visible(segment.text) != segment.text:
+                yield Segment(visible(segment.text), segment.style)
+            else:
+                yield segment
