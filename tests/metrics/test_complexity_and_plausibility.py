@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from scipy.stats import entropy as scipy_entropy
 
 from regard.errors import InputError
 from regard.measures.complexity import gini as gini_of
-from regard.measures.plausibility import average_precision, f1, inside, iou_f1, runs
+from regard.measures.plausibility import average_precision, expected_average_precision, f1, inside, iou_f1, runs
 from regard.metrics.auprc import auprc
 from regard.metrics.effective_units import effective_units
 from regard.metrics.entropy import entropy
@@ -131,6 +133,39 @@ def test_the_planted_truth_is_the_ceiling() -> None:
     # every word of "dull" is marked, so nothing can be separated; token F1 is defined there
     assert np.isnan(auprc(CASE, truth).values[1])
     assert token_f1(CASE, truth).values[1] == 1
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3, 4, 5], [1, 1, 3, 4, 4], [2, 2, 2, 2, 2], [1, 2, 3, 3, 3]])
+@pytest.mark.parametrize("marked", [1, 2, 3, 4])
+def test_chance_of_average_precision_is_its_mean_over_all_orders(values: list[int], marked: int) -> None:
+    gold = [True] * marked + [False] * (5 - marked)
+    every = [average_precision(order, gold) for order in permutations(values)]
+    assert expected_average_precision(values, gold) == pytest.approx(np.mean(every), abs=1e-12)
+
+
+def test_chance_of_average_precision_without_ties_is_the_harmonic_closed_form() -> None:
+    for n, m in ((8, 1), (8, 5), (40, 7), (200, 199)):
+        harmonic = sum(1 / i for i in range(1, n + 1))
+        want = (harmonic + (m - 1) / (n - 1) * (n - harmonic)) / n
+        assert expected_average_precision(range(n), [True] * m + [False] * (n - m)) == pytest.approx(want)
+        assert want > m / n, "the share of marked units is not what a random ranking scores"
+
+
+def test_chance_of_average_precision_agrees_with_random_rankings() -> None:
+    rng, gold = np.random.default_rng(0), np.arange(12) < 3
+    drawn = [average_precision(rng.random(12), gold) for _ in range(4000)]
+    error = np.std(drawn) / len(drawn) ** 0.5
+    assert abs(np.mean(drawn) - expected_average_precision(range(12), gold)) < 4 * error
+
+
+def test_auprc_carries_chance_for_exactly_the_examples_that_have_a_value() -> None:
+    score = auprc(CASE, planted(CASE, "random"))
+    for name in ("chance", "prevalence"):
+        assert (np.isnan(score.curves[name][:, 0]) == np.isnan(score.values)).all()
+    chance, share = score.curves["chance"][:, 0], score.curves["prevalence"][:, 0]
+    assert np.nanmin(chance - share) > 0
+    flat = auprc(CASE, Relevance.of("flat", CASE.ids, [np.zeros(len(u)) for u in CASE.units]))
+    np.testing.assert_allclose(flat.values, flat.curves["chance"][:, 0])
 
 
 def test_without_a_rationale_nothing_is_said() -> None:

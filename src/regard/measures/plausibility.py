@@ -90,3 +90,26 @@ def average_precision(values: ArrayLike, gold: ArrayLike) -> float:
     hits = np.cumsum(np.bincount(level, weights=mask, minlength=int(level.max()) + 1))
     seen = np.cumsum(np.bincount(level, minlength=int(level.max()) + 1))
     return float((np.diff(np.concatenate([[0.0], hits])) / mask.sum() * hits / seen).sum())
+
+
+def expected_average_precision(values: ArrayLike, gold: ArrayLike) -> float:
+    """Mean of `average_precision` over all orders of the same values: what chance gives, ties included.
+
+    With n units, m of them marked, and levels of tied values of size s that end at rank S:
+    sum over levels of s / (n S) * (1 + (m - 1) (S - 1) / (n - 1)), because the number of marked units among the first S
+    is hypergeometric. Without ties this is (H_n + (m - 1) / (n - 1) * (n - H_n)) / n, H_n the harmonic number. It lies
+    above the share of marked units, m / n, unless all values are tied. NaN where the gold mask is empty or everything.
+
+    >>> round(expected_average_precision(range(8), [True] + [False] * 7), 4)
+    0.3397
+    >>> expected_average_precision([0.5] * 8, [True] + [False] * 7)
+    0.125
+    """
+    mask = np.asarray(gold, np.bool_)
+    if not mask.any() or mask.all():
+        return float("nan")
+    n, m = len(mask), int(mask.sum())
+    sizes = np.bincount(levels(values)).astype(np.float64)
+    sizes = sizes[sizes > 0]
+    ends = np.cumsum(sizes)
+    return float((sizes / (n * ends) * (1 + (m - 1) * (ends - 1) / (n - 1))).sum())
