@@ -14,9 +14,9 @@ from regard.evaluate.batching import BATCH
 from regard.evaluate.counting import Estimate, Probe, estimate, probe
 from regard.evaluate.engines.processes import Processes
 from regard.evaluate.engines.serial import Serial
-from regard.evaluate.fold import fold
 from regard.evaluate.preconditions import of_run
 from regard.evaluate.running import Job, Progress, run_shards
+from regard.evaluate.stored_summaries import summaries_from_tables
 from regard.evaluate.studies import cost_in_words, run_studies
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
@@ -124,13 +124,7 @@ def audit(
                 writer.note_preconditions(tested.to_json())
                 for sentence in tested.sentences():
                     say(sentence)
-            classes = {e["id"]: str(e["predicted"]) for e in found.examples() if e["predicted"] is not None}
-            clusters = {e.id: e.cluster for e in examples}
-            columns = sorted({column for e in examples for column in e.slices})
-            slices = [{e.id: f"{c}={e.slices[c]}" for e in examples if c in e.slices} for c in columns]
-            own = {str(name): spec for name, spec in zip(settings.labels, settings.explainers, strict=True)}
-            summaries = fold(found.scores(), clusters=clusters, classes=classes, slices=slices, seed=seed, specs=own)
-            writer.close("complete", summaries=summaries)
+            writer.close("complete", summaries=summaries_from_tables(found))
             run = Run(path)
             export(run)
         except BaseException:

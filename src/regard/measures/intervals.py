@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -90,18 +90,34 @@ def bootstrap(
     c = len(sums.names)
     if c < 2:
         return Interval(sums.mean, float("nan"), float("nan"), level)
-    rng = keyed_rng(seed, "bootstrap", c)
-    step = max(1, _CELLS // c)
+    single = bool((sums.count == 1).all())
     means = []
-    for start in range(0, draws, step):
-        drawn = rng.integers(c, size=(min(step, draws - start), c))
-        means.append(sums.total[drawn].sum(-1) / sums.count[drawn].sum(-1))
+    for drawn in _resamples(seed, c, draws):
+        size = c if single else sums.count[drawn].sum(-1)
+        means.append(sums.total[drawn].sum(-1) / size)
     drawn_means = np.concatenate(means)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if kind == "bca":
         tails = _bca_tails(sums, drawn_means, tails)
     low, high = np.quantile(drawn_means, tails)
     return Interval(sums.mean, float(low), float(high), level)
+
+
+def _resamples(seed: int, c: int, draws: int) -> Iterator[NDArray[np.int64]]:
+    """(some draws, c) clusters drawn with replacement, until there are `draws`; small arrays are cached."""
+    if draws * c <= _CELLS // 2:
+        yield _cached_resamples(seed, c, draws)
+        return
+    rng, step = keyed_rng(seed, "bootstrap", c), max(1, _CELLS // c)
+    for start in range(0, draws, step):
+        yield rng.integers(c, size=(min(step, draws - start), c))
+
+
+@lru_cache(maxsize=4)
+def _cached_resamples(seed: int, c: int, draws: int) -> NDArray[np.int64]:
+    drawn = keyed_rng(seed, "bootstrap", c).integers(c, size=(draws, c))
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _bca_tails(sums: ClusterSums, drawn: Floats, tails: Floats) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from regard.present.run_reader import RunReader
+from regard.present.run_reader import RunReader, shown_summaries
 from regard.records import Attention, Relevance, Score, Summary
 from regard.store.veil import Veil
 
@@ -48,7 +48,7 @@ class Redacted:
         return [self._veil.finding(found) for found in self._run.findings()]
 
     def summaries(self) -> list[Summary]:
-        return self._run.summaries()
+        return shown_summaries(self._run)
 
     def costs(self) -> list[dict[str, Any]]:
         return self._run.costs()

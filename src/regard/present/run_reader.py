@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
+from regard.evaluate.stored_summaries import checked_summaries
 from regard.records import Attention, Floats, Relevance, Score, Summary
+from regard.store.run import Run
 
 
 class RunReader(Protocol):
@@ -22,6 +24,11 @@ class RunReader(Protocol):
     def costs(self) -> list[dict[str, Any]]: ...
     def kept(self) -> list[str]: ...
     def capture(self, example_id: str) -> Sequence[Attention]: ...
+
+
+def shown_summaries(run: RunReader) -> list[Summary]:
+    """The summaries of a run that may be shown: those of a stored run must follow from its tables."""
+    return checked_summaries(run) if isinstance(run, Run) else run.summaries()
 
 
 class Material:
@@ -66,7 +73,7 @@ class Material:
 
     @cached_property
     def summaries(self) -> list[Summary]:
-        return self.run.summaries()
+        return shown_summaries(self.run)
 
     @cached_property
     def relevances(self) -> dict[str, Relevance]:

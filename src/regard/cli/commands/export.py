@@ -19,10 +19,13 @@ from regard.cli.verb import verb
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for the tables (default: RUN/tables).")
 def command(run: Path, out: Path | None, as_json: bool) -> None:
+    from regard.evaluate.stored_summaries import checked_summaries
     from regard.store.export import export
     from regard.store.run import Run
 
-    written = export(Run(run), out)
+    opened = Run(run)
+    checked_summaries(opened)
+    written = export(opened, out)
     if as_json:
         print_json({name: str(path) for name, path in written.items()})
         return

@@ -30,6 +30,7 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     checked_names("metric", asked)
     from regard.errors import Incomplete
     from regard.present.metrics_view import metrics_json, metrics_view, stabilities
+    from regard.present.run_reader import shown_summaries
     from regard.store.run import Run
 
     opened = Run(run)
@@ -42,7 +43,7 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
         tell = partial(said.print, style="dim", markup=False)
         scores, summaries = judge_again(opened, asked, operators=operators, say=tell)
     else:
-        scores, summaries = opened.scores(), opened.summaries()
+        scores, summaries = opened.scores(), shown_summaries(opened)
     if not any(s.n for s in summaries):
         remedy = "regard metrics RUN --metric NAME" if opened.methods() else "go on with the audit"
         raise Incomplete(f"run {run}", expected="at least one number", got="none", remedy=remedy)
