@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from regard.present import counts
 from regard.present.evidence import evidence, main_settings, shown
 from regard.present.exhibits.instead import instead
 from regard.present.exhibits.other_attention import OtherAttention, other_attention
@@ -17,7 +18,7 @@ from regard.present.sections.first_screen import code_lines, instead_lines, no_s
 from regard.present.sections.limits import ALWAYS, untested
 from regard.present.track_record import in_a_sentence, track_record
 from regard.present.verdict_words import about, headline, said, weakest
-from regard.records import Floats
+from regard.records import Floats, Summary
 from regard.visible import visible
 
 BOLD = 0.2
@@ -147,11 +148,18 @@ def _results(material: Material) -> list[str]:
         return [say("results.none")]
     columns = main_settings(found.columns)
     head = [say("results.method"), *(_plain(", ".join(filter(None, (c.title, c.detail)))) for c in columns)]
+    sizes = [counts.size(s) for (_, c), s in found.cells.items() if c in columns]
     rows = []
     for method in found.methods:
         name = say("results.baseline_name", method=method) if found.role(method) == "baseline" else method
-        cells = [" ".join(shown(found.cells.get((method, c)))) for c in columns]
+        cells = [_cell(found.cells.get((method, c)), counts.usual(sizes)) for c in columns]
         rows.append([_plain(name), *(_plain(cell) for cell in cells)])
-    n = next((s for s in found.cells.values() if s.n), None)
-    note = "" if n is None else f"{say('results.n_is', n=n.n)}, {say('facts.seed')} {n.seed}"
+    first = next((s for s in found.cells.values() if s.n), None)
+    n = say("results.n_is", n=counts.in_caption(sizes))
+    note = "" if first is None else f"{n}, {say('facts.seed')} {first.seed}"
     return [_table(head, rows), note]
+
+
+def _cell(summary: Summary | None, common: counts.Size) -> str:
+    own = "" if summary is None else counts.own(counts.size(summary), common)
+    return ", ".join(filter(None, (" ".join(shown(summary)), own)))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from regard.present import counts
 from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
 from regard.present.reading import SPOKEN
 from regard.present.run_reader import Material
@@ -30,14 +33,15 @@ def evidence_table(material: Material, *, width: int) -> RenderableType:
     few = tuple(c for c in first if c in usual)
     for columns, gap in ((every, " "), (every, "\n"), (first, "\n"), (usual, " "), (usual, "\n"), (few, "\n")):
         if _needed(found, columns, gap) <= width:
-            return _table(found, columns, gap, _caption(found, _left_out(columns, every)))
+            return _table(found, columns, gap, _caption(found, columns, _left_out(columns, every)))
     listed = every if len(every) * len(found.methods) <= MOST_LINES else few
-    blocks = [_block(found, column, width) for column in listed]
-    return Group(*blocks, Text(_caption(found, _left_out(listed, every)), style="dim italic"))
+    common = counts.usual(_sizes(found, listed))
+    blocks = [_block(found, column, width, common) for column in listed]
+    return Group(*blocks, Text(_caption(found, listed, _left_out(listed, every)), style="dim italic"))
 
 
-def _asked(found: Evidence) -> int:
-    return max((s.n + s.undefined for s in found.cells.values()), default=0)
+def _sizes(found: Evidence, columns: Sequence[Column]) -> list[counts.Size]:
+    return [counts.size(s) for (_, column), s in found.cells.items() if column in columns]
 
 
 def _left_out(columns: tuple[Column, ...], every: tuple[Column, ...]) -> str:
@@ -49,9 +53,10 @@ def _left_out(columns: tuple[Column, ...], every: tuple[Column, ...]) -> str:
 
 def _needed(found: Evidence, columns: tuple[Column, ...], gap: str) -> int:
     """Characters that the table takes if no number and no word is broken."""
+    common = counts.usual(_sizes(found, columns))
     widths = [max((len(_name(found, m)) for m in found.methods), default=0)]
     for column in columns:
-        lines = [line for m in found.methods for line in _cell(found, m, column, gap=gap).plain.split("\n")]
+        lines = [line for m in found.methods for line in _cell(found, m, column, common, gap=gap).plain.split("\n")]
         widths.append(max(map(len, [*_head(column).plain.split(), *lines])))
     return sum(widths) + GAP * len(columns)
 
@@ -61,18 +66,19 @@ def _table(found: Evidence, columns: tuple[Column, ...], gap: str, caption: str)
     table.add_column(Text(say("results.method"), style="dim"), no_wrap=True)
     for column in columns:
         table.add_column(_head(column), justify="right")
+    common = counts.usual(_sizes(found, columns))
     for method in found.methods:
         base = found.role(method) == "baseline"
-        cells = [_cell(found, method, column, gap=gap) for column in columns]
+        cells = [_cell(found, method, column, common, gap=gap) for column in columns]
         table.add_row(Text(_name(found, method)), *cells, style="dim" if base else "")
     return table
 
 
-def _block(found: Evidence, column: Column, width: int) -> Text:
+def _block(found: Evidence, column: Column, width: int, common: counts.Size) -> Text:
     """One metric: method, estimate and interval on a line, or on two where a line is too short."""
     head = ", ".join(part for part in (column.title, column.detail, _better(column)) if part)
     block = Text.assemble((head, "bold"), "\n")
-    cells = {method: _cell(found, method, column, gap=" ") for method in found.methods}
+    cells = {method: _cell(found, method, column, common, gap=" ") for method in found.methods}
     longest = 2 + max(len(_name(found, method)) for method in cells) + GAP
     fits = longest + max(len(cell.plain) for cell in cells.values()) <= width
     for method, cell in cells.items():
@@ -95,7 +101,7 @@ def _better(column: Column) -> str:
     return say(f"results.{column.better}") if column.better in ("higher", "lower") else ""
 
 
-def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
+def _cell(found: Evidence, method: str, column: Column, common: counts.Size, *, gap: str) -> Text:
     summary = found.cells.get((method, column))
     estimate, interval = shown(summary)
     cell = Text(estimate, style="bold" if found.best(column) == method else "", justify="right")
@@ -106,21 +112,20 @@ def _cell(found: Evidence, method: str, column: Column, *, gap: str) -> Text:
         cell.append(f"{gap}{say('results.own_operator')}", style="dim not bold")
     if summary.role == "ceiling":
         cell.append(f"{gap}{say('results.ceiling')}", style="dim not bold")
-    if summary.n + summary.undefined != _asked(found):  # a method that was asked about some of the examples
-        cell.append(f"{gap}{say('results.n_is', n=summary.n)}", style="dim not bold")
+    if own := counts.own(counts.size(summary), common):
+        cell.append(f"{gap}{own}", style="dim not bold")
     if summary.undefined:
         cell.append(f"{gap}({say('results.n_undefined', n=summary.undefined)})", style="dim not bold")
     return cell
 
 
-def _caption(found: Evidence, left_out: str = "") -> str:
+def _caption(found: Evidence, columns: Sequence[Column], left_out: str = "") -> str:
     s = next((s for s in found.cells.values() if s.n), None)
     if s is None:
         return say("results.no_number")
     ceiling = any(c.role == "ceiling" for c in found.cells.values())
     return say(
-        "results.table_caption", level=f"{s.level:.0%}", n=s.n, seed=s.seed,
-        clusters=say("results.clusters", n=s.clusters) if s.clusters != s.n else "",
+        "results.table_caption", level=f"{s.level:.0%}", n=counts.in_caption(_sizes(found, columns)), seed=s.seed,
         ceiling=say("results.table_ceiling") if ceiling else "",
         left_out=left_out,
     )  # fmt: skip

@@ -59,6 +59,11 @@ def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Ht
     return Html(f"<{name}{shown}>{join(*children)}</{name}>")
 
 
+def small(words: str) -> Html | None:
+    """Small print below a number; None without words."""
+    return tag("small", None, words) if words else None
+
+
 def _number(value: str | int | float) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from regard.errors import UnknownName
 from regard.measures.stability import Stability, rank_stability
+from regard.present import counts
 from regard.present.evidence import Column, metric_title, setting, shown
 from regard.present.saying import columns, say
 from regard.present.terminal import plain_table
@@ -117,19 +118,40 @@ def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: 
     title = Text(told)
     title.stylize("bold", 0, len(name))
     names = {m: say("term.metrics.baseline_of", method=m) if "baseline" in roles[m] else m for m in order}
+    common = {c: counts.usual(counts.size(s) for (_, at), s in cells.items() if at == c) for c in settings}
+    apart = len({n for n in common.values() if n[0]}) > 1
+    heads = {c: "\n".join((c, say("results.n_is", n=counts.written(common[c])))) if apart else c for c in settings}
     tables: list[RenderableType] = []
     for some in _fitting(settings, width - max(map(len, names.values()), default=0)):
-        rows = [[names[m], *(_cell(cells.get((m, c))) for c in some)] for m in order]
-        tables.append(plain_table([say("term.metrics.method"), *some], rows, right=range(1, len(some) + 1)))
-    clusters = say("term.metrics.clusters", n=first.clusters) if first.clusters != first.n else ""
+        rows = [[names[m], *(_cell(cells.get((m, c)), common[c]) for c in some)] for m in order]
+        tables.append(
+            plain_table([say("term.metrics.method"), *(heads[c] for c in some)], rows, right=range(1, len(some) + 1))
+        )
     ceiling = _fact(metric, "ceiling", "")
-    said = say("term.metrics.said", level=f"{first.level:.0%}", n=first.n, clusters=clusters, seed=first.seed,
+    said = say("term.metrics.said", level=f"{first.level:.0%}", n=_n_of(own, apart=apart), seed=first.seed,
                baseline=_fact(metric, "baseline", "random"))  # fmt: skip
     said += say("term.metrics.ceiling", ceiling=ceiling) if ceiling else ""
     chance = first.where.get("null_sd")
     if isinstance(chance, float):
         said += say("term.metrics.chance", x=f"{chance:.2f}")
+    said += _random_order(own)
     return [title, *tables, Text(said, style="dim italic")]
+
+
+def _random_order(own: Sequence[Summary]) -> str:
+    """What the same values score in random order, where the metric knows it."""
+    known = [s.where["chance"] for s in own if s.n and "chance" in s.where]
+    levels = sorted(f"{x:.2f}" for x in known if isinstance(x, float))
+    if not levels:
+        return ""
+    same = levels[0] == levels[-1]
+    x = levels[0] if same else say("counts.range", least=levels[0], most=levels[-1])
+    return say("term.metrics.random_order", x=x)
+
+
+def _n_of(own: Sequence[Summary], *, apart: bool) -> str:
+    """One n for the table, or the range of those in its heads."""
+    return counts.between(s.n for s in own) if apart else counts.in_caption(map(counts.size, own))
 
 
 def _fitting(columns: Sequence[str], room: int) -> list[list[str]]:
@@ -152,11 +174,12 @@ def _heading(s: Summary) -> str:
     return "\n".join(filter(None, (chosen, part))) or say("all")
 
 
-def _cell(s: Summary | None) -> str:
+def _cell(s: Summary | None, common: counts.Size) -> str:
     estimate, interval = shown(s)
     if s is None or not s.n:
         return estimate
-    notes = [say("term.metrics.undefined", n=s.undefined)] if s.undefined else []
+    notes = [own] if (own := counts.own(counts.size(s), common)) else []
+    notes += [say("term.metrics.undefined", n=s.undefined)] if s.undefined else []
     notes += [say("term.metrics.is_ceiling")] if s.role == "ceiling" else []
     return "\n".join([estimate, interval, *notes])
 

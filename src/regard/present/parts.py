@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from regard.present import counts
 from regard.present.evidence import Setting, metric_title, other_method, setting, shown
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.run_reader import Material
 from regard.present.saying import say
 from regard.records import Summary
@@ -28,11 +29,14 @@ def parts_tables(material: Material, kind: str) -> Html | None:
 def _table(metric: str, place: Setting, found: list[Summary], kind: str) -> Html:
     parts = sorted({str(s.where[kind]) for s in found})
     cells = {(s.method, str(s.where[kind])): s for s in found}
-    sizes = {name: max(s.n for s in found if s.where[kind] == name) for name in parts}
-    kept = sorted(parts, key=lambda name: -sizes[name])[:MOST]
-    head = [say("results.method"), *(join(n, tag("small", None, say("results.n_is", n=sizes[n]))) for n in kept)]
+    sizes = {name: counts.usual(counts.size(s) for s in found if str(s.where[kind]) == name) for name in parts}
+    kept = sorted(parts, key=lambda name: -sizes[name][0])[:MOST]
+    head = [
+        say("results.method"),
+        *(join(name, tag("small", None, say("results.n_is", n=counts.written(sizes[name])))) for name in kept),
+    ]
     methods = list(dict.fromkeys(s.method for s in found))
-    rows = [[m, *(_cell(cells.get((m, name))) for name in kept)] for m in methods]
+    rows = [[m, *(_cell(cells.get((m, name)), sizes[name]) for name in kept)] for m in methods]
     where = say("words.where", detail=", ".join(v for _, v in place)) if place else ""
     more = say("parts.more", most=MOST, n=len(parts)) if len(parts) > MOST else ""
     level, seed, title = f"{found[0].level:.0%}", found[0].seed, metric_title(metric).capitalize()
@@ -40,6 +44,8 @@ def _table(metric: str, place: Setting, found: list[Summary], kind: str) -> Html
     return table(head, rows, caption=caption, numeric=True)
 
 
-def _cell(summary: Summary | None) -> Html:
+def _cell(summary: Summary | None, common: counts.Size) -> Html:
     estimate, interval = shown(summary)
-    return tag("td", {"class": "n"}, estimate, tag("small", None, interval))
+    own = "" if summary is None else counts.own(counts.size(summary), common)
+    note = small(own)
+    return tag("td", {"class": "n"}, estimate, tag("small", None, interval), note)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.errors import UnknownName
+from regard.present import counts
 from regard.present.differences import Difference, differences
 from regard.present.evidence import Column, evidence, main_settings, of_a_part, other_method
 from regard.present.run_reader import Material
@@ -81,7 +82,7 @@ def _against_random(column: Column, here: list[Difference], own: set[str]) -> st
         if names:
             parts.append(say(f"words.{outcome.replace(' ', '_')}", names=", ".join(names)))
     where = say("words.where", detail=column.detail) if column.detail else ""
-    n = count(max(d.n for d in here), "example")
+    n = counts.examples(d.n for d in here)
     return say("words.column", title=column.title.capitalize(), where=where, examples=n, said=" ".join(parts))
 
 

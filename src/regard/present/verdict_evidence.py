@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
+from regard.present import counts
 from regard.present.charts import Dot, Line, interval_chart, legend, line_chart
 from regard.present.exhibits.other_attention import LARGEST
 from regard.present.markup import Html, join, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
-from regard.present.saying import count, say
+from regard.present.saying import say
 from regard.records import Floats, Score
 
 DRAWS = 500
@@ -75,15 +76,16 @@ def _by_operator(scores: Sequence[Score], operator: str, material: Material) -> 
     if randoms:
         mean = np.mean([np.asarray(s.curves["removed"]) for s in randoms], axis=0)
         named.append(("random", randoms[0].ids, mean))
-    methods = [name for name, _, _ in named]
+    methods, sizes = [name for name, _, _ in named], list[int]()
     for name, ids, removed in named:
         whole = np.column_stack([[base.get(i, np.nan) for i in ids], removed])
+        sizes += (~np.isnan(whole)).sum(0).tolist()
         middle, low, high = band(whole, [material.cluster(i) for i in ids], material)
         colour = series_index(name.partition(":")[0] if ":" in name else name, methods)
         own = any(s.where.get("own") for s in scores if s.method == name)
         shown = f"{name} ({say('results.own_operator')})" if own else name
         lines.append(Line(shown, colour, middle, low, high, dashed=name == "random" or own))
-    note = say("verdicts.curves_note", n=count(len(scores[0].ids), "example"), operator=operator)
+    note = say("verdicts.curves_note", n=counts.examples(sizes), operator=operator)
     caption = tag("figcaption", None, note)
     if len(grid) < 3:  # one size is no curve
         dots = [Dot(ln.name, ln.colour, ln.y[-1], ln.low[-1], ln.high[-1], hollow=ln.dashed) for ln in lines]
@@ -101,8 +103,8 @@ def _caps(material: Material) -> Html | None:
     middle, low, high = band(np.asarray(score.curves["jsd"]), [material.cluster(i) for i in score.ids], material)
     line = Line(say("verdicts.divergence"), 1, middle, low, high)
     chart = line_chart(score.grid, [line], x_name=say("verdicts.cap"), y_name=say("verdicts.divergence"))
-    n = int(np.isfinite(score.values).sum())
-    note = say("verdicts.caps_note", n=count(n, "example"), largest=f"{LARGEST:.2f}")
+    sizes = (~np.isnan(np.asarray(score.curves["jsd"], np.float64))).sum(0).tolist()
+    note = say("verdicts.caps_note", n=counts.examples(sizes), largest=f"{LARGEST:.2f}")
     link = tag("a", {"href": "#exhibit-other"}, say("verdicts.see_exhibit"))
     caption = tag("figcaption", None, note, " ", link)
     return join(tag("h4", None, say("verdicts.caps_curve")), tag("figure", {"class": "half"}, chart, caption))

@@ -32,7 +32,8 @@ def _interval(found: Interval | None) -> Json:
 def _other(found: OtherAttention) -> Json:
     return {
         "n": found.n, "far": found.far, "exact": found.exact, "divergence": _interval(found.divergence),
-        "shuffled": _interval(found.shuffled), "example": found.example["id"] if found.example else None,
+        "shuffled": _interval(found.shuffled), "shuffled_n": found.shuffled_n,
+        "example": found.example["id"] if found.example else None,
         "distance": found.distance, "change": found.change,
         "own": None if found.own is None else found.own.tolist(),
         "other": None if found.other is None else found.other.tolist(),

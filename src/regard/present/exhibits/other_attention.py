@@ -30,7 +30,8 @@ class OtherAttention:
     """n: texts that were searched; far: those with a very different attention; own, other: (units,) shares.
 
     divergence: its mean over the texts, 0 where none was found. shuffled: how far the prediction moves when the weights
-    change places. exact: the search is exhaustive, so that "none" means none. example is None where none was found.
+    change places, on shuffled_n texts. exact: the search is exhaustive, so that "none" means none. example: None where
+    none was found.
     """
 
     n: int
@@ -38,6 +39,7 @@ class OtherAttention:
     divergence: Interval
     exact: bool
     shuffled: Interval | None
+    shuffled_n: int = 0
     example: dict[str, Any] | None = None
     own: Floats | None = None
     other: Floats | None = None
@@ -57,6 +59,7 @@ def other_attention(material: Material) -> OtherAttention | None:
     found = OtherAttention(
         int(there.sum()), int((score.values[there] >= FAR).sum()), _mean(material, score), exact,
         _mean(material, shuffled) if shuffled is not None else None,
+        0 if shuffled is None else int(np.isfinite(shuffled.values).sum()),
     )  # fmt: skip
     for i in _order(material, score):
         drawn = _drawn(material, score, i)
@@ -66,8 +69,8 @@ def other_attention(material: Material) -> OtherAttention | None:
             change = float(np.asarray(score.curves["change"])[i, at])
             example = material.by_id[score.ids[i]]
             return OtherAttention(
-                found.n, found.far, found.divergence, exact, found.shuffled, example, own, other,
-                float(score.values[i]), change,
+                found.n, found.far, found.divergence, exact, found.shuffled, found.shuffled_n, example, own,
+                other, float(score.values[i]), change,
             )  # fmt: skip
     return found
 

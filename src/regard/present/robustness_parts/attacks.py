@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from regard.measures.intervals import wilson
+from regard.present import counts
 from regard.present.charts import Line, legend, line_chart
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.retelling import retold
 from regard.present.robustness_parts.columns import cell, different, in_words, of_mean, picked, seed
 from regard.present.run_reader import Material
@@ -23,8 +24,8 @@ def attacks(material: Material) -> Html | None:
     worst = picked(material, "worst_case_attack_accuracy")
     lines = [tag("p", {"class": "note"}, sentence) for sentence in suspicions(scores)]
     lines += [tag("p", None, sentence) for sentence in ([] if lines else in_order(scores))]
-    every = in_words(of_mean(material, worst)[0]) if worst else say("unknown")
-    said = say("robustness.attack_worst", value=every, n=len(worst[0].ids) if worst else 0, attacks=len(tried))
+    every = of_mean(material, worst)
+    said = say("robustness.attack_worst", value=in_words(every), n=every.n, attacks=len(tried))
     told = "; ".join(sorted({retold(str(s.where.get("constraints"))) for s in scores}))
     allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=told))
     return join(
@@ -109,9 +110,11 @@ def _table(material: Material, scores: list[Score]) -> Html:
     rows = []
     for score in scores:
         attack = score.where["attack"]
-        success, n = of_mean(material, [score])
+        success = of_mean(material, [score])
+        n = success.n
         beside = {m: picked(material, m, attack=attack) for m in ("accuracy", "attack_perturbed", "attack_similarity")}
-        queries = np.concatenate([s.values for s in picked(material, "attack_queries", attack=attack)])
+        asked = picked(material, "attack_queries", attack=attack)
+        queries = np.concatenate([s.values for s in asked]) if asked else np.zeros(0)
         kinds = [retold(str(v)) for v in different(beside["attack_similarity"], "similarity")]
         turned = round(success.estimate * n) if n else 0
         role = say("robustness.baseline") if score.where.get("role") == "baseline" else str(score.where.get("access"))
@@ -120,10 +123,10 @@ def _table(material: Material, scores: list[Score]) -> Html:
                 join(str(attack), tag("small", None, role)),
                 tag("td", {"class": "n"}, say("robustness.of", k=turned, n=n)),
                 cell(success),
-                cell(of_mean(material, beside["accuracy"])[0]),
-                tag("td", {"class": "n"}, _spread(queries)),
-                cell(of_mean(material, beside["attack_perturbed"])[0]),
-                join(cell(of_mean(material, beside["attack_similarity"])[0])),
+                cell(of_mean(material, beside["accuracy"]), n),
+                tag("td", {"class": "n"}, _spread(queries), small(_queried(queries, n))),
+                cell(of_mean(material, beside["attack_perturbed"]), n),
+                cell(of_mean(material, beside["attack_similarity"]), n),
                 ", ".join(kinds),
             ]
         )
@@ -140,22 +143,28 @@ def _spread(values: Floats) -> str:
     return f"{there.mean():.0f} / {np.median(there):.0f} / {np.quantile(there, 0.95):.0f}"
 
 
+def _queried(values: Floats, usual: int) -> str:
+    n = int(np.isfinite(values).sum())
+    return counts.own((n, n), (usual, usual))
+
+
 def _curve(scores: list[Score]) -> Html | None:
     drawn = [s for s in scores if "success" in s.curves and len(s.grid) > 1]
     if not drawn:
         return None
     grid = drawn[0].grid
-    lines = []
+    lines, sizes = list[Line](), list[int]()
     for i, score in enumerate(drawn):
         rows = np.asarray(score.curves["success"], np.float64)
         rows = rows[~np.isnan(rows).any(-1)]
         if score.grid != grid or not len(rows):
             continue
+        sizes.append(len(rows))
         low, high = wilson(rows.sum(0), np.full(len(grid), len(rows)))
         dashed = score.where.get("role") == "baseline"
         lines.append(Line(str(score.where["attack"]), i % 8 + 1, rows.mean(0), low, high, dashed=dashed))
     if not lines:
         return None
     chart = line_chart(grid, lines, x_name=say("robustness.queries_at_most"), y_name=say("robustness.success"))
-    caption = tag("figcaption", None, say("robustness.budget_caption"))
+    caption = tag("figcaption", None, say("robustness.budget_caption", n=counts.between(sizes)))
     return tag("figure", None, chart, legend(lines), caption)

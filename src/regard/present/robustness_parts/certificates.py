@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.present.markup import Html, join, table, tag
-from regard.present.robustness_parts.columns import cell, of_mean, picked
+from regard.present.robustness_parts.columns import cell, n_in_caption, of_mean, picked, usual_n
 from regard.present.run_reader import Material
 from regard.present.saying import say
 
@@ -15,22 +15,22 @@ def certificates(material: Material) -> Html | None:
         return None
     where = scores[0].where
     words = where.get("sigma") is None
-    smooth, n = of_mean(material, picked(material, "smoothed_accuracy"))
+    shares = {
+        say("robustness.smoothed"): of_mean(material, picked(material, "smoothed_accuracy")),
+        say("robustness.abstained"): of_mean(material, picked(material, "abstained")),
+    }
     key = "robustness.radius_words" if words else "robustness.radius_l2"
     by_radius = {float(str(s.where["radius"])): s for s in scores}
-    rows = [
-        [say("robustness.smoothed"), cell(smooth)],
-        [say("robustness.abstained"), cell(of_mean(material, picked(material, "abstained"))[0])],
-        *([say(key, radius=f"{r:g}"), cell(of_mean(material, [by_radius[r]])[0])] for r in sorted(by_radius)),
-    ]
+    shares |= {say(key, radius=f"{r:g}"): of_mean(material, [by_radius[r]]) for r in sorted(by_radius)}
+    usual = usual_n(shares.values())
+    rows = [[name, cell(share, usual)] for name, share in shares.items()]
     how = (
         say("robustness.masks", how=str(where["smoothing"]))
         if words
         else say("robustness.gaussian", sigma=where["sigma"])
     )
-    caption = say(
-        "robustness.certified_caption", how=how, samples=where["samples"], n=n, alpha=where.get("alpha", 0.001)
-    )
+    n, alpha = n_in_caption(shares.values()), where.get("alpha", 0.001)
+    caption = say("robustness.certified_caption", how=how, samples=where["samples"], n=n, alpha=alpha)
     about = ("certified_about", "certified_words") if words else ("certified_about",)
     return join(
         tag("h3", None, say("robustness.certified")),

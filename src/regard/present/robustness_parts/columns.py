@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
-from regard.present.markup import Html, tag
+from regard.present import counts
+from regard.present.markup import Html, small, tag
 from regard.present.run_reader import Material
 from regard.present.saying import say
 from regard.records import Floats, Json, Score
 
 DRAWS = 500
+UNKNOWN = Interval(float("nan"), float("nan"), float("nan"), 0.95)
+
+
+class Measured(NamedTuple):
+    """A mean with its interval, and the number of examples that have a value."""
+
+    interval: Interval
+    n: int
+
+    @property
+    def estimate(self) -> float:
+        return self.interval.estimate
+
+
+NOT_MEASURED = Measured(UNKNOWN, 0)
 
 
 def picked(material: Material, metric: str, *, method: str | None = None, **where: Json) -> list[Score]:
@@ -41,14 +57,15 @@ def severities(scores: Iterable[Score]) -> list[int]:
     return sorted(int(s) for s in different(scores, "severity") if isinstance(s, int) and s > 0)
 
 
-def of_mean(material: Material, scores: Sequence[Score]) -> tuple[Interval, int]:
-    """The mean over everything in these columns with its interval, and the number of examples that have a value."""
+def of_mean(material: Material, scores: Sequence[Score]) -> Measured:
+    """The mean over everything in these columns."""
     values = np.concatenate([s.values for s in scores]) if scores else np.zeros(0)
     ids = [name for s in scores for name in s.ids]
     clusters = [material.cluster(name) for name in ids]
     there = {name for name, v in zip(ids, values, strict=True) if not np.isnan(v)}
     kind = _kind({s.metric for s in scores})
-    return mean_interval(values, clusters, kind=kind, seed=seed(material), draws=DRAWS), len(there)
+    found = mean_interval(values, clusters, kind=kind, seed=seed(material), draws=DRAWS)
+    return Measured(found, len(there))
 
 
 def by_example(scores: Sequence[Score]) -> tuple[tuple[str, ...], Floats]:
@@ -65,11 +82,13 @@ def by_example(scores: Sequence[Score]) -> tuple[tuple[str, ...], Floats]:
     return ids, out
 
 
-def mean_of(material: Material, scores: Sequence[Score]) -> Interval:
+def mean_of(material: Material, scores: Sequence[Score]) -> Measured:
     """The mean over examples of what each has on average in these columns."""
     ids, values = by_example(scores)
     kind = _kind({s.metric for s in scores})
-    return mean_interval(values, [material.cluster(n) for n in ids], kind=kind, seed=seed(material), draws=DRAWS)
+    clusters = [material.cluster(name) for name in ids]
+    found = mean_interval(values, clusters, kind=kind, seed=seed(material), draws=DRAWS)
+    return Measured(found, int((~np.isnan(values)).sum()))
 
 
 def _kind(metrics: set[str]) -> Literal["auto", "amount"]:
@@ -81,24 +100,40 @@ def seed(material: Material) -> int:
     return int(material.manifest.get("seed", 0))
 
 
-def cell(found: Interval, digits: int = 3) -> Html:
-    """A number and its interval, for a table."""
-    if np.isnan(found.estimate):
+def usual_n(cells: Iterable[Measured]) -> int:
+    """The n that stands in the caption of a table of these."""
+    return counts.usual(counts.alike(c.n for c in cells))[0]
+
+
+def n_in_caption(cells: Iterable[Measured]) -> str:
+    return counts.in_caption(counts.alike(c.n for c in cells))
+
+
+def cell(found: Measured, usual: int | None = None, digits: int = 3) -> Html:
+    """A number and its interval, for a table; with its n, where that is not the one of the caption."""
+    interval = found.interval
+    if np.isnan(interval.estimate):
         return tag("td", {"class": "n"}, say("unknown"))
-    small = f"[{found.low:.{digits}f}, {found.high:.{digits}f}]" if np.isfinite(found.low) else say("results.few")
-    return tag("td", {"class": "n"}, f"{found.estimate:.{digits}f}", tag("small", None, small))
+    ends = (
+        f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]" if np.isfinite(interval.low) else say("results.few")
+    )
+    own = "" if usual is None else counts.own((found.n, found.n), (usual, usual))
+    return tag("td", {"class": "n"}, f"{interval.estimate:.{digits}f}", small(ends), small(own))
 
 
-def in_words(found: Interval, *, percent: bool = True) -> str:
+def in_words(found: Measured, usual: int | None = None, *, percent: bool = True) -> str:
     """
-    >>> in_words(Interval(0.775, 0.672, 0.853, 0.95))
+    >>> in_words(Measured(Interval(0.775, 0.672, 0.853, 0.95), 80))
     '78 % [67, 85]'
+    >>> in_words(Measured(Interval(0.775, 0.672, 0.853, 0.95), 80), 90)
+    '78 % [67, 85] (n = 80)'
     """
-    if np.isnan(found.estimate):
+    interval, digits, scale = found.interval, 0 if percent else 2, 100 if percent else 1
+    if np.isnan(interval.estimate):
         return say("unknown")
-    if not np.isfinite(found.low):
-        shown = f"{100 * found.estimate:.0f} %" if percent else f"{found.estimate:.2f}"
-        return f"{shown} ({say('results.few')})"
-    if not percent:
-        return f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    return f"{100 * found.estimate:.0f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+    shown = f"{scale * interval.estimate:.{digits}f}" + (" %" if percent else "")
+    own = "" if usual is None else counts.own((found.n, found.n), (usual, usual))
+    if not np.isfinite(interval.low):
+        return f"{shown} ({say('results.few')}{say('listed') if own else ''}{own})"
+    ends = f"[{scale * interval.low:.{digits}f}, {scale * interval.high:.{digits}f}]"
+    return f"{shown} {ends}" + (f" ({own})" if own else "")

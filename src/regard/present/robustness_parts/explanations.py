@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from regard.measures.paired import paired_difference
+from regard.present import counts
 from regard.present.charts import Dot, interval_chart
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.palette import series_index
 from regard.present.robustness_parts.columns import (
+    NOT_MEASURED,
+    Measured,
     by_example,
     cell,
     different,
     in_words,
     mean_of,
+    n_in_caption,
     noises,
     of_mean,
     picked,
     seed,
     severities,
+    usual_n,
 )
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -39,22 +46,25 @@ def explanations(material: Material) -> Html | None:
         beside = _under_attack(material, attacked)
         return join(tag("h3", None, say("robustness.explanations")), beside) if beside else None
     methods = list(dict.fromkeys(s.method for s in rank))
-    dots = []
+    dots, sizes = list[Dot](), list[int]()
     for method in methods:
         found = mean_of(material, [s for s in rank if s.method == method])
         colour = series_index(method, methods)
-        dots.append(Dot(method, colour, found.estimate, found.low, found.high, hollow=is_baseline(method)))
-    kept, n = of_mean(material, picked(material, "prediction_kept"))
+        ends = found.interval.low, found.interval.high
+        dots.append(Dot(method, colour, found.estimate, *ends, hollow=is_baseline(method)))
+        sizes.append(found.n)
+    kept = of_mean(material, picked(material, "prediction_kept"))
     chart = interval_chart(dots, name=say("robustness.explanation_rank"), reference=0.0)
+    n = say("results.n_is", n=counts.between(sizes))
     words = tag(
         "div",
         None,
         tag("p", None, _sentence(material, rank, methods)),
-        tag("p", {"class": "soft"}, say("robustness.kept", kept=in_words(kept), n=n)),
+        tag("p", {"class": "soft"}, say("robustness.kept", kept=in_words(kept), n=kept.n)),
     )
     return join(
         tag("h3", None, say("robustness.explanations")),
-        tag("div", {"class": "cards"}, tag("figure", None, chart), words),
+        tag("div", {"class": "cards"}, tag("figure", None, chart, tag("figcaption", None, n)), words),
         _moved(material, methods, rank),
         _set_against(material, methods),
         _under_attack(material, methods),
@@ -75,42 +85,56 @@ def _sentence(material: Material, rank: list[Score], methods: list[str]) -> str:
     if not order or not np.isfinite(means[order[0]]):
         return say("robustness.no_stable")
     first = order[0]
-    best = in_words(mean_of(material, [s for s in rank if s.method == first]), percent=False)
+    best = mean_of(material, [s for s in rank if s.method == first])
     if len(order) < 2:
-        return say("robustness.one_method", first=first, value=best)
+        return say("robustness.one_method", first=first, value=in_words(best, percent=False), n=best.n)
     second = order[1]
     mine, theirs = (dict(zip(*columns[m], strict=True)) for m in (first, second))
     ids = [name for name in mine if name in theirs]
     found, _ = paired_difference(
         [mine[i] for i in ids], [theirs[i] for i in ids], [material.cluster(i) for i in ids], seed=seed(material)
     )
-    draws = len({material.cluster(i) for i in ids if np.isfinite(mine[i] - theirs[i])})
+    both = [i for i in ids if np.isfinite(mine[i] - theirs[i])]
+    draws = len({material.cluster(i) for i in both})
     if draws < FEWEST:
-        return say("robustness.stable_few", first=first, value=best, n=draws)
+        return say("robustness.stable_few", first=first, value=in_words(best, draws, percent=False), n=draws)
     key = "robustness.most_stable" if found.low > 0 else "robustness.stable_tie"
-    difference = in_words(found, percent=False)
-    return say(key, first=first, value=best, second=second, difference=difference, n=len(ids))
+    n = len(both)
+    return say(
+        key, first=first, value=in_words(best, n, percent=False), second=second,
+        difference=in_words(Measured(found, n), percent=False), n=n,
+    )  # fmt: skip
 
 
 def _moved(material: Material, methods: list[str], rank: list[Score]) -> Html:
-    rows = [[method, *_means(material, method, MOVED)] for method in methods]
+    found = {method: _means(material, method, MOVED) for method in methods}
     head = [say("results.method"), *(say(f"robustness.{m}") for m in MOVED)]
     caption = say(
         "robustness.explanation_caption", noises=", ".join(noises(rank)),
-        severities=", ".join(map(str, severities(rank))), seed=seed(material),
+        severities=", ".join(map(str, severities(rank))), seed=seed(material), n=_n(found),
     )  # fmt: skip
-    return table(head, rows, caption=caption, numeric=True, shaded=_shaded(methods))
+    return table(head, _rows(found), caption=caption, numeric=True, shaded=_shaded(methods))
 
 
 def _set_against(material: Material, methods: list[str]) -> Html:
     """Drift set against what should move it and what should not: the answer, the seed; and what it is worth."""
-    rows = []
+    found = {}
     for method in methods:
-        seeded = of_mean(material, picked(material, "explanation_seed_rank", method=method))[0]
-        rows.append([method, *_means(material, method, AGAINST), cell(seeded), *_faithful(material, method)])
+        seeded = of_mean(material, picked(material, "explanation_seed_rank", method=method))
+        found[method] = [*_means(material, method, AGAINST), seeded, *_faithful(material, method)]
     keys = (*AGAINST, "explanation_seed_rank", "faithful_clean", "faithful_noisy")
     head = [say("results.method"), *(say(f"robustness.{k}") for k in keys)]
-    return table(head, rows, caption=say("robustness.against_caption"), numeric=True, shaded=_shaded(methods))
+    caption = say("robustness.against_caption", n=_n(found))
+    return table(head, _rows(found), caption=caption, numeric=True, shaded=_shaded(methods))
+
+
+def _n(found: Mapping[str, Sequence[Measured]]) -> str:
+    return n_in_caption(one for some in found.values() for one in some)
+
+
+def _rows(found: Mapping[str, Sequence[Measured]]) -> list[list[Html | str]]:
+    usual = usual_n(one for some in found.values() for one in some)
+    return [[method, *(cell(one, usual) for one in some)] for method, some in found.items()]
 
 
 def _under_attack(material: Material, methods: list[str]) -> Html | None:
@@ -119,14 +143,17 @@ def _under_attack(material: Material, methods: list[str]) -> Html | None:
     attacks = [str(a) for a in different(scores, "attack")]
     if not attacks:
         return None
-    rows = []
-    for method in methods:
-        mine = [[s for s in scores if s.method == method and s.where["attack"] == a] for a in attacks]
-        rows.append([method, *(cell(mean_of(material, some)) for some in mine)])
-    sizes = [max(int(np.isfinite(s.values).sum()) for s in scores if s.where["attack"] == a) for a in attacks]
+    found = {
+        method: [
+            mean_of(material, [s for s in scores if s.method == method and s.where["attack"] == a]) for a in attacks
+        ]
+        for method in methods
+    }
+    sizes = [usual_n(some[i] for some in found.values()) for i in range(len(attacks))]
+    rows = [[method, *(cell(one, n) for one, n in zip(some, sizes, strict=True))] for method, some in found.items()]
     head = [
         say("results.method"),
-        *(join(a, tag("small", None, say("results.n_is", n=n))) for a, n in zip(attacks, sizes, strict=True)),
+        *(join(a, small(say("results.n_is", n=n))) for a, n in zip(attacks, sizes, strict=True)),
     ]
     caption = say("robustness.under_attack_caption")
     if picked(material, "explanation_attack_success"):
@@ -134,24 +161,24 @@ def _under_attack(material: Material, methods: list[str]) -> Html | None:
     return table(head, rows, caption=caption, numeric=True, shaded=_shaded(methods))
 
 
-def _means(material: Material, method: str, metrics: tuple[str, ...]) -> list[Html]:
-    return [cell(mean_of(material, picked(material, m, method=method, attack=None))) for m in metrics]
+def _means(material: Material, method: str, metrics: tuple[str, ...]) -> list[Measured]:
+    return [mean_of(material, picked(material, m, method=method, attack=None)) for m in metrics]
 
 
 def _shaded(methods: list[str]) -> set[int]:
     return {i for i, m in enumerate(methods) if is_baseline(m)}
 
 
-def _faithful(material: Material, method: str) -> tuple[Html, Html]:
+def _faithful(material: Material, method: str) -> tuple[Measured, Measured]:
     """Comprehensiveness of the same examples, clean and under noise, by the same operator."""
     noisy = [s for s in picked(material, "comprehensiveness", method=method) if "noise" in s.where]
     if not noisy:
-        return tag("td", None, say("unknown")), tag("td", None, say("unknown"))
+        return NOT_MEASURED, NOT_MEASURED
     ids = {name for s in noisy for name, v in zip(s.ids, s.values, strict=True) if not np.isnan(v)}
     operator = noisy[0].where.get("operator")
     for score in material.scores:
         if (score.metric, score.method, score.where.get("operator")) == ("comprehensiveness", method, operator):
             same = [i for i, name in enumerate(score.ids) if name in ids]
             clean = Score(score.metric, method, tuple(score.ids[i] for i in same), score.values[same], "higher")
-            return cell(mean_of(material, [clean])), cell(mean_of(material, noisy))
-    return tag("td", None, say("unknown")), cell(mean_of(material, noisy))
+            return mean_of(material, [clean]), mean_of(material, noisy)
+    return NOT_MEASURED, mean_of(material, noisy)

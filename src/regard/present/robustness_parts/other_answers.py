@@ -9,11 +9,13 @@ from regard.present.robustness_parts.columns import (
     cell,
     in_words,
     mean_of,
+    n_in_caption,
     noises,
     of_mean,
     picked,
     seed,
     severities,
+    usual_n,
 )
 from regard.present.robustness_parts.under_noise import chart, level
 from regard.present.run_reader import Material
@@ -42,29 +44,35 @@ def other_answers(material: Material) -> Html | None:
 
 def _sentence(material: Material, kind: str, moved: list[Score]) -> str:
     names, hardest = noises(moved), max(severities(moved))
-    levels = {n: of_mean(material, level(moved, n, hardest))[0] for n in names}
+    levels = {n: of_mean(material, level(moved, n, hardest)) for n in names}
     worst = max(levels, key=lambda n: levels[n].estimate)
     flips = [s for s in picked(material, "flips") if s.where.get("severity") == hardest]
-    every = of_mean(material, picked(material, "worst_case_flips", severity="all"))[0]
-    own, relative = (sum(float(s.values.sum()) for s in picked(material, m)) for m in ("output_shift", "output_change"))
-    spread = own / relative if relative > 0 else float("nan")
+    every = of_mean(material, picked(material, "worst_case_flips", severity="all"))
+    own, relative = (
+        sum(float(np.nansum(s.values)) for s in picked(material, m)) for m in ("output_shift", "output_change")
+    )
+    spread = f"{own / relative:.3g}" if relative > 0 else say("unknown")
+    mean = mean_of(material, [s for s in moved if s.where["severity"] == hardest])
+    n = mean.n
     return say(
-        f"robustness.{kind}_sentence", n=len(moved[0].ids), noises=len(names), severity=hardest, worst=worst,
-        mean=in_words(mean_of(material, [s for s in moved if s.where["severity"] == hardest]), percent=False),
-        worst_value=in_words(levels[worst], percent=False), flips=in_words(mean_of(material, flips)),
-        every=in_words(every), spread=f"{spread:.3g}",
+        f"robustness.{kind}_sentence", n=n, noises=len(names), severity=hardest, worst=worst,
+        mean=in_words(mean, percent=False), worst_value=in_words(levels[worst], n, percent=False),
+        flips=in_words(mean_of(material, flips), n), every=in_words(every, n), spread=spread,
     )  # fmt: skip
 
 
 def _table(material: Material, moved: list[Score], quantity: str) -> Html:
     grid, names = severities(moved), noises(moved)
-    rows: list[list[Html | str]] = [
-        [noise, *(cell(of_mean(material, level(moved, noise, s))[0]) for s in grid)] for noise in names
+    found = {noise: [of_mean(material, level(moved, noise, s)) for s in grid] for noise in names}
+    found[say("robustness.mean_noise")] = [
+        mean_of(material, [s for s in moved if s.where["severity"] == g]) for g in grid
     ]
-    means = [cell(mean_of(material, [s for s in moved if s.where["severity"] == g])) for g in grid]
-    rows.append([say("robustness.mean_noise"), *means])
+    every = [one for some in found.values() for one in some]
+    rows: list[list[Html | str]] = [
+        [name, *(cell(one, usual_n(every)) for one in some)] for name, some in found.items()
+    ]
     head = [say("robustness.noise"), *(say("robustness.at", severity=g) for g in grid)]
-    caption = say(f"robustness.{quantity}_caption", n=len(moved[0].ids), seed=seed(material))
+    caption = say(f"robustness.{quantity}_caption", n=n_in_caption(every), seed=seed(material))
     return table(head, rows, caption=caption, numeric=True, shaded={len(names)})
 
 
@@ -74,10 +82,12 @@ def _errors(material: Material) -> Html | None:
     if not errors:
         return None
     grid, names = severities(errors), noises(errors)
-    base = cell(of_mean(material, [s for s in errors if s.where["noise"] == "none"])[0])
+    base = of_mean(material, [s for s in errors if s.where["noise"] == "none"])
+    found = {noise: [base, *(of_mean(material, level(errors, noise, s)) for s in grid)] for noise in names}
+    every = [one for some in found.values() for one in some]
     rows: list[list[Html | str]] = [
-        [noise, base, *(cell(of_mean(material, level(errors, noise, s))[0]) for s in grid)] for noise in names
+        [noise, *(cell(one, usual_n(every)) for one in some)] for noise, some in found.items()
     ]
     head = [say("robustness.noise"), say("robustness.clean"), *(say("robustness.at", severity=g) for g in grid)]
-    caption = say("robustness.absolute_error_caption", n=len(errors[0].ids), seed=seed(material))
+    caption = say("robustness.absolute_error_caption", n=n_in_caption(every), seed=seed(material))
     return table(head, rows, caption=caption, numeric=True)

@@ -6,18 +6,23 @@ import numpy as np
 
 from regard.measures.calibration import ece_by_chance, ece_interval
 from regard.measures.intervals import Interval
+from regard.present import counts
 from regard.present.charts import Line, legend, line_chart
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.palette import SERIES_COLOURS
 from regard.present.robustness_parts.columns import (
+    NOT_MEASURED,
+    Measured,
     cell,
     in_words,
     mean_of,
+    n_in_caption,
     noises,
     of_mean,
     picked,
     seed,
     severities,
+    usual_n,
 )
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -57,22 +62,23 @@ def level(scores: list[Score], noise: str, severity: int) -> list[Score]:
 
 def _sentence(material: Material, start: Score, scores: list[Score], metric: str) -> str:
     names, hardest = noises(scores), max(severities(scores))
-    levels = {n: of_mean(material, level(scores, n, hardest))[0] for n in names}
+    levels = {n: of_mean(material, level(scores, n, hardest)) for n in names}
     sign = 1.0 if metric == "accuracy" else -1.0
     worst = min(levels, key=lambda n: sign * levels[n].estimate)
     every = _worst(material, metric, "all")
     mean = mean_of(material, [s for s in scores if s.where["severity"] == hardest])
-    base, n = of_mean(material, [start])
+    base = of_mean(material, [start])
+    n = base.n if metric == "accuracy" else mean.n
     key = "robustness.noise_sentence" if metric == "accuracy" else "robustness.flips_sentence"
     return say(
-        key, clean=in_words(base), n=n, noises=len(names), severity=hardest, mean=in_words(mean), worst=worst,
-        worst_value=in_words(levels[worst]), every=in_words(every) if every else say("unknown"),
+        key, clean=in_words(base), n=n, noises=len(names), severity=hardest, mean=in_words(mean, n), worst=worst,
+        worst_value=in_words(levels[worst], n), every=in_words(every, n),
     )  # fmt: skip
 
 
-def _worst(material: Material, metric: str, severity: str | int) -> Interval | None:
+def _worst(material: Material, metric: str, severity: str | int) -> Measured:
     found = picked(material, "worst_case_accuracy" if metric == "accuracy" else "worst_case_flips", severity=severity)
-    return of_mean(material, found)[0] if found else None
+    return of_mean(material, found)
 
 
 def _charts(material: Material, start: Score, scores: list[Score], labelled: bool) -> list[Html]:
@@ -87,89 +93,112 @@ def _charts(material: Material, start: Score, scores: list[Score], labelled: boo
 
 def chart(material: Material, start: Score, scores: list[Score], metric: str) -> Html:
     grid, names = severities(scores), noises(scores)
-    base = of_mean(material, [start])[0] if metric == "accuracy" else Interval(0.0, 0.0, 0.0, 0.95)
-    lines = []
+    base = of_mean(material, [start]) if metric == "accuracy" else Measured(Interval(0.0, 0.0, 0.0, 0.95), 0)
+    lines, sizes = list[Line](), [base.n]
     for i, noise in enumerate(names[:SERIES_COLOURS]):
-        rows = [base, *(of_mean(material, level(scores, noise, s))[0] for s in grid)]
-        y, low, high = (np.array([getattr(r, end) for r in rows]) for end in ("estimate", "low", "high"))
+        rows = [base, *(of_mean(material, level(scores, noise, s)) for s in grid)]
+        sizes += [row.n for row in rows]
+        y, low, high = (np.array([getattr(r.interval, end) for r in rows]) for end in ("estimate", "low", "high"))
         lines.append(Line(noise, i + 1, y, low, high))
     name = say(f"robustness.{metric}")
     drawn = line_chart([0.0, *map(float, grid)], lines, x_name=say("robustness.severity"), y_name=name)
     left = say("robustness.more_noises", n=len(names) - SERIES_COLOURS) if len(names) > SERIES_COLOURS else ""
-    caption = say("robustness.curve_caption", n=len(start.ids), more=left)
+    caption = say("robustness.curve_caption", n=counts.between(sizes), more=left)
     return tag("figure", None, drawn, legend(lines), tag("figcaption", None, caption))
 
 
 def _table(
     material: Material, start: Score, scores: list[Score], grid: list[int], names: list[str], metric: str
 ) -> Html:
-    base = of_mean(material, [start])[0]
-    rows: list[list[Html | str]] = [
-        [noise, cell(base), *(cell(of_mean(material, level(scores, noise, s))[0]) for s in grid)] for noise in names
-    ]
-    means = [cell(mean_of(material, [s for s in scores if s.where["severity"] == g])) for g in grid]
-    rows.append([say("robustness.mean_noise"), cell(base), *means])
+    base = of_mean(material, [start])
     sign = 1.0 if metric == "accuracy" else -1.0
-    columns = [[of_mean(material, level(scores, n, g))[0] for n in names] for g in grid]
-    rows.append(
-        [say("robustness.worst_noise"), cell(base), *(cell(min(c, key=lambda i: sign * i.estimate)) for c in columns)]
-    )
-    every = [_worst(material, metric, g) for g in grid]
-    rows.append([say("robustness.each_worst"), cell(base), *(cell(w) if w else say("unknown") for w in every)])
+    found = {noise: [of_mean(material, level(scores, noise, g)) for g in grid] for noise in names}
+    worst = [min((found[n][i] for n in names), key=lambda m: sign * m.estimate) for i in range(len(grid))]
+    means = [mean_of(material, [s for s in scores if s.where["severity"] == g]) for g in grid]
+    found |= {
+        say("robustness.mean_noise"): means,
+        say("robustness.worst_noise"): worst,
+        say("robustness.each_worst"): [_worst(material, metric, g) for g in grid],
+    }
+    # without labels nothing has changed before there is noise: that is no measurement
+    clean = base if metric == "accuracy" else Measured(base.interval, 0)
+    every = [clean, *(one for some in found.values() for one in some)]
+    usual = usual_n(every)
+    rows: list[list[Html | str]] = [
+        [name, cell(clean, usual), *(cell(one, usual) for one in some)] for name, some in found.items()
+    ]
     head = [say("robustness.noise"), say("robustness.clean"), *(say("robustness.at", severity=g) for g in grid)]
-    n = len(start.ids)
-    caption = say(f"robustness.{metric}_caption", n=n, seed=seed(material))
+    caption = say(f"robustness.{metric}_caption", n=n_in_caption(every), seed=seed(material))
     return table(head, rows, caption=caption, numeric=True, shaded={len(names), len(names) + 1, len(names) + 2})
 
 
 def _calibration(material: Material, clean: Score | None, grid: list[int], names: list[str]) -> Html | None:
     if clean is None:
         return None
-    rows = []
-    for severity in (0, *grid):
-        kinds = ["none"] if not severity else names
-        sure = [s for noise in kinds for s in picked(material, "confidence", noise=noise, severity=severity)]
-        right = [clean] if not severity else [
-            s for noise in kinds for s in picked(material, "accuracy", noise=noise, severity=severity)
-        ]  # fmt: skip
-        if not sure or not right:
-            continue
-        confidence, hits, clusters = _joined(material, sure, right)
-        error = ece_interval(confidence, hits, clusters, seed=seed(material), draws=200)
-        even = ece_interval(confidence, hits, clusters, adaptive=True, seed=seed(material), draws=200)
-        chance = ece_by_chance(confidence, seed=seed(material), draws=100)
-        others = [
-            of_mean(material, [s for noise in kinds for s in picked(material, metric, noise=noise, severity=severity)])[
-                0
-            ]
-            for metric in ("nll", "brier", "confidence")
-        ]
-        wrong = confidence[hits < 1]
-        rows.append(
-            [
-                say("robustness.clean") if not severity else say("robustness.at", severity=severity),
-                cell(error), tag("td", {"class": "n"}, f"{chance:.3f}"), cell(even), *map(cell, others),
-                tag("td", {"class": "n"}, f"{wrong.mean():.3f}" if len(wrong) else say("unknown")),
-            ]
-        )  # fmt: skip
-    if not rows:
+    found = {
+        say("robustness.at", severity=severity) if severity else say("robustness.clean"): row
+        for severity in (0, *grid)
+        if (row := _calibrated(material, clean, severity, names)) is not None
+    }
+    if not found:
         return None
+    every = [one for some in found.values() for one in some]
+    usual = usual_n(every)
+    rows = [[name, *(_calibration_cell(one, usual) for one in some)] for name, some in found.items()]
     head = [
         say(f"robustness.{k}")
         for k in ("input", "ece", "ece_chance", "ece_even", "nll", "brier", "confidence", "sure_wrong")
     ]
-    caption = say("robustness.calibration_caption", n=len(clean.ids), seed=seed(material))
+    caption = say("robustness.calibration_caption", n=n_in_caption(every), seed=seed(material))
     return join(tag("h3", None, say("robustness.calibration")), table(head, rows, caption=caption, numeric=True))
 
 
-def _joined(material: Material, sure: list[Score], right: list[Score]) -> tuple[Floats, Floats, list[str]]:
-    """Confidence and correctness of the same examples under the same noise, with what counts as one draw."""
-    confidence, hits, clusters = list[float](), list[float](), list[str]()
-    for one, other in zip(sure, right, strict=False):  # both in the order of the noises
-        known = dict(zip(other.ids, other.values, strict=True))
-        for name, value in zip(one.ids, one.values, strict=True):
-            if name in known and not np.isnan(known[name]):
+def _calibrated(material: Material, clean: Score, severity: int, names: list[str]) -> list[Measured] | None:
+    """One row: calibration error, that of a calibrated model, by even bins, three means, confidence where wrong."""
+    kinds = names if severity else ["none"]
+    sure = {noise: picked(material, "confidence", noise=noise, severity=severity) for noise in kinds}
+    right = {n: picked(material, "accuracy", noise=n, severity=severity) if severity else [clean] for n in kinds}
+    ids, confidence, hits = _joined([(s, r) for n in kinds for s, r in zip(sure[n], right[n], strict=False)])
+    if not ids:
+        return None
+    clusters, n, wrong = [material.cluster(name) for name in ids], len(set(ids)), hits < 1
+    error, even = (
+        ece_interval(confidence, hits, clusters, adaptive=adaptive, seed=seed(material), draws=200)
+        for adaptive in (False, True)
+    )
+    chance = ece_by_chance(confidence, seed=seed(material), draws=100)
+    when_wrong = float(confidence[wrong].mean()) if wrong.any() else float("nan")
+    wrong_ids = {name for name, yes in zip(ids, wrong, strict=True) if yes}
+    others = [
+        of_mean(material, [s for noise in kinds for s in picked(material, metric, noise=noise, severity=severity)])
+        for metric in ("nll", "brier", "confidence")
+    ]
+    return [
+        Measured(error, n), Measured(_alone(chance), n), Measured(even, n), *others,
+        Measured(_alone(when_wrong), len(wrong_ids)) if wrong_ids else NOT_MEASURED,
+    ]  # fmt: skip
+
+
+def _alone(value: float) -> Interval:
+    """A number that has no interval."""
+    return Interval(value, float("nan"), float("nan"), 0.95)
+
+
+def _calibration_cell(found: Measured, usual: int) -> Html:
+    if np.isfinite(found.interval.low) or np.isnan(found.estimate) or found.n < 2:
+        return cell(found, usual)
+    own = counts.own((found.n, found.n), (usual, usual))
+    return tag("td", {"class": "n"}, f"{found.estimate:.3f}", small(own))
+
+
+def _joined(pairs: list[tuple[Score, Score]]) -> tuple[list[str], Floats, Floats]:
+    """Ids, confidence and correctness of the same examples under the same noise, where both are defined."""
+    ids, confidence, hits = list[str](), list[float](), list[float]()
+    for sure, right in pairs:
+        known = dict(zip(right.ids, right.values, strict=True))
+        for name, value in zip(sure.ids, sure.values, strict=True):
+            if not np.isnan(value) and not np.isnan(known.get(name, np.nan)):
+                ids.append(name)
                 confidence.append(float(value))
                 hits.append(float(known[name]))
-                clusters.append(material.cluster(name))
-    return np.array(confidence), np.array(hits), clusters
+    return ids, np.array(confidence), np.array(hits)

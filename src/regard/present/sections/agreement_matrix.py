@@ -9,8 +9,9 @@ import numpy as np
 
 from regard.measures.agreement import kendall, null_sd, ragged
 from regard.measures.intervals import ClusterSums, Interval, bootstrap
+from regard.present import counts
 from regard.present.evidence import of_a_part, other_method
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.palette import level, side
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -24,15 +25,18 @@ def agreement_matrix(material: Material) -> Html | None:
         return None
     strength = {name: _magnitudes(material, name) for name in names}
     cells: dict[tuple[str, str], Interval] = {}
-    most = 0
+    sizes: dict[tuple[str, str], counts.Size] = {}
     for a, b in combinations(names, 2):
         both = [i for i in strength[a] if i in strength[b]]
         tau = ragged(kendall, [strength[a][i] for i in both], [strength[b][i] for i in both])
         sums = ClusterSums.of(tau, [material.cluster(i) for i in both])
-        most = max(most, sums.n)
+        sizes[a, b] = sizes[b, a] = sums.n, len(sums.names)
         cells[a, b] = cells[b, a] = bootstrap(sums, seed=int(material.manifest.get("seed", 0)))
-    rows = [[a, *(_cell(cells.get((a, b))) for b in names)] for a in names]
-    caption = say("agreement_matrix.caption", n=most, seed=material.manifest.get("seed", 0))
+    common = counts.usual(sizes.values())
+    rows = [[a, *(_cell(cells.get((a, b)), sizes.get((a, b), common), common) for b in names)] for a in names]
+    caption = say(
+        "agreement_matrix.caption", n=counts.in_caption(sizes.values()), seed=material.manifest.get("seed", 0)
+    )
     return join(table(["", *names], rows, caption=caption, numeric=True), _frame(material))
 
 
@@ -46,14 +50,16 @@ def _magnitudes(material: Material, method: str) -> dict[str, Floats]:
     return found
 
 
-def _cell(tau: Interval | None) -> Html:
+def _cell(tau: Interval | None, size: counts.Size, common: counts.Size) -> Html:
     if tau is None:
         return tag("td", {"class": "n soft"}, "·")
     if not math.isfinite(tau.estimate):
         return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.undefined")))
     interval = f"[{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else say("results.no_interval")
     css = f"n {side(tau.estimate, signed=True)}{level(tau.estimate, 1.0) // 2}"
-    return tag("td", {"class": css}, f"{tau.estimate:.2f}", tag("small", None, interval))
+    own = counts.own(size, common)
+    note = small(own)
+    return tag("td", {"class": css}, f"{tau.estimate:.2f}", tag("small", None, interval), note)
 
 
 def _frame(material: Material) -> Html:

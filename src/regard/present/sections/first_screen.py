@@ -114,7 +114,7 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
     shuffled = ""
     if found.shuffled is not None:
         moved, interval = written(found.shuffled)
-        shuffled = say("other.shuffled", mean=moved, interval=interval)
+        shuffled = say("other.shuffled", mean=moved, interval=interval, n=count(found.shuffled_n, "example"))
     return [
         said,
         pair,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
+from regard.present import counts
 from regard.present.charts import Dot, interval_chart
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.run_reader import Material
 from regard.present.saying import say
 from regard.records import Score
@@ -22,7 +23,8 @@ def heads(material: Material) -> Html | None:
         return None
     seed = int(material.manifest.get("seed", 0))
     level = 1 - 0.05 / len(found)
-    gains = {name: bootstrap(_sums(material, s), seed=seed, level=level) for name, s in found.items()}
+    sums = {name: _sums(material, s) for name, s in found.items()}
+    gains = {name: bootstrap(own, seed=seed, level=level) for name, own in sums.items()}
     ordered = sorted((n for n in gains if n != AUDITED), key=lambda n: (-gains[n].estimate, n))
     shown = [*([AUDITED] if AUDITED in gains else []), *ordered[:MOST]]
     names = {name: say("heads.audited") if name == AUDITED else name for name in shown}
@@ -30,11 +32,19 @@ def heads(material: Material) -> Html | None:
         Dot(names[n], 1 if n == AUDITED else 4, gains[n].estimate, gains[n].low, gains[n].high, hollow=n == AUDITED)
         for n in shown
     ]
-    n = max(_sums(material, s).n for s in found.values())
-    caption = say("heads.caption", n=n, seed=seed, level=f"{level:.1%}", heads=len(ordered), most=len(shown))
+    sizes = {name: (sums[name].n, len(sums[name].names)) for name in shown}
+    common = counts.usual(sizes.values())
+    caption = say(
+        "heads.caption",
+        n=counts.in_caption(sizes.values()),
+        seed=seed,
+        level=f"{level:.1%}",
+        heads=len(ordered),
+        most=len(shown),
+    )
     rows = [
         [names[n], tag("td", {"class": "n"}, f"{gains[n].estimate:.3f}",
-         tag("small", None, f"[{gains[n].low:.3f}, {gains[n].high:.3f}]"))]
+         tag("small", None, f"[{gains[n].low:.3f}, {gains[n].high:.3f}]"), small(counts.own(sizes[n], common)))]
         for n in shown
     ]  # fmt: skip
     base = gains[AUDITED].estimate if AUDITED in gains else None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
+from regard.present import counts
 from regard.present.charts import Line, legend, line_chart
 from regard.present.evidence import metric_title, setting
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -36,11 +37,10 @@ def removal_curves(material: Material) -> Html | None:
 
 def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) -> Html:
     metric, place, name = key
-    lines, n = [], 0
+    lines, sizes = list[Line](), dict[str, list[counts.Size]]()
     baselines = {s.method for s in material.summaries if s.role == "baseline"}
     for score in scores:
-        middle, low, high, used = _band(np.asarray(score.curves[name], np.float64), score, material)
-        n = max(n, used)
+        middle, low, high, sizes[score.method] = _band(np.asarray(score.curves[name], np.float64), score, material)
         colour = series_index(score.method, material.methods)
         lines.append(Line(score.method, colour, middle, low, high, dashed=score.method in baselines))
     grid = scores[0].grid
@@ -48,15 +48,17 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
     wording = name.replace("_", " ")
     chart = line_chart(grid, lines, x_name=say("removal_curves.share"), y_name=wording)
     head = [say("results.method"), *(f"{x:g}" for x in grid)]
-    rows = [
-        [line.name, *(_numbers(m, lo, hi) for m, lo, hi in zip(line.y, line.low, line.high, strict=True))]
-        for line in lines
-    ]
+    every = [size for some in sizes.values() for size in some]
+    common = counts.usual(every)
+    rows = []
+    for line in lines:
+        points = zip(line.y, line.low, line.high, sizes[line.name], strict=True)
+        rows.append([line.name, *(_numbers(m, lo, hi, counts.own(size, common)) for m, lo, hi, size in points)])
     numbers = tag(
         "details",
         None,
         tag("summary", None, say("page.numbers")),
-        table(head, rows, caption=say("removal_curves.caption", title=title, n=n), numeric=True),
+        table(head, rows, caption=say("removal_curves.caption", title=title, n=counts.in_caption(every)), numeric=True),
     )
     return tag(
         "figure",
@@ -64,21 +66,24 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
         tag("h3", None, title),
         chart,
         legend(lines),
-        tag("figcaption", None, say("removal_curves.n", n=n)),
+        tag("figcaption", None, say("removal_curves.n", n=counts.between(n for n, _ in every))),
         numbers,
     )
 
 
-def _numbers(middle: float, low: float, high: float) -> Html:
+def _numbers(middle: float, low: float, high: float, own: str) -> Html:
+    if not np.isfinite(middle):
+        return tag("td", {"class": "n"}, say("unknown"))
     interval = f"[{low:.3f}, {high:.3f}]" if np.isfinite(low) else say("results.no_interval")
-    return tag("td", {"class": "n"}, f"{middle:.3f}", tag("small", None, interval))
+    note = small(own)
+    return tag("td", {"class": "n"}, f"{middle:.3f}", tag("small", None, interval), note)
 
 
-def _band(curves: Floats, score: Score, material: Material) -> tuple[Floats, Floats, Floats, int]:
-    """Mean, low, high at every point, and how many examples there are at most."""
+def _band(curves: Floats, score: Score, material: Material) -> tuple[Floats, Floats, Floats, list[counts.Size]]:
+    """Mean, low, high and size at every point."""
     clusters = [material.cluster(name) for name in score.ids]
     seed = int(material.manifest.get("seed", 0))
     sums = [ClusterSums.of(curves[:, point], clusters) for point in range(curves.shape[1])]
     ends = [bootstrap(s, seed=seed, draws=DRAWS) for s in sums]
     middle, low, high = (np.asarray([getattr(e, name) for e in ends]) for name in ("estimate", "low", "high"))
-    return middle, low, high, max(s.n for s in sums)
+    return middle, low, high, [(s.n, len(s.names)) for s in sums]

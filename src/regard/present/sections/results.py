@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from regard.present import counts
 from regard.present.charts import Dot, interval_chart
 from regard.present.differences import Difference, differences
 from regard.present.evidence import Column, Evidence, evidence, main_settings, shown
-from regard.present.markup import Html, join, table, tag
+from regard.present.markup import Html, join, small, table, tag
 from regard.present.palette import series_index
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -23,10 +25,13 @@ def results(material: Material) -> Html | None:
     charts = [tag("figure", None, _chart(found, column, material)) for column in main]
     more = None
     if rest:
-        inner = _table(found, tuple(rest), say("results.other_caption"))
+        inner = _table(found, tuple(rest), say("results.other_caption", n=counts.in_caption(_sizes(found, rest))))
         more = tag("details", None, tag("summary", None, say("results.other_settings")), inner)
     return join(
-        _table(found, main, _caption(found)), tag("div", {"class": "cards"}, charts), _against(material, main), more
+        _table(found, main, _caption(found, main)),
+        tag("div", {"class": "cards"}, charts),
+        _against(material, main),
+        more,
     )
 
 
@@ -38,39 +43,53 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     if not found:
         return None
     columns = [c for c in main if any(c == column for _, column in found)]
+    sizes = counts.alike(d.n for d in found.values())
+    common = counts.usual(sizes)
     rows = []
     for method in dict.fromkeys(method for method, _ in found):
-        rows.append([method, *(_difference(found.get((method, column))) for column in columns)])
-    n, seed = max(d.n for d in found.values()), material.manifest.get("seed", 0)
-    level = next(iter(found.values())).level
-    caption = say("results.difference_caption", n=n, seed=seed, level=f"{100 * level:.1f}", count=len(found))
+        rows.append([method, *(_difference(found.get((method, column)), common) for column in columns)])
+    seed, level = material.manifest.get("seed", 0), next(iter(found.values())).level
+    caption = say(
+        "results.difference_caption",
+        n=counts.in_caption(sizes),
+        seed=seed,
+        level=f"{100 * level:.1f}",
+        count=len(found),
+    )
     return join(
         tag("h3", None, say("results.difference")),
         table([say("results.method"), *(_head(c) for c in columns)], rows, caption=caption, numeric=True),
     )
 
 
-def _difference(d: Difference | None) -> Html:
+def _difference(d: Difference | None, common: counts.Size) -> Html:
     if d is None or not d.n:
         return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.not_computed")))
+    own = counts.own((d.n, d.n), common)
+    note = small(own)
     if not math.isfinite(d.low):
-        return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.no_interval")))
+        return tag("td", {"class": "n"}, say("unknown"), tag("small", None, say("results.no_interval")), note)
     return tag(
         "td",
         {"class": "n"},
         f"{d.estimate:+.3f}",
         tag("small", None, f"[{d.low:+.3f}, {d.high:+.3f}]"),
         tag("small", None, say(f"results.reading.{d.reading.replace(' ', '_')}")),
+        note,
     )
 
 
-def _caption(found: Evidence) -> str:
+def _sizes(found: Evidence, columns: Sequence[Column]) -> list[counts.Size]:
+    return [counts.size(s) for (_, column), s in found.cells.items() if column in columns]
+
+
+def _caption(found: Evidence, columns: Sequence[Column]) -> str:
     summary = next(iter(found.cells.values()))
     # what the word in a cell means, where it stands in one: a yardstick, not a bound
     ceiling = any(s.role == "ceiling" for s in found.cells.values())
     return say(
-        "results.caption", level=f"{summary.level:.0%}", n=summary.n, seed=summary.seed,
-        clusters=say("results.clusters", n=summary.clusters) if summary.clusters != summary.n else "",
+        "results.caption", level=f"{summary.level:.0%}", n=counts.in_caption(_sizes(found, columns)),
+        seed=summary.seed,
         ceiling=say("results.ceiling_caption") if ceiling else "",
     )  # fmt: skip
 
@@ -78,10 +97,11 @@ def _caption(found: Evidence) -> str:
 def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:
     head = [tag("span", None, say("results.method")), *(_head(c) for c in columns)]
     rows = []
+    common = counts.usual(_sizes(found, columns))
     shaded = {i for i, method in enumerate(found.methods) if found.role(method) == "baseline"}
     for i, method in enumerate(found.methods):
         part = tag("small", None, say("results.baseline")) if i in shaded else None
-        rows.append([tag("th", {"scope": "row"}, method, part), *(_cell(found, method, c) for c in columns)])
+        rows.append([tag("th", {"scope": "row"}, method, part), *(_cell(found, method, c, common) for c in columns)])
     return table(head, rows, caption=caption, shaded=shaded, numeric=True)
 
 
@@ -91,7 +111,7 @@ def _head(column: Column) -> Html:
     return join(column.title, tag("small", None, detail))
 
 
-def _cell(found: Evidence, method: str, column: Column) -> Html:
+def _cell(found: Evidence, method: str, column: Column, common: counts.Size) -> Html:
     summary = found.cells.get((method, column))
     estimate, interval = shown(summary)
     notes = []
@@ -101,8 +121,8 @@ def _cell(found: Evidence, method: str, column: Column) -> Html:
         notes.append(say("results.ceiling"))
     if summary is not None and summary.undefined and summary.n:
         notes.append(say("results.n_undefined", n=summary.undefined))
-    if summary is not None and summary.n and summary.n != max(s.n for (_, c), s in found.cells.items() if c == column):
-        notes.append(say("results.n_is", n=summary.n))
+    if summary is not None and (own := counts.own(counts.size(summary), common)):
+        notes.append(own)
     css = "n best" if found.best(column) == method else "n"
     return tag("td", {"class": css}, estimate, tag("small", None, interval), [tag("small", None, n) for n in notes])
 
