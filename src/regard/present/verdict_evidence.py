@@ -78,7 +78,9 @@ def _by_operator(scores: Sequence[Score], operator: str, material: Material) -> 
         named.append(("random", randoms[0].ids, mean))
     methods, sizes = [name for name, _, _ in named], list[int]()
     for name, ids, removed in named:
-        whole = np.column_stack([[base.get(i, np.nan) for i in ids], removed])
+        # the curve begins with the examples that it goes on with
+        start = np.where(np.isnan(removed).all(1), np.nan, [base.get(i, np.nan) for i in ids])
+        whole = np.column_stack([start, removed])
         sizes += (~np.isnan(whole)).sum(0).tolist()
         middle, low, high = band(whole, [material.cluster(i) for i in ids], material)
         colour = series_index(name.partition(":")[0] if ":" in name else name, methods)
@@ -89,7 +91,7 @@ def _by_operator(scores: Sequence[Score], operator: str, material: Material) -> 
     caption = tag("figcaption", None, note)
     if len(grid) < 3:  # one size is no curve
         dots = [Dot(ln.name, ln.colour, ln.y[-1], ln.low[-1], ln.high[-1], hollow=ln.dashed) for ln in lines]
-        before = float(np.mean(list(base.values()))) if base else None
+        before = next((float(ln.y[0]) for ln in lines if np.isfinite(ln.y[0])), None)
         return tag("figure", None, interval_chart(dots, name=say("verdicts.after_one"), reference=before), caption)
     chart = line_chart(grid, lines, x_name=say("verdicts.units_removed"), y_name=say("verdicts.probability"))
     return tag("figure", None, chart, legend(lines), caption)

@@ -174,11 +174,18 @@ def _faithful(material: Material, method: str) -> tuple[Measured, Measured]:
     noisy = [s for s in picked(material, "comprehensiveness", method=method) if "noise" in s.where]
     if not noisy:
         return NOT_MEASURED, NOT_MEASURED
-    ids = {name for s in noisy for name, v in zip(s.ids, s.values, strict=True) if not np.isnan(v)}
     operator = noisy[0].where.get("operator")
     for score in material.scores:
         if (score.metric, score.method, score.where.get("operator")) == ("comprehensiveness", method, operator):
-            same = [i for i, name in enumerate(score.ids) if name in ids]
-            clean = Score(score.metric, method, tuple(score.ids[i] for i in same), score.values[same], "higher")
-            return mean_of(material, [clean]), mean_of(material, noisy)
+            there = _defined([score]) & _defined(noisy)
+            return mean_of(material, [_only(score, there)]), mean_of(material, [_only(s, there) for s in noisy])
     return NOT_MEASURED, mean_of(material, noisy)
+
+
+def _defined(scores: Sequence[Score]) -> set[str]:
+    return {name for s in scores for name, value in zip(s.ids, s.values, strict=True) if not np.isnan(value)}
+
+
+def _only(score: Score, ids: set[str]) -> Score:
+    inside = [i for i, name in enumerate(score.ids) if name in ids]
+    return Score(score.metric, score.method, tuple(score.ids[i] for i in inside), score.values[inside], score.better)

@@ -40,7 +40,7 @@ def heads(material: Material) -> Html | None:
         seed=seed,
         level=f"{level:.1%}",
         heads=len(ordered),
-        most=len(shown),
+        most=len(ordered[:MOST]),
     )
     rows = [
         [names[n], tag("td", {"class": "n"}, f"{gains[n].estimate:.3f}",
