@@ -69,3 +69,13 @@ def test_kendall_of_many_is_scipys_either_way(force: str, monkeypatch: pytest.Mo
         bad = len(x) < 2 or np.isnan(y).any() or np.ptp(x) == 0
         want = np.nan if bad else kendalltau(x.round(6), y).statistic
         np.testing.assert_allclose(got[i], want, atol=1e-12)
+
+
+def test_the_interval_holds_its_own_tau_though_noise_makes_resampled_orders_less_alike() -> None:
+    means = np.linspace(0, 1, 24)[:, None]
+    one, two = np.random.default_rng(0).standard_normal((2, 24, 20))
+    one, two = (noise - noise.mean(1, keepdims=True) + means for noise in (one, two))
+    found = rank_stability(one, two, [str(i) for i in range(20)], higher_is_better=True, draws=100)
+    assert found is not None
+    assert found.tau == pytest.approx(1)
+    assert found.low < found.tau == found.high

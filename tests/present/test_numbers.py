@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from fake_run import fake_run, text_example
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.measures.intervals import Interval
 from regard.present.as_json import run_json
 from regard.present.axis_names import axis_names
 from regard.present.charts import ticks
@@ -17,8 +19,11 @@ from regard.present.differences import differences
 from regard.present.evidence import evidence, main_settings, shown
 from regard.present.markup import data, join, tag
 from regard.present.palette import LEVELS, level
+from regard.present.precision import at_least, at_most
 from regard.present.reading import reading
+from regard.present.robustness_parts.columns import Measured, in_words
 from regard.present.run_reader import Material
+from regard.present.sections.first_screen import written
 from regard.present.words import gathered
 from regard.records import Score, Summary
 
@@ -186,3 +191,27 @@ def test_data_in_a_script_cannot_end_it(value: str) -> None:
 def test_axis_names_follow_the_keys_and_fall_back_to_positions() -> None:
     units = {"names": ["a", "b", "c"], "keys": [1, 2, -1]}
     assert axis_names(4, units) == ("0", "a", "b", "3")
+
+
+@given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.integers(2, 200))
+def test_a_displayed_interval_is_the_stored_one_rounded_and_holds_its_estimate(
+    estimate: float, below: float, above: float, n: int
+) -> None:
+    found = Interval(estimate, estimate - below, estimate + above, 0.95)
+    summary = Summary("m", "a", found.estimate, found.low, found.high, n, n, 0, 0)
+    texts = [" ".join(written(found)), " ".join(written(found, "+")), " ".join(shown(summary))]
+    texts += [in_words(Measured(found, n)), in_words(Measured(found, n), percent=False)]
+    for text in texts:
+        scale = 100 if "%" in text else 1
+        numbers = re.findall(r"[-+]?\d+(?:\.\d+)?", text)
+        digits = len(numbers[0].partition(".")[2])
+        middle, low, high = map(float, numbers)
+        assert low <= middle <= high, text
+        for number, value in zip((middle, low, high), (found.estimate, found.low, found.high), strict=True):
+            assert abs(number - scale * value) <= 0.5 * 10**-digits + 1e-9, text
+
+
+@given(st.floats(0, 1))
+def test_an_end_that_is_promised_is_never_rounded_past_itself(share: float) -> None:
+    assert float(at_least(share).rstrip("%")) <= 100 * share + 1e-4
+    assert float(at_most(share).rstrip("%")) >= 100 * share - 1e-4

@@ -73,4 +73,6 @@ def rank_stability(
     tails = ((1 - level) / 2, (1 + level) / 2)
     low, high = np.quantile(taus, tails) if len(taus) else (np.nan, np.nan)
     same = float((means[0].argmax(-1) == means[1].argmax(-1)).mean())
+    # noise makes resampled orders less alike than the orders themselves: the interval must not leave out its own tau
+    low, high = (np.nan, np.nan) if np.isnan(tau) else (min(low, tau), max(high, tau))
     return Stability(tau, float(low), float(high), int(there.sum()), len(count), best, same)

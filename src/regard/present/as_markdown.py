@@ -152,7 +152,7 @@ def _results(material: Material) -> list[str]:
     rows = []
     for method in found.methods:
         name = say("results.baseline_name", method=method) if found.role(method) == "baseline" else method
-        cells = [_cell(found.cells.get((method, c)), counts.usual(sizes)) for c in columns]
+        cells = [_cell(found.cells.get((method, c)), counts.largest(sizes)) for c in columns]
         rows.append([_plain(name), *(_plain(cell) for cell in cells)])
     first = next((s for s in found.cells.values() if s.n), None)
     n = say("results.n_is", n=counts.in_caption(sizes))

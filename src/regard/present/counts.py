@@ -1,12 +1,11 @@
 """The n beside a number: one for a whole table where all its numbers have the same, else one in each cell that differs.
 
-Every n is that of the defined values behind the number. A caption states the usual n of its table; `own` gives the note
-of a cell with another one. A chart or a sentence that pools several numbers states the range.
+Every n is that of the defined values behind the number. A caption states the largest n of its table; `own` gives the
+note of a cell with another one. A chart or a sentence that pools several numbers states the range.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from regard.present.saying import count, say
@@ -20,10 +19,9 @@ def size(summary: Summary) -> Size:
     return summary.n, summary.clusters
 
 
-def usual(sizes: Iterable[Size]) -> Size:
-    """The most frequent one, the larger of two that are; (0, 0) where no number is defined."""
-    seen = Counter(s for s in sizes if s[0])
-    return max(seen, key=lambda s: (seen[s], s), default=(0, 0))
+def largest(sizes: Iterable[Size]) -> Size:
+    """What the caption states; (0, 0) where no number is defined."""
+    return max(sizes, default=(0, 0))
 
 
 def alike(counts: Iterable[int]) -> list[Size]:
@@ -47,7 +45,7 @@ def in_caption(sizes: Iterable[Size]) -> str:
     ('14', '14 unless a cell says otherwise')
     """
     known = [s for s in sizes if s[0]]
-    return say("counts.mostly", n=written(usual(known))) if len(set(known)) > 1 else written(usual(known))
+    return say("counts.mostly", n=written(largest(known))) if len(set(known)) > 1 else written(largest(known))
 
 
 def own(one: Size, common: Size) -> str:

@@ -35,7 +35,7 @@ def evidence_table(material: Material, *, width: int) -> RenderableType:
         if _needed(found, columns, gap) <= width:
             return _table(found, columns, gap, _caption(found, columns, _left_out(columns, every)))
     listed = every if len(every) * len(found.methods) <= MOST_LINES else few
-    common = counts.usual(_sizes(found, listed))
+    common = counts.largest(_sizes(found, listed))
     blocks = [_block(found, column, width, common) for column in listed]
     return Group(*blocks, Text(_caption(found, listed, _left_out(listed, every)), style="dim italic"))
 
@@ -53,7 +53,7 @@ def _left_out(columns: tuple[Column, ...], every: tuple[Column, ...]) -> str:
 
 def _needed(found: Evidence, columns: tuple[Column, ...], gap: str) -> int:
     """Characters that the table takes if no number and no word is broken."""
-    common = counts.usual(_sizes(found, columns))
+    common = counts.largest(_sizes(found, columns))
     widths = [max((len(_name(found, m)) for m in found.methods), default=0)]
     for column in columns:
         lines = [line for m in found.methods for line in _cell(found, m, column, common, gap=gap).plain.split("\n")]
@@ -66,7 +66,7 @@ def _table(found: Evidence, columns: tuple[Column, ...], gap: str, caption: str)
     table.add_column(Text(say("results.method"), style="dim"), no_wrap=True)
     for column in columns:
         table.add_column(_head(column), justify="right")
-    common = counts.usual(_sizes(found, columns))
+    common = counts.largest(_sizes(found, columns))
     for method in found.methods:
         base = found.role(method) == "baseline"
         cells = [_cell(found, method, column, common, gap=gap) for column in columns]

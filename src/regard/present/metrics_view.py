@@ -118,7 +118,7 @@ def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: 
     title = Text(told)
     title.stylize("bold", 0, len(name))
     names = {m: say("term.metrics.baseline_of", method=m) if "baseline" in roles[m] else m for m in order}
-    common = {c: counts.usual(counts.size(s) for (_, at), s in cells.items() if at == c) for c in settings}
+    common = {c: counts.largest(counts.size(s) for (_, at), s in cells.items() if at == c) for c in settings}
     apart = len({n for n in common.values() if n[0]}) > 1
     heads = {c: "\n".join((c, say("results.n_is", n=counts.written(common[c])))) if apart else c for c in settings}
     tables: list[RenderableType] = []

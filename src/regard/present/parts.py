@@ -29,7 +29,7 @@ def parts_tables(material: Material, kind: str) -> Html | None:
 def _table(metric: str, place: Setting, found: list[Summary], kind: str) -> Html:
     parts = sorted({str(s.where[kind]) for s in found})
     cells = {(s.method, str(s.where[kind])): s for s in found}
-    sizes = {name: counts.usual(counts.size(s) for s in found if str(s.where[kind]) == name) for name in parts}
+    sizes = {name: counts.largest(counts.size(s) for s in found if str(s.where[kind]) == name) for name in parts}
     kept = sorted(parts, key=lambda name: -sizes[name][0])[:MOST]
     head = [
         say("results.method"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import ceil, floor, isfinite
 
-LEAST, MOST = 2, 4
+LEAST, MOST = 2, 6
+"""Decimals; numbers closer than the last one count as equal."""
 
 
 def decimals(*values: float | None, apart: float | None = None) -> int:
@@ -12,10 +13,10 @@ def decimals(*values: float | None, apart: float | None = None) -> int:
 
     >>> decimals(0.041, 0.038, 0.044), decimals(0.43, 0.41, 0.46), decimals(0.0496, 0.04, 0.06, apart=0.05)
     (3, 2, 4)
-    >>> decimals(0.0, 0.0, 0.0)
-    2
+    >>> decimals(0.0, 0.0, 0.0), decimals(0.1, 0.1 + 1e-12), decimals(0.05003, 0.05002, 0.06, apart=0.05)
+    (2, 2, 5)
     """
-    known = [v for v in values if v is not None and isfinite(v)]
+    known = [round(v, MOST) for v in values if v is not None and isfinite(v)]
     for n in range(LEAST, MOST):
         shown = [f"{v:.{n}f}" for v in known]
         merged = max(known, default=0.0) > min(known, default=0.0) and len(set(shown)) == 1
@@ -25,3 +26,21 @@ def decimals(*values: float | None, apart: float | None = None) -> int:
         if not merged and not hidden:
             return n
     return MOST
+
+
+def at_least(share: float) -> str:
+    """A lower end in whole percent, never above it.
+
+    >>> at_least(0.806), at_least(0.8), at_least(0.29)
+    ('80%', '80%', '29%')
+    """
+    return f"{floor(round(100 * share, MOST))}%"
+
+
+def at_most(share: float) -> str:
+    """An upper end in tenths of a percent, never below it.
+
+    >>> at_most(0.02661), at_most(0.027)
+    ('2.7%', '2.7%')
+    """
+    return f"{ceil(round(1000 * share, MOST)) / 10:.1f}%"

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from regard.present.precision import at_most
 from regard.present.saying import say
 
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
@@ -47,7 +48,7 @@ def in_a_sentence(record: dict[str, Any] | None) -> str:
         return say("errs.not_measured")
     wrong, power = record["wrong"], record["power"]
     figures = say(
-        "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=f"{wrong['high']:.1%}",
+        "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=at_most(wrong["high"]),
         power=f"{power['share']:.0%}", power_low=f"{power['low']:.0%}", power_high=f"{power['high']:.0%}",
     )  # fmt: skip
     parts = [figures, say("errs.covers")]

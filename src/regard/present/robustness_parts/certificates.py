@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regard.present.markup import Html, join, table, tag
-from regard.present.robustness_parts.columns import cell, n_in_caption, of_mean, picked, usual_n
+from regard.present.robustness_parts.columns import cell, largest_n, n_in_caption, of_mean, picked
 from regard.present.run_reader import Material
 from regard.present.saying import say
 
@@ -22,7 +22,7 @@ def certificates(material: Material) -> Html | None:
     key = "robustness.radius_words" if words else "robustness.radius_l2"
     by_radius = {float(str(s.where["radius"])): s for s in scores}
     shares |= {say(key, radius=f"{r:g}"): of_mean(material, [by_radius[r]]) for r in sorted(by_radius)}
-    usual = usual_n(shares.values())
+    usual = largest_n(shares.values())
     rows = [[name, cell(share, usual)] for name, share in shares.items()]
     how = (
         say("robustness.masks", how=str(where["smoothing"]))

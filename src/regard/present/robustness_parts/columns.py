@@ -100,9 +100,9 @@ def seed(material: Material) -> int:
     return int(material.manifest.get("seed", 0))
 
 
-def usual_n(cells: Iterable[Measured]) -> int:
+def largest_n(cells: Iterable[Measured]) -> int:
     """The n that stands in the caption of a table of these."""
-    return counts.usual(counts.alike(c.n for c in cells))[0]
+    return counts.largest(counts.alike(c.n for c in cells))[0]
 
 
 def n_in_caption(cells: Iterable[Measured]) -> str:

@@ -18,6 +18,7 @@ from regard.present.robustness_parts.columns import (
     cell,
     different,
     in_words,
+    largest_n,
     mean_of,
     n_in_caption,
     noises,
@@ -25,7 +26,6 @@ from regard.present.robustness_parts.columns import (
     picked,
     seed,
     severities,
-    usual_n,
 )
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -133,7 +133,7 @@ def _n(found: Mapping[str, Sequence[Measured]]) -> str:
 
 
 def _rows(found: Mapping[str, Sequence[Measured]]) -> list[list[Html | str]]:
-    usual = usual_n(one for some in found.values() for one in some)
+    usual = largest_n(one for some in found.values() for one in some)
     return [[method, *(cell(one, usual) for one in some)] for method, some in found.items()]
 
 
@@ -149,7 +149,7 @@ def _under_attack(material: Material, methods: list[str]) -> Html | None:
         ]
         for method in methods
     }
-    sizes = [usual_n(some[i] for some in found.values()) for i in range(len(attacks))]
+    sizes = [largest_n(some[i] for some in found.values()) for i in range(len(attacks))]
     rows = [[method, *(cell(one, n) for one, n in zip(some, sizes, strict=True))] for method, some in found.items()]
     head = [
         say("results.method"),

@@ -8,6 +8,7 @@ from regard.present.markup import Html, join, table, tag
 from regard.present.robustness_parts.columns import (
     cell,
     in_words,
+    largest_n,
     mean_of,
     n_in_caption,
     noises,
@@ -15,7 +16,6 @@ from regard.present.robustness_parts.columns import (
     picked,
     seed,
     severities,
-    usual_n,
 )
 from regard.present.robustness_parts.under_noise import chart, level
 from regard.present.run_reader import Material
@@ -69,7 +69,7 @@ def _table(material: Material, moved: list[Score], quantity: str) -> Html:
     ]
     every = [one for some in found.values() for one in some]
     rows: list[list[Html | str]] = [
-        [name, *(cell(one, usual_n(every)) for one in some)] for name, some in found.items()
+        [name, *(cell(one, largest_n(every)) for one in some)] for name, some in found.items()
     ]
     head = [say("robustness.noise"), *(say("robustness.at", severity=g) for g in grid)]
     caption = say(f"robustness.{quantity}_caption", n=n_in_caption(every), seed=seed(material))
@@ -86,7 +86,7 @@ def _errors(material: Material) -> Html | None:
     found = {noise: [base, *(of_mean(material, level(errors, noise, s)) for s in grid)] for noise in names}
     every = [one for some in found.values() for one in some]
     rows: list[list[Html | str]] = [
-        [noise, *(cell(one, usual_n(every)) for one in some)] for noise, some in found.items()
+        [noise, *(cell(one, largest_n(every)) for one in some)] for noise, some in found.items()
     ]
     head = [say("robustness.noise"), say("robustness.clean"), *(say("robustness.at", severity=g) for g in grid)]
     caption = say("robustness.absolute_error_caption", n=n_in_caption(every), seed=seed(material))

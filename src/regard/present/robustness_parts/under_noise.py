@@ -15,6 +15,7 @@ from regard.present.robustness_parts.columns import (
     Measured,
     cell,
     in_words,
+    largest_n,
     mean_of,
     n_in_caption,
     noises,
@@ -22,7 +23,6 @@ from regard.present.robustness_parts.columns import (
     picked,
     seed,
     severities,
-    usual_n,
 )
 from regard.present.run_reader import Material
 from regard.present.saying import say
@@ -123,7 +123,7 @@ def _table(
     # without labels nothing has changed before there is noise: that is no measurement
     clean = base if metric == "accuracy" else Measured(base.interval, 0)
     every = [clean, *(one for some in found.values() for one in some)]
-    usual = usual_n(every)
+    usual = largest_n(every)
     rows: list[list[Html | str]] = [
         [name, cell(clean, usual), *(cell(one, usual) for one in some)] for name, some in found.items()
     ]
@@ -143,7 +143,7 @@ def _calibration(material: Material, clean: Score | None, grid: list[int], names
     if not found:
         return None
     every = [one for some in found.values() for one in some]
-    usual = usual_n(every)
+    usual = largest_n(every)
     rows = [[name, *(_calibration_cell(one, usual) for one in some)] for name, some in found.items()]
     head = [
         say(f"robustness.{k}")

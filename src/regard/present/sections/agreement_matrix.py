@@ -32,7 +32,7 @@ def agreement_matrix(material: Material) -> Html | None:
         sums = ClusterSums.of(tau, [material.cluster(i) for i in both])
         sizes[a, b] = sizes[b, a] = sums.n, len(sums.names)
         cells[a, b] = cells[b, a] = bootstrap(sums, seed=int(material.manifest.get("seed", 0)))
-    common = counts.usual(sizes.values())
+    common = counts.largest(sizes.values())
     rows = [[a, *(_cell(cells.get((a, b)), sizes.get((a, b), common), common) for b in names)] for a in names]
     caption = say(
         "agreement_matrix.caption", n=counts.in_caption(sizes.values()), seed=material.manifest.get("seed", 0)

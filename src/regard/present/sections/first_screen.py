@@ -13,7 +13,7 @@ from regard.present.exhibits.instead import Instead, instead
 from regard.present.exhibits.other_attention import CAP, LARGEST, READABLE, OtherAttention, other_attention
 from regard.present.exhibits.reliance import OfClass, Reliance, Suspect, reliance
 from regard.present.markup import Attributes, Child, Html, join, tag
-from regard.present.precision import decimals
+from regard.present.precision import at_least, decimals
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.saying import count, say
@@ -187,7 +187,7 @@ def _suspects(found: Reliance) -> Html:
 def suspect_line(s: Suspect) -> str:
     of = f"{s.of:.2f}" if s.why == "separates" else f"{s.of:g}"
     share = f"{s.share.estimate:.1%} [{s.share.low:.1%}, {s.share.high:.1%}]"
-    base, low = f"{s.base:.0%}", f"{s.low:.0%}"
+    base, low = f"{s.base:.0%}", at_least(s.low)
     return say(f"reliance.{s.why}", name=s.name, of=of, n=s.n, label=s.label, low=low, base=base, share=share)
 
 

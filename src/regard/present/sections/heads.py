@@ -33,7 +33,7 @@ def heads(material: Material) -> Html | None:
         for n in shown
     ]
     sizes = {name: (sums[name].n, len(sums[name].names)) for name in shown}
-    common = counts.usual(sizes.values())
+    common = counts.largest(sizes.values())
     caption = say(
         "heads.caption",
         n=counts.in_caption(sizes.values()),

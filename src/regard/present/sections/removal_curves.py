@@ -49,7 +49,7 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
     chart = line_chart(grid, lines, x_name=say("removal_curves.share"), y_name=wording)
     head = [say("results.method"), *(f"{x:g}" for x in grid)]
     every = [size for some in sizes.values() for size in some]
-    common = counts.usual(every)
+    common = counts.largest(every)
     rows = []
     for line in lines:
         points = zip(line.y, line.low, line.high, sizes[line.name], strict=True)

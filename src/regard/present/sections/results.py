@@ -44,7 +44,7 @@ def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
         return None
     columns = [c for c in main if any(c == column for _, column in found)]
     sizes = counts.alike(d.n for d in found.values())
-    common = counts.usual(sizes)
+    common = counts.largest(sizes)
     rows = []
     for method in dict.fromkeys(method for method, _ in found):
         rows.append([method, *(_difference(found.get((method, column)), common) for column in columns)])
@@ -97,7 +97,7 @@ def _caption(found: Evidence, columns: Sequence[Column]) -> str:
 def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:
     head = [tag("span", None, say("results.method")), *(_head(c) for c in columns)]
     rows = []
-    common = counts.usual(_sizes(found, columns))
+    common = counts.largest(_sizes(found, columns))
     shaded = {i for i, method in enumerate(found.methods) if found.role(method) == "baseline"}
     for i, method in enumerate(found.methods):
         part = tag("small", None, say("results.baseline")) if i in shaded else None
