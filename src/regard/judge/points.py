@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from regard.judge.beyond_random import ORDER, Beyond, beyond_random
 from regard.judge.comparing import Test
 from regard.judge.draft import Draft
 from regard.judge.evidence import Evidence
@@ -168,7 +169,7 @@ def _answer(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[Answer, flo
     if holding and all(c.cell in ("holds", "leans", "none") for c in heard):
         return "holds", max(c.p for c in holding), "Q2.holds", _holds(heard) + beside
     if failing and not holding and not mixed:
-        return "fails", min(1.0, len(heard) * min(c.p for c in failing)), "Q2.fails", _fails(failing, heard)
+        return "fails", min(1.0, len(heard) * min(c.p for c in failing)), "Q2.fails", _fails(evidence, failing, heard)
     if holding and any(c.cell == "imprecise" for c in heard):
         return "uninformative", math.nan, "Q2.imprecise", _open(heard)
     if holding and failing:
@@ -190,7 +191,7 @@ def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float
         said = {
             "holds": "Over all answers together, the word it looks at most is the word the answer depends on; for no "
             "answer alone could it be shown.",
-            "fails": _fails([whole], [whole]),
+            "fails": _fails(evidence, [whole], [whole]),
             "mixed": "It finds some of what the answer depends on, clearly less than other methods do.",
         }[whole.cell]
         return whole.cell, whole.p, "Q2.pooled", said
@@ -267,12 +268,32 @@ def _holds(heard: Sequence[OfClass]) -> str:
     return said
 
 
-def _fails(failing: Sequence[OfClass], heard: Sequence[OfClass]) -> str:
+def _fails(evidence: Evidence, failing: Sequence[OfClass], heard: Sequence[OfClass]) -> str:
+    """Worded by the largest loss beyond random words of all comparisons that fail (see `beyond_random`)."""
     about = f" (for {_names(failing)})" if len(failing) < len(heard) else ""
+    beyond = max((_beyond(evidence, c) for c in failing), key=ORDER.index)
+    if beyond == "more":
+        return (
+            f"The words it looks at are not the words the answer depends on most{about}: taking them away changes more "
+            f"than taking away random words, but they find less than {POOR:.0%} of what the best other method finds."
+        )
+    changes = "little more than" if beyond == "little more" else "not more, as far as can be shown, than"
     return (
-        f"The words it looks at are not the words the answer depends on{about}; taking them away changes little more "
-        "than taking away random words."
+        f"The words it looks at are not the words the answer depends on{about}; taking them away changes {changes} "
+        "taking away random words."
     )
+
+
+def _beyond(evidence: Evidence, failing: OfClass) -> Beyond:
+    inside = np.array([failing.name in (EVERY, name) for name in evidence.classes], np.bool_)
+    rows = [f.row for f in failing.found if f.cell == "fails"]
+    found = [beyond_random(evidence, inside, str(r["operator"]), _sizes_of(r)) for r in rows]
+    return max(found, key=ORDER.index, default="not shown")
+
+
+def _sizes_of(row: Mapping[str, Json]) -> list[int]:
+    sizes = row["sizes"]
+    return [int(str(k)) for k in sizes] if isinstance(sizes, list) else []
 
 
 def _aside(few: Sequence[OfClass]) -> str:
