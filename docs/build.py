@@ -43,6 +43,7 @@ PAGES = [
     ("gates.md", "Gates"),
     ("reading.md", "Reading the numbers"),
     ("truth.md", "The judge is judged"),
+    ("replication.md", "The published tables"),
     ("exit-codes.md", "Command line"),
     ("support.md", "Supported architectures"),
     ("glossary.md", "Glossary"),

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from benchmarks.__main__ import commit
-from benchmarks.replicate import cells, sst, tables
+from benchmarks.replicate import cells, published, sst, tables
 from regard.errors import RegardError
 
 ROOT = Path(__file__).parents[2]
@@ -62,18 +62,19 @@ def report(splits: Any, words: int, home: Path) -> dict[str, Any]:
     for r in found:
         table.setdefault((r["kind"], r["encoder"], r["attention"]), {})[r["seed"]] = r["values"]
     data = {"train": len(splits.train), "dev": len(splits.dev), "test": len(splits.test), "vocabulary": words}
-    published = {"train": 6355, "dev": 821, "test": 1725, "vocabulary": 13826}
+    theirs = {"train": 6355, "dev": 821, "test": 1725, "vocabulary": 13826}
     bands, orderings = tables.compared(table), tables.ordered(table)
     pairs = [(e, a) for e in ("average", "bilstm", "cnn") for a in ("additive", "dot")]
     between = {f"{e} {a}": b for e, a in pairs if (b := cells.between_seeds(home, e, a))}
     full = len(cells.SEEDS)
-    met = data == published and all(r["inside"] for r in bands if r["gate"] == "must" and r["seeds"] == full)
+    met = data == theirs and all(r["inside"] for r in bands if r["gate"] == "must" and r["seeds"] == full)
     met = met and all(r["holds"] for r in orderings if r["seeds"] == full)
     record: dict[str, Any] = {
-        "command": "make replicate", "commit": commit(), "data": data, "published_data": published, "met": met,
+        "command": "make replicate", "commit": commit(), "data": data, "published_data": theirs, "met": met,
         "seeds": [*cells.SEEDS], "done": [r["cell"] for r in found],
         "open": [c.name for c in cells.every() if cells.done(home, c) is None], "bands": bands, "orderings": orderings,
         "between_seeds": between, "deviations": f"benchmarks/replicate/{DEVIATIONS}", "cells": found,
+        "published_cells": published.cells_beside(table), "published_orders": published.orders_beside(table),
     }  # fmt: skip
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(_plain(record), indent=1) + "\n", "utf-8")
