@@ -60,7 +60,7 @@ BAD: dict[str, tuple[str, bytes, dict[str, Any], list[str]]] = {
     "marks too few": ("d.csv", b"text,rationale\na b c,0 1\n", {}, ["2 marks for 3 words"]),
     "strange rationale": ("d.jsonl", b'{"text": "ab", "rationale": [{"a": 1}]}\n', {}, ["spans, phrases or 0/1 marks"]),
     "a hole in a table": ("d.csv", b"age,size,label\n1,2,0\n3,nan,1\n", {}, ["line 3", "'size'"]),
-    "a bright image": ("d.jsonl", b'{"image": [[0, 255]]}\n', {}, ["0..1", "255"]),
+    "a bright image": ("d.jsonl", b'{"image": [[0, 256]]}\n', {}, ["0..1 or 0..255", "256"]),
     "a flat image": ("d.jsonl", b'{"image": [1, 0]}\n', {}, ["height", "(2,)"]),
     "a ragged series": ("d.jsonl", b'{"series": [[1], [1, 2]]}\n', {}, ["steps"]),
     "split not there": ("d.csv", b"text,split\na b,train\n", {"split": "test"}, ["'test'", "train"]),

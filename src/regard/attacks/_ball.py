@@ -124,6 +124,8 @@ def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats
     # the companions are the same for every shard of an audit, so the bounds are too
     data = [np.asarray(e.inputs[entry], np.float64) for e in (*case.companions.examples, *case.examples)]
     if entry == "image":
+        if any(np.asarray(e.inputs[entry]).dtype == np.uint8 for e in case.examples):
+            return np.array(0.0), np.array(255.0)
         low, high = min(float(a.min()) for a in data), max(float(a.max()) for a in data)
         fits = next((s for s in SCALES if low >= 0 and high <= s), None)
         return (np.array(0.0), np.array(fits)) if fits is not None else (np.array(low), np.array(high))

@@ -13,6 +13,7 @@ from regard.datasets.columns import Columns
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
 from regard.errors import InputError
+from regard.measures.pixel_range import full_brightness
 from regard.records import Json, frozen
 
 AXES = {"image": ((2, 3), "(height, width) or (height, width, channels)"), "series": ((2,), "(steps, channels)")}
@@ -125,8 +126,11 @@ def _array(row: Row, columns: Columns) -> Any:
         raise RowError(f"numbers of shape {shape}", f"shape {array.shape} in column {column!r}")
     if not np.isfinite(array).all():
         raise RowError("finite numbers", f"NaN or infinity in column {column!r}")
-    if columns.modality == "image" and (array.min() < 0 or array.max() > 1):
-        raise RowError("brightness in 0..1", f"{array.min():g} to {array.max():g} in column {column!r}")
+    if columns.modality == "image":
+        top = full_brightness(array)
+        if top is None:
+            raise RowError("pixels of 0..1 or 0..255", f"{array.min():g} to {array.max():g} in column {column!r}")
+        array = array / top
     return frozen(array)
 
 

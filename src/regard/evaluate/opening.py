@@ -9,6 +9,8 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from regard.errors import InputError
 from regard.evaluate.shard import named
 from regard.evaluate.travelling import example_to_json
@@ -58,7 +60,7 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
     found: list[Example] = []
     notes: list[str] = []
     cut = 0
-    for example in islice(data, limit):
+    for example in map(with_numbers, islice(data, limit)):
         try:
             windows = model.windows(example)
         except Exception:  # unreadable: it is reported as a problem when its turn comes
@@ -75,6 +77,16 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
     if twice:
         raise InputError(f"data {data.name}", expected="a different id for every example", got=f"{twice} repeated")
     return found, notes
+
+
+def with_numbers(example: Example) -> Example:
+    """The example with a PIL image as an array, which can be stored and sent to workers."""
+    image = example.inputs.get("image")
+    if not hasattr(image, "__array_interface__") or isinstance(image, np.ndarray):
+        return example
+    from regard.models.pixels import as_pixels
+
+    return replace(example, inputs={**example.inputs, "image": as_pixels(image, 1 if image.mode == "L" else 3)})
 
 
 def matched(

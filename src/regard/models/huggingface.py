@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,6 +18,7 @@ from regard.models.encoded import Reader
 from regard.models.hf_tokens import alphabet_of, pieces_of, tokenize_with
 from regard.models.images import as_channels_first, image_reader
 from regard.models.labels import parse_labels
+from regard.models.pixels import on_255, processed
 from regard.models.reading import Pooling
 from regard.models.regions import Array
 from regard.models.series import series_reader
@@ -246,10 +246,9 @@ def _image(
     fixed = patch is not None and not hasattr(config, "window_size")
 
     def prepare(given: Any, subject: str) -> Array:
-        array = as_channels_first(given, channels, subject)
         if processor is not None:
-            made = processor(images=array, input_data_format="channels_first", return_tensors="np")
-            return np.asarray(made["pixel_values"][0], dtype=np.float32)
+            return processed(processor, on_255(given, channels, subject))
+        array = as_channels_first(given, channels, subject)
         if edges is not None and array.shape[1:] != edges:
             raise InputError(
                 subject, expected=f"an image of {edges[0]} x {edges[1]} pixels", got=f"{array.shape[1:]}",

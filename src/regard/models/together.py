@@ -150,11 +150,12 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
 
     # inside the range of the values, where a reader that rounds or clips does neither
     low, high = float(u.min()), float(u.max())
-    other = np.where(u > (low + high) / 2, low, high) if high > low else u + 1
+    other = np.where(u > (low + high) / 2, low, high) if high > low else _beside(u, whole)
     base, shifted = read(u), read(other)
     scale = (shifted - base) / (other - u)
     offset = base - scale * u
-    third = keyed_rng(0, "together", *u.shape).uniform(low, max(high, low + 1), u.shape)
+    low, high = float(min(u.min(), other.min())), float(max(u.max(), other.max()))
+    third = keyed_rng(0, "together", *u.shape).uniform(low, high, u.shape)
     third = np.round(third) if whole else third
     error = float((np.abs(read(third) - scale * third - offset) / (1 + np.abs(base))).max())
     if not error <= FITS:
@@ -165,6 +166,13 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
             remedy="give inputs of the size the model reads, and switch resizing off (do_resize=False)",
         )  # fmt: skip
     return Space(u, scale, offset, put_back, whole)
+
+
+def _beside(u: Array, whole: bool) -> Array:
+    """Another value for an input whose entries are all the same, towards 0 so that it stays on the same scale."""
+    if not u.any():
+        return u + 1
+    return u - np.sign(u) if whole else u * 0.75
 
 
 def _layout(

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported
 from regard.models.capture_call import capture_call
+from regard.models.pixels import bytes_of_picture
 from regard.models.sites import AnySite
 from regard.models.two_towers import Together, Towers, together
 
@@ -43,7 +44,8 @@ class Looked:
 
 def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
     """What a transformers model with its processor makes of a text and a picture."""
-    made = processor(text=[text], images=[image], return_tensors="pt")
+    picture = bytes_of_picture(image, "image")
+    made = processor(text=[text], images=[picture], return_tensors="pt")
     inputs: dict[str, Tensor] = {name: t for name, t in made.items() if isinstance(t, Tensor)}
     if not {"input_ids", "pixel_values"} <= set(inputs):
         raise InputError("processor", expected="input_ids and pixel_values", got=", ".join(inputs) or "nothing")
