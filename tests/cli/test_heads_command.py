@@ -55,4 +55,4 @@ def test_prune_says_what_was_done_and_what_it_cost(regard: Callable[..., Result]
     again = regard("heads", str(place / "pruned-digits"), "--data", "digits", "--limit", "4", "--ablate", "2", "--json")
     assert again.exit_code == 0, again.stderr
     drops = {row["name"]: row["drop"]["estimate"] for row in json.loads(again.stdout)["heads"]}
-    assert abs(drops["0.1"]) < 1e-6 < max(map(abs, drops.values()))
+    assert abs(drops["L0H1"]) < 1e-6 < max(map(abs, drops.values()))

@@ -30,7 +30,7 @@ def own_weights(folder: str, texts: list[str]) -> list[list[np.ndarray]]:
 def test_grouped_queries_are_counted_head_by_head(tmp_path: Path) -> None:
     folder = llama(tmp_path / "llama")
     found = heads(folder, TEXTS, limit=8, ablate=4)
-    assert [row.name for row in found.heads] == [f"{layer}.{h}" for layer in range(2) for h in range(4)]
+    assert [row.name for row in found.heads] == [f"L{layer}H{h}" for layer in range(2) for h in range(4)]
     theirs = own_weights(folder, TEXTS[:8])
     for row in found.heads:
         maps = [w[row.layer][row.number] for w in theirs]
@@ -61,11 +61,11 @@ def test_encoder_and_decoder_are_named_apart_and_cross_attention_is_its_own(tmp_
     found = heads(bart(tmp_path / "bart"), TEXTS, limit=6, ablate=3)
     kinds = {row.kind for row in found.heads}
     assert kinds == {"self", "causal", "cross"}
-    assert {row.name for row in found.heads} == {f"{kind}.0.{h}" for kind in kinds for h in range(2)}
-    assert found.score("cross.0.0", "previous_token") is None  # two axes have no "before"
-    assert found.score("cross.0.0", "distance") is None
-    diagonal = found.score("cross.0.0", "positional:offset=-2")
-    entropy = found.score("cross.0.0", "entropy")
+    assert {row.name for row in found.heads} == {f"{kind}.L0H{h}" for kind in kinds for h in range(2)}
+    assert found.score("cross.L0H0", "previous_token") is None  # two axes have no "before"
+    assert found.score("cross.L0H0", "distance") is None
+    diagonal = found.score("cross.L0H0", "positional:offset=-2")
+    entropy = found.score("cross.L0H0", "entropy")
     assert diagonal is not None
     assert entropy is not None
     assert entropy.n == 6
@@ -77,7 +77,7 @@ def test_encoder_and_decoder_are_named_apart_and_cross_attention_is_its_own(tmp_
 def test_minilm_has_a_previous_token_head() -> None:
     """Layer 0 head 2 of all-MiniLM-L6-v2 looks one back in every row."""
     found = heads("minilm:epochs=1,layers=1,n=1200", "reviews", limit=8, ablate=0)
-    role = found.role("0.2")
+    role = found.role("L0H2")
     assert role.name == "previous token"
     assert role.confidence > 0.95
     assert role.score is not None

@@ -42,7 +42,7 @@ def inducing() -> HeadSurvey:
 
 
 def test_two_heads_built_by_hand_get_exactly_their_roles(pair: HeadSurvey) -> None:
-    for head, role in (("0.0", "previous token"), ("0.1", "same token")):
+    for head, role in (("L0H0", "previous token"), ("L0H1", "same token")):
         found = pair.role(head)
         assert found.name == role
         assert found.others == ()
@@ -68,7 +68,7 @@ def test_the_numbers_of_a_head_that_looks_one_back(pair: HeadSurvey) -> None:
 
 
 def test_an_induction_head_is_found_on_repeated_random_tokens(inducing: HeadSurvey) -> None:
-    finder, copier = inducing.role("stack1.0.0"), inducing.role("stack0.0.0")
+    finder, copier = inducing.role("stack1.L0H0"), inducing.role("stack0.L0H0")
     assert (finder.name, copier.name) == ("induction", "previous token")
     assert finder.confidence > 0.99
     assert finder.score is not None
@@ -76,22 +76,22 @@ def test_an_induction_head_is_found_on_repeated_random_tokens(inducing: HeadSurv
     assert finder.score.estimate > 0.9
     assert 0.05 < finder.score.baseline < 0.4
     assert "always looks at offset" in finder.score.baseline_is
-    for idle in ("stack0.0.1", "stack1.0.1"):
+    for idle in ("stack0.L0H1", "stack1.L0H1"):
         assert inducing.role(idle).name == ""
         assert np.isnan(inducing.role(idle).confidence)
 
 
 def test_switching_the_induction_head_off_costs_everything_idle_heads_nothing(inducing: HeadSurvey) -> None:
     drop = {row.name: row.drop for row in inducing.heads}
-    for head in ("stack0.0.0", "stack1.0.0"):
+    for head in ("stack0.L0H0", "stack1.L0H0"):
         assert drop[head] is not None
         assert drop[head].estimate > 9  # type: ignore[union-attr]
         assert drop[head].low > 9  # type: ignore[union-attr]
-    for idle in ("stack0.0.1", "stack1.0.1"):
+    for idle in ("stack0.L0H1", "stack1.L0H1"):
         assert drop[idle].estimate == pytest.approx(0.0, abs=1e-6)  # type: ignore[union-attr]
     # the copier is saturated: no slope, and yet nothing works without it
     slopes = {row.name: row.slope for row in inducing.heads}
-    assert slopes["stack0.0.0"].estimate < 1e-3 < slopes["stack1.0.0"].estimate  # type: ignore[union-attr]
+    assert slopes["stack0.L0H0"].estimate < 1e-3 < slopes["stack1.L0H0"].estimate  # type: ignore[union-attr]
 
 
 def test_the_curve_starts_whole_and_ends_with_nothing(inducing: HeadSurvey) -> None:
@@ -109,7 +109,7 @@ def test_uniform_heads_have_no_role_and_are_warned_of() -> None:
     assert [row.role.name for row in found.heads] == ["", ""]
     assert all(row.spread == "broad" for row in found.heads)
     assert any("2 of 2 heads are uniform" in warning for warning in found.health.warnings)
-    assert found.groups[0].heads == ("0.0", "0.1")
+    assert found.groups[0].heads == ("L0H0", "L0H1")
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -17,9 +17,9 @@ from regard.records import Edit, Example
 @pytest.mark.parametrize(
     ("heads", "how", "left"),
     [
-        ("0.1,1.2", "silenced", 4),  # the layers would keep different groups
-        ("0.0,0.2,1.1,1.3", "dropped", 2),  # one of each group
-        ("0.0,0.1,1.2,1.3", "dropped", 2),  # a whole group, with its keys and values
+        ("L0H1,L1H2", "silenced", 4),  # the layers would keep different groups
+        ("L0H0,L0H2,L1H1,L1H3", "dropped", 2),  # one of each group
+        ("L0H0,L0H1,L1H2,L1H3", "dropped", 2),  # a whole group, with its keys and values
     ],
 )
 def test_heads_of_a_grouped_query_model(heads: str, how: str, left: int, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_heads_of_a_grouped_query_model(heads: str, how: str, left: int, tmp_pat
     assert (found.after.parameters < found.before.parameters) == (how == "dropped")
     assert found.after.not_zero < found.before.not_zero
     masks = [Edit("mask_heads", f"model.layers.{a}.self_attn", (int(b),)) for a, b in
-             (name.split(".") for name in heads.split(","))]  # fmt: skip
+             (name[1:].split("H") for name in heads.split(","))]  # fmt: skip
     model, written = load(folder), load(str(out))
     item = model.encode(Example("a", {"text": TEXTS[9]}))
     _, targets = model.decide([item])
@@ -62,7 +62,7 @@ def test_a_network_of_our_own(tmp_path: Path) -> None:
     assert 0 <= measures["accuracy"].after <= 1
     assert measures["accuracy"].n == 24
     about = json.loads((tmp_path / "pruned" / "regard.json").read_text())
-    assert about["pruned"] == ["0.0", "1.1"]
+    assert about["pruned"] == ["L0H0", "L1H1"]
 
 
 def test_what_cannot_be_pruned_is_told(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def prune(
 ) -> Pruned:
     """Writes `model` without some heads into `out`, a directory that `load` opens, and audits it.
 
-    heads: names as `regard heads` prints them ("0.1,3.7"). fraction: that share of all heads, the least important
+    heads: names as `regard heads` prints them ("L0H1,L3H7"). fraction: that share of all heads, the least important
     first (Michel et al. 2019), ranked on one half of the examples and audited on the other. The written model is read
     again, and must say what the whole model says with these heads switched off.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,11 +24,18 @@ def legend(survey: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, int]:
-    """(one row per head, how many were left out): heads with a role or a large drop first to stay, in model order."""
+Row = Mapping[str, Any]
+
+
+def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, list[Row]]:
+    """(one row per head in model order, the heads that it does not show).
+
+    Every head that does something is shown; of many others (those that rest, those without a role) the ones with the
+    largest drop.
+    """
     scores = {(s["head"], s["score"]): s for s in survey["scores"]}
     rows = survey["heads"]
-    kept = rows if everything or len(rows) <= MOST else _weighty(rows)
+    shown = rows if everything or len(rows) <= MOST else _weighty(rows)
     title = say(
         "term.heads.title", heads=count(len(rows), "head"), model=survey["model"],
         examples=count(survey["n"], "example"), data=survey["data"], clusters=count(survey["clusters"], "cluster"),
@@ -37,18 +45,43 @@ def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, 
     names = columns("term.heads.columns")
     words = {names[0], names[1], names[5]}
     names[1:1] = [say("term.heads.kind")] if kinds else []
-    cells = [[c for k, c in enumerate(_cells(row, scores)) if kinds or k != 1] for row in kept]
+    cells = [[c for k, c in enumerate(_cells(row, scores)) if kinds or k != 1] for row in shown]
     right = tuple(i for i, name in enumerate(names) if name not in words and not (kinds and i == 1))
-    return plain_table(names, cells, title=title, right=right), len(rows) - len(kept)
+    there = {row["name"] for row in shown}
+    return plain_table(names, cells, title=title, right=right), [row for row in rows if row["name"] not in there]
 
 
-def _weighty(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    def weight(row: Mapping[str, Any]) -> tuple[bool, float]:
-        drop = row["drop"]
-        return bool(row["role"]["name"]), abs(drop["estimate"]) if drop else 0.0
+def _weighty(rows: Sequence[Row]) -> list[Row]:
+    """All heads that do something, and others by their drop up to `MOST`, in model order."""
 
-    chosen = sorted(range(len(rows)), key=lambda i: (*(-float(x) for x in weight(rows[i])), i))[:MOST]
-    return [rows[i] for i in sorted(chosen)]
+    def weight(i: int) -> tuple[bool, bool, float, int]:
+        role, drop = rows[i]["role"], rows[i]["drop"]
+        return not _does_something(rows[i]), not role["name"], -abs(drop["estimate"]) if drop else 0.0, i
+
+    busy = sum(map(_does_something, rows))
+    return [rows[i] for i in sorted(sorted(range(len(rows)), key=weight)[: max(MOST, busy)])]
+
+
+def _does_something(row: Row) -> bool:
+    """Whether a head has a role that is more than a place where attention rests."""
+    return bool(row["role"]["name"]) and not row["role"].get("resting", False)
+
+
+def roles_told(survey: Mapping[str, Any], hidden: Sequence[Row]) -> list[str]:
+    """How many heads have which role, and what the table does not show; the counts are those of heads.csv."""
+    heads = survey["heads"]
+    counts = Counter(row["role"]["name"] for row in heads)
+    roleless = counts.pop("", 0)
+    roles = ", ".join(say("term.heads.role_count", role=role, n=n) for role, n in counts.most_common())
+    told = [
+        say("term.heads.roles", n=len(heads) - roleless, of=len(heads), roles=roles, roleless=roleless)
+        if roles
+        else say("term.heads.no_roles", of=len(heads))
+    ]
+    if hidden:
+        resting = sum(1 for row in hidden if row["role"]["name"])
+        told.append(say("term.heads.left", left=len(hidden), resting=resting, roleless=len(hidden) - resting))
+    return told
 
 
 def _cells(row: Mapping[str, Any], scores: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for heads.csv (tidy) and heads.json.")
-@click.option("--all", "everything", is_flag=True, help="Every head, also those without a role.")
+@click.option("--all", "everything", is_flag=True, help="Every head, also those that rest or have no role.")
 @model_options
 def command(
     model: str, data: str | None, limit: int, ablate: int, seed: int, out: Path | None, everything: bool, device: str,
@@ -82,10 +82,10 @@ def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
     from regard.present.terminal import bullets
 
     console, survey = results(), found.to_json()
-    table, left = view.heads_table(survey, everything=everything)
+    table, hidden = view.heads_table(survey, everything=everything)
     console.print(table)
-    if left:
-        console.print(say("term.heads.left", left=left), style="dim")
+    for line in view.roles_told(survey, hidden):
+        console.print(line, markup=False)
     console.print()
     console.print(bullets(view.legend(survey)), style="dim")
     console.print("\n" + say("term.heads.same"), style="bold")

@@ -16,11 +16,11 @@ from regard.errors import InputError
 
 @verb(
     "prune",
-    "regard prune minilm --heads 0.1,3.7 --out minilm-pruned",
+    "regard prune minilm --heads L0H1,L3H7 --out minilm-pruned",
     "regard prune ./model --fraction 0.3 --data reviews.csv --out model-pruned",
 )
 @click.argument("model")
-@click.option("--heads", help="Heads to take out, as `regard heads` names them: 0.1,3.7.")
+@click.option("--heads", help="Heads to take out, as `regard heads` names them: L0H1,L3H7.")
 @click.option("--fraction", type=float, help="Share of all heads to take out, the least important first.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="New directory for the pruned model.")
 @click.option("--data", metavar="DATA", help="Data to rank and to audit on (default: the model's own).")

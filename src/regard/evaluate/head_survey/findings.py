@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.evaluate.head_survey.health import Health
-from regard.evaluate.head_survey.naming import Head
+from regard.evaluate.head_survey.naming import Head, former_name
 from regard.evaluate.head_survey.redundancy import HeadGroup
 from regard.evaluate.head_survey.removal import CurvePoint
 from regard.evaluate.head_survey.roles import DRAWS, HeadScore, Role
@@ -78,11 +78,12 @@ class HeadSurvey:
 
     def role(self, head: str) -> Role:
         """The role of a head by its name."""
-        return next(row.role for row in self.heads if row.name == head)
+        return next(row.role for row in self.heads if head in (row.name, former_name(row.name)))
 
     def score(self, head: str, score: str) -> HeadScore | None:
         """A score of a head; None where it is defined nowhere."""
-        return next((s for s in self.scores if s.head == head and s.score == score), None)
+        mine = (s for s in self.scores if s.score == score and head in (s.head, former_name(s.head)))
+        return next(mine, None)
 
     def records(self) -> list[dict[str, Any]]:
         """Tidy rows: one per head and score, with the head's place and its role."""
@@ -91,8 +92,8 @@ class HeadSurvey:
         for score in self.scores:
             row = about[score.head]
             place = {"site": row.site, "kind": row.kind, "layer": row.layer, "number": row.number}
-            given = {"role": row.role.name, "confidence": row.role.confidence, "seed": self.seed}
-            rows.append({"model": self.model, "data": self.data, **place, **asdict(score), **given})
+            role = {"role": row.role.name, "confidence": row.role.confidence, "other_roles": "; ".join(row.role.others)}
+            rows.append({"model": self.model, "data": self.data, **place, **asdict(score), **role, "seed": self.seed})
         return rows
 
     def to_json(self) -> dict[str, Any]:

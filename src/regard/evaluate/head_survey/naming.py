@@ -1,4 +1,8 @@
-"""Names for heads: `layer.head` where a model has one stack of attention, `kind.layer.head` where it has several."""
+"""Names for heads: `L0H10` where a model has one stack of attention, `self.L0H10` where it has several.
+
+A name must survive a reader of CSV files: `0.1` and `0.10` would be the same number there. Such names, which were used
+before, are still understood where people type them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ def named_heads(sites: Sequence[Site]) -> list[Head]:
 
     >>> made = [Site("encoder.0.attn", 0, "self", 0, 2), Site("decoder.0.attn", 0, "causal", 0, 2)]
     >>> [head.name for head in named_heads(made)], [head.name for head in named_heads(made[:1])]
-    (['self.0.0', 'self.0.1', 'causal.0.0', 'causal.0.1'], ['0.0', '0.1'])
+    (['self.L0H0', 'self.L0H1', 'causal.L0H0', 'causal.L0H1'], ['L0H0', 'L0H1'])
     """
     stacks: dict[str, list[Site]] = {}
     for site in sites:
@@ -33,23 +37,33 @@ def named_heads(sites: Sequence[Site]) -> list[Head]:
     heads = []
     for number, (group, kind) in enumerate(zip(stacks.values(), kinds, strict=True)):
         lead = "" if len(stacks) == 1 else f"{kind}." if kinds.count(kind) == 1 else f"stack{number}."
-        heads += [Head(f"{lead}{site.layer}.{h}", site, h) for site in group for h in range(site.heads)]
+        heads += [Head(f"{lead}L{site.layer}H{h}", site, h) for site in group for h in range(site.heads)]
     if len({head.name for head in heads}) < len(heads):  # several calls of one layer: say the whole key
-        heads = [Head(f"{head.site.key}.{head.number}", head.site, head.number) for head in heads]
+        heads = [Head(f"{head.site.key}.H{head.number}", head.site, head.number) for head in heads]
     return heads
 
 
+def former_name(name: str) -> str:
+    """The name that a head had before.
+
+    >>> former_name("L0H10"), former_name("cross.L3H7"), former_name("decoder.0.attn.H1")
+    ('0.10', 'cross.3.7', 'decoder.0.attn.1')
+    """
+    return re.sub(r"\.H(\d+)$", r".\1", re.sub(r"L(\d+)H(\d+)$", r"\1.\2", name))
+
+
 def chosen_heads(text: str, heads: Sequence[Head]) -> list[Head]:
-    """The heads of a list like `0.1,3.7`; a name that no head has is refused.
+    """The heads of a list like `L0H1,L3H7` (or `0.1,3.7`); a name that no head has is refused.
 
     >>> made = named_heads([Site("layer.0", 0, "self", 0, 2)])
-    >>> [head.name for head in chosen_heads("0.1", made)]
-    ['0.1']
+    >>> [head.name for head in chosen_heads("L0H1,0.0", made)]
+    ['L0H1', 'L0H0']
     """
     known = {head.name: head for head in heads}
-    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    former = {former_name(head.name): head.name for head in heads}
+    wanted = [former.get(part.strip(), part.strip()) for part in text.split(",") if part.strip()]
     if not wanted:
-        raise InputError("heads", expected="names like 0.1,3.7", got="none")
+        raise InputError("heads", expected="names like L0H1,L3H7", got="none")
     for name in wanted:
         if name not in known:
             raise UnknownName("head", name, known)

@@ -50,7 +50,8 @@ class Role:
     """What a head does; name "" where it beats no baseline.
 
     confidence: share of resamples of the examples in which this head gets this role. others: further roles that it
-    also has: weaker ones, and places where it rests (sink, special tokens) when it has nothing to do.
+    also has: weaker ones, and places where it rests (sink, special tokens) when it has nothing to do. resting: the
+    role itself is such a place.
     """
 
     head: str
@@ -58,6 +59,7 @@ class Role:
     confidence: float
     score: HeadScore | None
     others: tuple[str, ...] = ()
+    resting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def _role(head: Head, mine: Sequence[tuple[HeadScore, _Column]], strength: float
     other = np.array([-np.inf if c.resting == column.resting else strength for c in rivals])[:, None]
     beaten = np.where(other == -np.inf, drawn <= own, drawn < other).all(0)
     confidence = float(np.mean((own >= strength) & beaten))
-    return Role(head.name, column.role, confidence, best, tuple(c.role for _, c in fitting[1:]))
+    return Role(head.name, column.role, confidence, best, tuple(c.role for _, c in fitting[1:]), column.resting)
 
 
 def _mean(values: Floats) -> Floats:
