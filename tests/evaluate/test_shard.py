@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from torch_toy import TorchToy, examples, sentences
 
-from regard.evaluate.shard import Settings, compute, named
+from regard.evaluate.answer_names import named
+from regard.evaluate.shard import Settings, compute
 from regard.records import Example, Spec
 from regard.store.pages import Page
 

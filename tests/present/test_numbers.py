@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from regard.measures.intervals import Interval
 from regard.present.as_json import run_json
-from regard.present.axis_names import axis_names
 from regard.present.charts import ticks
 from regard.present.differences import differences
 from regard.present.evidence import evidence, main_settings, shown
 from regard.present.markup import data, join, tag
+from regard.present.pack_axes import unit_axis
 from regard.present.palette import LEVELS, level
 from regard.present.precision import at_least, at_most
 from regard.present.reading import reading
@@ -25,7 +25,7 @@ from regard.present.robustness_parts.columns import Measured, in_words
 from regard.present.run_reader import Material
 from regard.present.sections.first_screen import written
 from regard.present.words import gathered
-from regard.records import Score, Summary
+from regard.records import Score, Summary, Units
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -189,8 +189,10 @@ def test_data_in_a_script_cannot_end_it(value: str) -> None:
 
 
 def test_axis_names_follow_the_keys_and_fall_back_to_positions() -> None:
-    units = {"names": ["a", "b", "c"], "keys": [1, 2, -1]}
-    assert axis_names(4, units) == ("0", "a", "b", "3")
+    nothing = np.zeros(3, np.int64)
+    units = Units(("a", "b", "c"), "token", "span", np.zeros((3, 2)), nothing > 0, nothing, nothing,
+                  np.array([1, 2, -1]), (3,))  # fmt: skip
+    assert unit_axis(units, 4).names == ["0", "a", "b", "3"]
 
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 1), st.integers(2, 200))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
+from regard.evaluate.answer_names import answer_of
 from regard.evaluate.batching import BATCH, TOKENS, Batching
 from regard.evaluate.counted import PaidFunction, PaidSteering, PaidTogether
 from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
@@ -43,7 +44,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Perturbed, Site, Spec, Units
+from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Json, Perturbed, Site, Spec, Units
 from regard.store.pages import Cost
 
 TOGETHER = 1024
@@ -153,6 +154,11 @@ class Desk:
 
     def units(self, name: str) -> Units:
         return self._encoded[name].units
+
+    def answer(self, name: str) -> Json:
+        """The target of an example in words, where the model knows any."""
+        (target,) = self.targets([name])
+        return answer_of(self.model, target, self._encoded[name])
 
     def moved(self, name: str) -> float:
         """How far the noise moved an example, as a share of its norm."""

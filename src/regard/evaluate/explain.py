@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.errors import RegardError, Unsupported
+from regard.evaluate.answer_names import named
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.evaluate.opening import open_model
 from regard.protocols import Model, Target
-from regard.records import Answers, Example, Relevance, Spec, Units
+from regard.records import Answers, Example, Json, Relevance, Spec, Units
 from regard.registry import build
 
 
@@ -19,7 +20,7 @@ class Explained:
     """What the model said about each example, and what each method says about why.
 
     `answers` has one row per example; `relevance[method][i]` is one number per unit of example i.
-    `skipped` names the methods that did not work on this model, with the reason.
+    `names` are the targets in words. `skipped` names the methods that did not work on this model, with the reason.
     """
 
     examples: tuple[Example, ...]
@@ -30,12 +31,11 @@ class Explained:
     relevance: Mapping[str, Relevance]
     skipped: Mapping[str, str]
     seed: int
+    names: tuple[Json, ...] = ()
 
     def said(self, i: int) -> str:
-        """The target of example i in words."""
-        target = self.targets[i]
-        named = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(self.labels)
-        return self.labels[target] if named and isinstance(target, int) else str(target)
+        """The target of example i in words: its class, or the text that the model wrote."""
+        return str(self.names[i] if self.names else named(self.targets[i], self.labels))
 
 
 def explain(
@@ -55,7 +55,8 @@ def explain(
     given = [inputs] if isinstance(inputs, str | Example) else list(inputs)
     read = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(given)]
     examples = [window for example in read for window in live.windows(example)]
-    case = DeskCase(Desk(live, seed=seed), examples)
+    desk = Desk(live, seed=seed)
+    case = DeskCase(desk, examples)
     answers = case.base()
     found: dict[str, Relevance] = {}
     skipped: dict[str, str] = {}
@@ -71,4 +72,5 @@ def explain(
     if methods and not found:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise Unsupported(f"model {live.name}", expected="a method that works on it", got=why)
-    return Explained(case.examples, case.units, case.targets, answers, live.labels, found, skipped, seed)
+    names = tuple(desk.answer(name) for name in case.ids)
+    return Explained(case.examples, case.units, case.targets, answers, live.labels, found, skipped, seed, names)

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from regard.errors import InputError
-from regard.evaluate.shard import named
+from regard.evaluate.answer_names import named
 from regard.evaluate.travelling import example_to_json
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json
@@ -81,7 +82,7 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
 
 def with_numbers(example: Example) -> Example:
     """The example with a PIL image as an array, which can be stored and sent to workers."""
-    image = example.inputs.get("image")
+    image: Any = example.inputs.get("image")
     if not hasattr(image, "__array_interface__") or isinstance(image, np.ndarray):
         return example
     from regard.models.pixels import as_pixels

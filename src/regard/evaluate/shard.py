@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regard.errors import RegardError, Unsupported
+from regard.evaluate.answer_names import named, written_by
 from regard.evaluate.batching import BATCH, TOKENS
 from regard.evaluate.case import DeskCase, label
 from regard.evaluate.desk import Desk
@@ -250,16 +251,17 @@ def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
 def _row(desk: Desk, name: str) -> dict[str, Json]:
     (said,) = desk.base([name])
     (target,) = desk.targets([name])
-    rows = said.distribution
+    rows, answer = said.distribution, desk.answer(name)
     return {
-        "id": name, "predicted": named(target, desk.model.labels), "target": target,
+        "id": name, "predicted": answer, "target": target, **_text_answer(desk.model, target, answer),
         "probability": number(said.probability), "value": number(said.value),
         "distribution": None if rows is None else [number(p) for p in rows], "units": units_to_json(desk.units(name)),
     }  # fmt: skip
 
 
-def named(target: Target, labels: Sequence[str]) -> Json:
-    """The name of a class where the target is the number of one, else the target itself."""
-    if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels):
-        return labels[target]
-    return target
+def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
+    """The tokens of an answer that is a text of its own; nothing for the name of a class."""
+    if answer == target or named(target, model.labels) == answer:
+        return {}
+    tokens = written_by(model, target)
+    return {"written": [str(answer)] if tokens is None else list(tokens)}

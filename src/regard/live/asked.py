@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regard.errors import InputError, RegardError
+from regard.evaluate.answer_names import answer_of, written_by
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.live.edits import compiled
 from regard.live.jobs import Job, breathing
 from regard.measures.divergence import tvd
+from regard.present.answers import shown_answer
 from regard.present.pack_build import Shown, pack
 from regard.present.pack_records import Pack, PairEntry, VerdictEntry
 from regard.protocols import Capture, Encoded, Model, SiteAttention
@@ -80,6 +82,11 @@ class Asked:
             self.skipped.setdefault("the picture of attention", str(reason))
             return ()
 
+    def answer(self, i: int) -> str:
+        """The answer to example i as it is shown."""
+        name = answer_of(self.model, self.case.targets[i], self.encoded(i))
+        return shown_answer(name, self.model.task)
+
     def said(self, i: int) -> dict[str, Json]:
         base = self.case.base()
         row = None if base.distribution is None else base.distribution[i]
@@ -88,7 +95,7 @@ class Asked:
     def _answer(self, i: int, probability: float, row: Floats | None) -> dict[str, Json]:
         target, labels = self.case.targets[i], self.model.labels
         known = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
-        asked = labels[target] if known and isinstance(target, int) else str(target)
+        asked = self.answer(i)
         shown: dict[str, Json] = {"label": asked, "target": asked, "probability": probability, "distribution": []}
         if row is not None:
             names = labels if len(labels) == len(row) else tuple(map(str, range(len(row))))
@@ -177,10 +184,14 @@ class Asked:
         mark = "" if seen is None else ", attention edited"
         return Shown(
             example.id + mark, units, [s.dense() for s in sites], self.called + mark, example.inputs,
-            example.label, self.case.targets[i], float(base.probability[at]), float(base.value[at]),
+            example.label, self.answer(i), float(base.probability[at]), float(base.value[at]),
             () if base.distribution is None else base.distribution[at].tolist(), methods,
-            reading=reading,
+            reading=reading, made=self._written(i),
         )  # fmt: skip
+
+    def _written(self, i: int) -> tuple[str, ...] | None:
+        """The tokens that an encoder-decoder wrote."""
+        return written_by(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from typing import Any
 from regard.errors import InputError
 from regard.live.session import METHODS, Session
 from regard.models.arrays import GivenCapture
+from regard.present.answers import shown_answer
 from regard.present.markup import tag
 from regard.present.pack import pack_of_capture
 from regard.present.pack_build import BUDGET
@@ -175,7 +176,9 @@ def captured_pack(capture: Capture) -> Pack:
     from regard.models.generating import Generated
 
     if isinstance(capture, Captured):
+        answers: list[Json] = [shown_answer(name, capture.task) for name in capture.names]
         return pack_of_capture(
-            capture, model=capture.model, labels=capture.labels, predicted=list(capture.targets) or None
-        )
+            capture, model=capture.model, labels=capture.labels, predicted=answers or list(capture.targets) or None,
+            written=capture.written if capture.task == "sequence_to_sequence" else None,
+        )  # fmt: skip
     return pack_of_capture(capture, made=capture.made if isinstance(capture, Generated) else None)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.models import fingerprint as identity
 from regard.models import gradients
+from regard.models.answer_names import answer_name, written_names
 from regard.models.continuous import ContinuousItem
 from regard.models.contributions import parts
 from regard.models.delta_sparse import SparseRuns
@@ -285,8 +286,19 @@ class TorchModel:
         answers = _answers(len(items), [(list(range(len(items))), tapped.said)])
         units = [item.units for item in items]
         return Captured(
-            tapped.sites, tapped.rejected, tapped.checked, units, answers, self.name, self.labels, tuple(targets)
-        )
+            tapped.sites, tapped.rejected, tapped.checked, units, answers, self.name, self.labels, tuple(targets),
+            self.task, tuple(self.answer_name(t, item) for t, item in zip(targets, items, strict=True)),
+            tuple(self.written_names(t) for t in targets),
+        )  # fmt: skip
+
+    def answer_name(self, target: Target, encoded: Encoded | None = None) -> Json:
+        """A target in words: the class, or what the tokens say; the target itself where no name is known."""
+        item = None if encoded is None else own(encoded)
+        return answer_name(self.row.name, target, self.labels, self.reader, item)
+
+    def written_names(self, target: Target) -> tuple[str, ...] | None:
+        """The tokens that the model wrote, one name each; None where an answer is no token."""
+        return written_names(self.row.name, target, self.reader)
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         return gradients.slopes(self, [own(encoded) for encoded in batch], targets, points)
@@ -411,7 +423,10 @@ class TorchModel:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """Implements `protocols.Capture`; also knows what was asked about, for those who look at it."""
+    """Implements `protocols.Capture`; also knows what was asked about, for those who look at it.
+
+    names: the targets in words. written: the tokens of each, where the model writes tokens.
+    """
 
     sites: Sequence[SiteAttention]
     rejected: Sequence[tuple[str, str]]
@@ -421,6 +436,9 @@ class Captured:
     model: str = ""
     labels: tuple[str, ...] = ()
     targets: tuple[Target, ...] = ()
+    task: str = ""
+    names: tuple[Json, ...] = ()
+    written: tuple[tuple[str, ...] | None, ...] = ()
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
         """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""

@@ -9,6 +9,7 @@ from regard.present.evidence import evidence, main_settings, shown
 from regard.present.exhibits.instead import instead
 from regard.present.exhibits.other_attention import OtherAttention, other_attention
 from regard.present.exhibits.reliance import reliance
+from regard.present.objective_scale import about_task
 from regard.present.reading import reading
 from regard.present.retelling import retold
 from regard.present.run_reader import Material, RunReader
@@ -28,6 +29,11 @@ BOLD = 0.2
 def run_markdown(run: RunReader) -> str:
     """The whole report as text, in the language that is spoken."""
     material = Material(run)
+    with about_task(material.task):
+        return _document(material)
+
+
+def _document(material: Material) -> str:
     m = material.manifest
     parts = [
         f"# {_plain(say('page.title', model=m['model']['name'], data=m['data']['name']))}",

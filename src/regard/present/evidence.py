@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from regard.present.objective_scale import current_scale
 from regard.present.saying import known, say
 from regard.records import Json, Summary
 
@@ -82,7 +83,9 @@ class Evidence:
 
 
 def metric_title(name: str) -> str:
-    """A metric by the name that people use in the language that is spoken."""
+    """A metric by the name that people use in the language that is spoken, on the scale of the model's task."""
+    if name == "log_odds" and (scale := current_scale()) != "log_odds":
+        return say(f"metric.{scale}")
     return say(f"metric.{name}") if known(f"metric.{name}") else name.replace("_", " ")
 
 

@@ -48,6 +48,7 @@ def pack_of_capture(
     predicted: Sequence[Json] | None = None,
     relevances: Sequence[Relevance] = (),
     made: Sequence[str] | None = None,
+    written: Sequence[Sequence[str] | None] | None = None,
     reading: Mapping[str, Sequence[int]] | None = None,
     alternatives: Mapping[int, Sequence[Alternative]] | None = None,
     walks: Sequence[Walkthrough] = (),
@@ -63,13 +64,15 @@ def pack_of_capture(
     """The pack of every example of a capture.
 
     A capture knows units and answers, not what was asked: `examples` gives texts and pictures (titles are made of the
-    units without them), `predicted` the targets. relevances: columns over the same examples in the same order.
+    units without them), `predicted` the targets. made: the tokens that the model wrote after every example; written:
+    those after each. relevances: columns over the same examples in the same order.
     walks: of example 0. judgement, survey: JSON forms (`store.judgements`, `HeadSurvey.to_json`). lazy: see `pack`.
     """
     dense = [site.dense() for site in capture.sites]
     shown = [
         _captured(capture, dense, i, units, None if examples is None else examples[i],
-                  None if predicted is None else predicted[i], relevances, made, reading or {},
+                  None if predicted is None else predicted[i], relevances,
+                  made if written is None else written[i], reading or {},
                   (alternatives or {}).get(i, ()), [walk_entry(w, dense) for w in walks] if i == 0 else (), model)
         for i, units in enumerate(capture.units)
     ]  # fmt: skip
@@ -180,11 +183,17 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
     keys = [s.site.key for s in sites]
     return Shown(
         name, units, sites, str(material.manifest["model"]["name"]), inputs,
-        example.get("label"), example.get("predicted"), example.get("probability"), example.get("value"),
+        example.get("label"), _shown(material, example), example.get("probability"), example.get("value"),
         example.get("distribution") or (), said, rationale_units(units, example.get("rationale")),
         reading=example.get("reading") or {}, alternatives=alternatives_of(material.findings, example, units, sites),
         walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys],
+        made=example.get("written") if material.task == "sequence_to_sequence" else None,
     )  # fmt: skip
+
+
+def _shown(material: Material, example: Mapping[str, Any]) -> Json:
+    """The prediction as it is shown; nothing where there is none."""
+    return None if example.get("predicted") is None else material.answer(example["predicted"])
 
 
 def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from regard.errors import InputError
 from regard.present.markup import Html, join, tag
+from regard.present.objective_scale import about_task
 from regard.present.palette import LEVELS, SERIES_COLOURS
 from regard.present.run_reader import Material, RunReader
 from regard.present.saying import language, say, speaking
@@ -54,6 +55,11 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
 def report(run: RunReader) -> str:
     """The whole page as text, in the language that is spoken."""
     material = Material(run)
+    with about_task(material.task):
+        return _page(material)
+
+
+def _page(material: Material) -> str:
     sections: dict[str, Html] = {}
     titles: dict[str, str] = {}
     for name in SECTIONS:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from regard.evaluate.stored_summaries import checked_summaries
+from regard.present.answers import shown_answer
 from regard.records import Attention, Floats, Relevance, Score, Summary
 from regard.store.run import Run
 
@@ -92,6 +93,15 @@ class Material:
         """What counts as one independent draw (see `Example.cluster`)."""
         example = self.by_id.get(example_id, {})
         return str(example.get("group") or example.get("parent") or example_id)
+
+    @property
+    def task(self) -> str:
+        """The task of the model; "" where a run does not know it."""
+        return str(self.manifest["model"].get("task") or "")
+
+    def answer(self, value: Any) -> str:
+        """A prediction as it is shown: a class by its name, a text that the model wrote in quotation marks."""
+        return shown_answer(value, self.task) if isinstance(value, str) else self.label(value)
 
     def label(self, value: Any) -> str:
         """The name of a class, where the value is the number of one."""

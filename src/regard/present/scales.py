@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from regard.present.answers import TEXTS, shown_answer
+from regard.present.objective_scale import objective_scale
 from regard.present.saying import say
 from regard.records import Json
-
-_NUMBERS = ("regression", "similarity")
-"""Tasks whose objective is not the log-odds of an answer."""
 
 
 def objective(task: str, answer: str) -> str:
@@ -16,8 +15,11 @@ def objective(task: str, answer: str) -> str:
 
     >>> objective("classification", "positive"), objective("regression", "None")
     ("the log-odds of 'positive'", "the model's number")
+    >>> objective("sequence_to_sequence", "ein Haus")
+    'the log-probability of "ein Haus"'
     """
-    return say(f"term.scale.{task}") if task in _NUMBERS else say("term.scale.log_odds", answer=repr(answer))
+    shown = shown_answer(answer, task) if task in TEXTS else repr(answer)
+    return say(f"term.scale.{objective_scale(task)}", answer=shown)
 
 
 SHARES = ("attention", "rollout")

@@ -43,7 +43,7 @@ def _moved(material: Material) -> Html | None:
         if example is None:
             continue
         p = example.get("probability")
-        words = material.label(example["predicted"]) + ("" if p is None else f" ({float(p):.2f})")
+        words = material.answer(example["predicted"]) + ("" if p is None else f" ({float(p):.2f})")
         rows.append([which, _title(example), words, tag("td", {"class": "n"}, f"{float(score.values[i]):.3f}")])
     head = ["", *(say(f"verdicts.{name}") for name in ("example", "prediction", "moved_by"))]
     return join(tag("h4", None, say("verdicts.examples")), table(head, rows, caption=say("verdicts.moved_note")))

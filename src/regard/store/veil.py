@@ -63,9 +63,15 @@ class Veil:
             made["label"] = self.words(row["label"]) if len(WORD.findall(row["label"])) > 3 else row["label"]
         if isinstance(row.get("target"), str):  # what was generated, not the number of a class
             made |= {"target": self.words(row["target"]), "predicted": self.words(str(row.get("predicted")))}
+        if row.get("written"):  # a text that the model wrote
+            made |= {"predicted": self._hidden(str(row["predicted"])), "written": [*map(self._hidden, row["written"])]}
         if row.get("units"):
             made["units"] = self.units(row["units"], inputs)
         return made
+
+    def _hidden(self, text: str) -> str:
+        """No word stays, known or not."""
+        return WORD.sub(lambda match: self._placeholder(match.group()) or "w?", text)
 
     def finding(self, score: Score) -> Score:
         """A finding that brings an example of its own (a changed text) without its words."""
@@ -86,13 +92,13 @@ class Veil:
     def _unit(self, name: str, place: Any, text: object, part: int, piece: dict[tuple[int, int], int]) -> str:
         start, stop = int(place[0]), int(place[-1])
         if not isinstance(text, str) or stop <= start:
-            return WORD.sub(lambda match: self._placeholder(match.group()) or "w?", name)
+            return self._hidden(name)
         said = text[start:stop]
         for match in WORD.finditer(text):
             if match.start() < stop and match.end() > start:
                 whole = self._placeholder(match.group()) or "w?"
                 if start <= match.start() and match.end() <= stop:
-                    return WORD.sub(lambda m: self._placeholder(m.group()) or "w?", said)
+                    return self._hidden(said)
                 key = part, match.start()
                 piece[key] = piece.get(key, 0) + 1
                 return f"{whole}.{piece[key]}"

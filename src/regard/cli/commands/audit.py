@@ -218,6 +218,7 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
         from regard.present.evidence_table import evidence_table
+        from regard.present.objective_scale import about_task
         from regard.present.reading import reading
         from regard.present.retelling import retold
         from regard.present.run_reader import Material
@@ -234,9 +235,10 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
             words = say("preconditions.before", sentence=retold(defect["sentence"]))
             out.print(words, markup=False, style="bold yellow")
-        out.print(evidence_table(material, width=out.width))
-        out.print()
-        sentences = [*reading(material), say("caveat")]
+        with about_task(material.task):
+            out.print(evidence_table(material, width=out.width))
+            out.print()
+            sentences = [*reading(material), say("caveat")]
         sentences += [say("words.skipped", name=name, reason=reason) for name, reason in run.skipped.items()]
         if run.problems():
             sentences.append(say("words.problems", count=count(len(run.problems()), "problem")))

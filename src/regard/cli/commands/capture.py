@@ -61,10 +61,11 @@ def command(
     found = written or capture(live, windows[0], mode=mode, check=check)
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
+    names = _axis_names(found, chosen)
     notes = [*said_by(live), *unknown_words(live, windows[:1])]
     tested = examine(live, windows[:1])
     if as_json:
-        shown = _as_json(found, chosen, weights, live.name, mode, len(windows))
+        shown = _as_json(found, chosen, weights, names, live.name, mode, len(windows))
         made = {} if written is None else {"written": written.text, "made": list(written.made)}
         print_json({**shown, **made, "preconditions": tested.to_json(), "notes": notes})
     else:
@@ -72,7 +73,7 @@ def command(
             results().print(say("term.capture.wrote", text=repr(written.text)), markup=False)
         for sentence in tested.sentences():
             results().print(say("term.capture.before", sentence=retold(sentence)), markup=False, style="bold yellow")
-        _show(found, chosen, weights, head, live.name, mode, len(windows))
+        _show(found, chosen, weights, names, head, live.name, mode, len(windows))
         for note in notes:
             results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
 
@@ -106,25 +107,42 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
     return mean
 
 
+def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[str]]:
+    """What stands at the rows and columns of a site: units of the input, or tokens that the model wrote."""
+    from regard.models.adapter import Captured
+    from regard.models.generating import Generated
+    from regard.present.pack_axes import axes_of
+
+    made: Sequence[str] | None = found.made if isinstance(found, Generated) else None
+    if isinstance(found, Captured) and found.task == "sequence_to_sequence":
+        made = found.written[0]
+    sites, shapes = [s.site for s in found.sites], [s.shape for s in found.sites]
+    axes, where = axes_of(found.units[0], sites, shapes, given={}, made=made)
+    rows, columns = where[[s.key for s in sites].index(site.site.key)]
+    return axes[rows].names, axes[columns].names
+
+
 def _as_json(
-    found: Capture, site: SiteAttention, weights: NDArray[np.float32], model: str, mode: str, windows: int
-) -> dict[str, Any]:
+    found: Capture, site: SiteAttention, weights: NDArray[np.float32], names: tuple[list[str], list[str]], model: str,
+    mode: str, windows: int,
+) -> dict[str, Any]:  # fmt: skip
     sites = [
         {"site": s.site.key, "kind": s.site.kind, "layer": s.site.layer, "heads": s.site.heads, "shape": list(s.shape),
          "module": s.site.module} for s in found.sites
     ]  # fmt: skip
+    drawn = {"site": site.site.key, "rows": names[0], "columns": names[1], "weights": weights.tolist()}
     return {
         "model": model, "mode": mode, "checked": found.checked, "windows": windows, "sites": sites,
         "rejected": [{"place": place, "reason": reason} for place, reason in found.rejected],
-        "units": list(found.units[0].names), "drawn": {"site": site.site.key, "weights": weights.tolist()},
+        "units": list(found.units[0].names), "drawn": drawn,
     }  # fmt: skip
 
 
 def _show(
-    found: Capture, site: SiteAttention, weights: NDArray[np.float32], head: int | None, model: str, mode: str,
-    windows: int,
+    found: Capture, site: SiteAttention, weights: NDArray[np.float32], names: tuple[list[str], list[str]],
+    head: int | None, model: str, mode: str, windows: int,
 ) -> None:  # fmt: skip
-    from regard.present.axis_names import axis_names
+    from regard.present.axis_names import short_names
     from regard.present.retelling import retold
     from regard.present.saying import columns, count, say
     from regard.present.terminal import heat_map, links, plain_table
@@ -141,10 +159,10 @@ def _show(
     out.print(say("term.capture.proof", checked=retold(found.checked)), markup=False)
     for place, reason in found.rejected:
         out.print(say("term.capture.not_attention", place=place, reason=retold(reason)), markup=False, style="dim")
-    units = found.units[0]
-    _, heads, q, k = site.shape
-    keys = axis_names(k, {"names": list(units.names), "keys": units.keys.tolist()})
-    queries = keys if q == k else (say("term.capture.answer"),) if q == 1 else tuple(map(str, range(q)))
+    heads = site.shape[1]
+    queries, keys = map(short_names, names)
+    if queries == ("answer",):
+        queries = (say("term.capture.answer"),)
     which = say("term.only_head" if heads == 1 else "term.mean_heads", heads=heads)
     which = which if head is None else say("term.head", head=head)
     out.print("\n" + say("term.capture.map", site=site.site.key, which=which), markup=False, style="bold")

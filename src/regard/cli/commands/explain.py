@@ -148,6 +148,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
+    from regard.present.answers import shown_answer
     from regard.present.comparison import agreement_table, agreements, comparison
     from regard.present.retelling import retold
     from regard.present.saying import say
@@ -162,7 +163,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         example = _shown(found, i)
         in_words = example["units"]["place_kind"] == "span"
         said, probability = found.said(i), float(found.answers.probability[i])
-        out.print(say("term.explain.says", model=model, said=said, p=f"{probability:.3f}"), markup=False, style="bold")
+        says = say("term.explain.says", model=model, said=shown_answer(said, task), p=f"{probability:.3f}")
+        out.print(says, markup=False, style="bold")
         if compare:
             whole = {m: (gathered(example, r[i]) if words and in_words else (example, r[i]), r.signed)
                      for m, r in found.relevance.items()}  # fmt: skip

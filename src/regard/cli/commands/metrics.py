@@ -30,6 +30,7 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     checked_names("metric", asked)
     from regard.errors import Incomplete
     from regard.present.metrics_view import metrics_json, metrics_view, stabilities
+    from regard.present.objective_scale import about_task
     from regard.present.run_reader import shown_summaries
     from regard.store.run import Run
 
@@ -55,7 +56,8 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
         return
     visible = [s for s in shown if "slice" not in s.where]
     out = results()
-    out.print(metrics_view(visible, stable, opened.methods(), width=out.width))
+    with about_task(str(opened.manifest["model"].get("task") or "")):
+        out.print(metrics_view(visible, stable, opened.methods(), width=out.width))
 
 
 command.help = SUMMARIES["metrics"]

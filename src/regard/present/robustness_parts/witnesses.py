@@ -71,7 +71,7 @@ def _row(who: str, example: Any, values: Any, material: Material, method: str) -
         said = say("robustness.said_number", value=f"{float(p):.3g}")
     else:
         shown = "–" if p is None else f"{float(p):.2f}"
-        said = say("robustness.said", label=material.label(example["predicted"]), p=shown)
+        said = say("robustness.said", label=material.answer(example["predicted"]), p=shown)
     signed = material.relevances[method].signed if method in material.relevances else False
     drawn = unit_drawing(example, values, signed=signed)
     head = tag("div", {"class": "who"}, tag("b", None, who), tag("span", None, said), tag("span", None, method))

@@ -102,7 +102,7 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
     p = example.get("probability")
     texts = count(found.n, "example")
     said = say(
-        "other.said", predicted=material.label(example.get("predicted")),
+        "other.said", predicted=material.answer(example.get("predicted")),
         probability=say("unknown") if p is None else f"{float(p):.2f}", change=f"{found.change:.3f}",
     )  # fmt: skip
     units = example.get("units") or {"names": (), "place_kind": ""}

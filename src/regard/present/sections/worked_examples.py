@@ -64,13 +64,13 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
 def _title(example: dict[str, Any], material: Material) -> Html:
     words = str(example["inputs"].get("text") or example["id"])
     snippet = words if len(words) <= 90 else words[:88] + "…"
-    name, p = material.label(example["predicted"]), example.get("probability")
+    name, p = material.answer(example["predicted"]), example.get("probability")
     said = say("worked_examples.predicted", label=name)
     if p is not None:
         said = say("worked_examples.predicted_p", label=name, p=f"{float(p):.2f}")
     label = example.get("label")
     if label is not None:
-        right = material.label(label) == name
+        right = material.label(label) == material.label(example["predicted"])
         said += say("worked_examples.right" if right else "worked_examples.wrong", label=material.label(label))
     return join(snippet, " ", tag("span", {"class": "soft"}, said))
 
