@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.records import Json, Spec
+from regard.trust import refuse_stored
 
 ROOMS: Mapping[str, str] = {
     "explainer": "regard.explainers",
@@ -50,6 +51,7 @@ UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show"}
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "__regard__"
+_CODE = "__regard_code__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,19 @@ def method(kind: str, **facts: Json) -> Callable[[F], F]:
 
     def mark(function: F) -> F:
         setattr(function, _MARK, (kind, facts))
+        return function
+
+    return mark
+
+
+def names_code(*parameters: str) -> Callable[[F], F]:
+    """Declare the parameters of a method that name code to run, beside the decorator of its kind.
+
+    A run, a Spec or a template that somebody shared may not set them (see `trust`).
+    """
+
+    def mark(function: F) -> F:
+        setattr(function, _CODE, parameters)
         return function
 
     return mark
@@ -274,6 +289,13 @@ def describe(function: Callable[..., Any]) -> Entry:
         default = list(p.default) if isinstance(p.default, tuple) else p.default
         parameters.append(Parameter(p.name, name, default, choices))
     doc = inspect.getdoc(function) or ""
+    code = getattr(function, _CODE, ())
+    unknown = set(code) - {p.name for p in parameters}
+    if unknown:
+        raise UnknownName(
+            f"parameter of {function.__name__} that names code", min(unknown), (p.name for p in parameters)
+        )
+    facts = {**facts, "code": list(code)} if code else facts
     return Entry(kind, function.__name__, function.__module__, doc.strip().split("\n", 1)[0], tuple(parameters), facts)
 
 
@@ -341,6 +363,23 @@ def entry(kind: str, name: str) -> Entry:
     return _shipped()[kind].get(name) or describe(find(kind, name))
 
 
+def code_parameters(kind: str, name: str) -> tuple[str, ...]:
+    """The parameters of a method that name code; none for an unknown method.
+
+    >>> code_parameters("explainer", "given"), code_parameters("explainer", "rollout")
+    (('function',), ())
+    """
+    if kind not in ROOMS or name not in names(kind):
+        return ()
+    code = entry(kind, name).facts.get("code")
+    return tuple(map(str, code)) if isinstance(code, list) else ()
+
+
+def kinds_of(name: str) -> list[str]:
+    """The kinds that have a method of this name."""
+    return [kind for kind in ROOMS if name in names(kind)]
+
+
 def find(kind: str, name: str) -> Callable[..., Any]:
     """The function itself; imports its one file."""
     if name not in names(kind):
@@ -388,6 +427,7 @@ def build(spec: Spec) -> Callable[..., Any]:
     function = find(spec.kind, spec.name)
 
     def call(*given: Any) -> Any:
+        refuse_stored(spec)
         return function(*given, **bound)
 
     return call

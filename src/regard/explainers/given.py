@@ -17,9 +17,10 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.measures.plausibility import inside
 from regard.protocols import Case
 from regard.records import Example, Floats, Relevance, Units
-from regard.registry import explainer
+from regard.registry import explainer, names_code
 
 
+@names_code("function")
 @explainer(
     signed=True,
     cost="none",

@@ -18,6 +18,7 @@ from regard.registry import build, entry, named_model
 from regard.training.directory import FILE as TRAINING
 from regard.training.one import Splits
 from regard.training.train import RESERVED, read_splits
+from regard.trust import refuse_code
 
 LEARNERS = {
     "attention_classifier": "classifier", "vision_transformer": "vision", "tabular_transformer": "tabular",
@@ -104,10 +105,13 @@ def _learner(folder: Path, network: str, config: Mapping[str, Any]) -> Spec:
     """As the record of the training says, else as the network itself does."""
     for place in (folder, folder.parent):
         try:
-            found = json.loads((place / TRAINING).read_text("utf-8"))["recipe"]["learner"]
-            return Spec.from_json(found)
+            learner = Spec.from_json(json.loads((place / TRAINING).read_text("utf-8"))["recipe"]["learner"])
         except (OSError, ValueError, KeyError, TypeError):
             continue
+        if learner.kind != "learner":  # the file came with the model: it may name a learner and nothing else
+            raise InputError(str(place / TRAINING), expected="a learner", got=f"{learner.kind} {learner.name}")
+        refuse_code(str(place / TRAINING), [learner])
+        return learner
     name = LEARNERS[network]
     own = {p.name for p in entry("learner", name).parameters}
     params: dict[str, Json] = {k: v for k, v in config.items() if k in own}

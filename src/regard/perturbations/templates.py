@@ -40,6 +40,7 @@ from regard.measures.keyed_random import keyed_stream
 from regard.perturbations.terms import shipped_lists
 from regard.records import Spec
 from regard.registry import arguments
+from regard.trust import refuse_code
 
 Kind = Literal["minimum functionality", "invariance", "directional"]
 Direction = Literal["up", "down"]
@@ -122,7 +123,9 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
         raise UnknownName(f"direction of test {name!r}", str(direction), get_args(Direction))
     if "noise" in entry:
         _refuse(name, "noise", entry["noise"], "the name of a noise")
-        arguments(Spec.parse("perturbation", entry["noise"]))  # unknown names are said before a model is opened
+        noise = Spec.parse("perturbation", entry["noise"])
+        arguments(noise)  # unknown names are said before a model is opened
+        refuse_code(f"test {name!r}", [noise])
     pairs = _pairs(name, entry, lists)
     most = _number(name, entry, "most", MOST, range(1, 10**6))
     chosen = keyed_stream(seed, "template", name).sample(len(pairs), most)
