@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from safetensors import SafetensorError
 from torch import nn
 
 from regard.errors import EnvironmentProblem, InputError, Unsupported
+from regard.models.hub import hub
 from regard.models.huggingface import infer_task, task_row
+from regard.models.safe_config import refuse_adapter_code, without_kernels
 
 _PEFT_TASKS = {
     "SEQ_CLS": "classification", "TOKEN_CLS": "token_classification", "QUESTION_ANS": "question_answering",
@@ -22,8 +24,14 @@ _PEFT_TASKS = {
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """transformers prints load reports and progress bars; what matters of them is said by our own errors and notes."""
+def quiet(*, download: bool = False) -> Iterator[None]:
+    """Silence transformers' load reports and progress bars, and keep it off the network unless `download`."""
+    with hub(download=download), _silent():
+        yield
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
     import transformers
 
     logging: Any = transformers.utils.logging
@@ -60,7 +68,7 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
     module, _, missing = _weights(source, config, architecture, "similarity", None, trust_remote_code, download)
     _refuse_missing(source, missing, "words and pictures", architecture)
     try:
-        with quiet():
+        with quiet(download=download):
             made = opener.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
     except Exception as error:  # each processor fails in its own way
         raise InputError(
@@ -81,7 +89,7 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
             got=there,
         )  # fmt: skip
     try:
-        with quiet():
+        with quiet(download=download):
             return AutoConfig.from_pretrained(
                 source, local_files_only=not download, trust_remote_code=trust_remote_code
             )
@@ -89,7 +97,8 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
         raise InputError(
             f"model {source}", expected="a Hugging Face model" + ("" if folder.is_dir() else " in the local cache"),
             got=_short(error),
-            remedy="" if folder.is_dir() or download else "give a directory, or download=True to fetch it by its id",
+            remedy=code_remedy(error, trust_remote_code)
+            or ("" if folder.is_dir() or download else "give a directory, or --download (download=True) to fetch it"),
         ) from error  # fmt: skip
 
 
@@ -100,13 +109,15 @@ def _weights(
 
     row = task_row(task)
     fits = row.endings and architecture.endswith(row.endings)
-    kind = getattr(transformers, architecture, None) if (asked is None or fits) and task != "masked_token" else None
-    if kind is None:
+    kind: Any = getattr(transformers, architecture, None)
+    named = isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
+    if not named or not (asked is None or fits) or task == "masked_token":
         kind = getattr(transformers, row.auto, None) if row.auto else None
     if kind is None:
         raise Unsupported(f"model {source}", expected=f"an architecture for {task}", got=architecture or "none named")
+    notes = without_kernels(config, source)
     try:
-        with quiet():
+        with quiet(download=download):
             module, info = kind.from_pretrained(
                 source, config=config, local_files_only=not download, trust_remote_code=trust_remote_code,
                 output_loading_info=True,
@@ -117,9 +128,11 @@ def _weights(
             remedy="save the model with safetensors; a pickle can run anything and is never opened",
         ) from error  # fmt: skip
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
-        raise InputError(f"weights of {source}", expected=f"weights of {architecture}", got=_short(error)) from error
+        raise InputError(
+            f"weights of {source}", expected=f"weights of {architecture}", got=_short(error),
+            remedy=code_remedy(error, trust_remote_code),
+        ) from error  # fmt: skip
     unexpected = sorted(info["unexpected_keys"])
-    notes = []
     if unexpected:
         notes.append(f"{len(unexpected)} weights of {source} are not used by {type(module).__name__}: "
                      + ", ".join(unexpected[:3]))  # fmt: skip
@@ -151,14 +164,15 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
     problem: Exception | None = None
     made = None
     try:
-        with quiet():
+        with quiet(download=download):
             made = maker.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
     except Exception as error:  # each tokenizer fails in its own way
         problem = error
     if made is None or (modality == "text" and _hollow(made)):
         raise InputError(
             f"model {source}", expected=f"a {noun} beside the weights", got=_short(problem) if problem else "none",
-            remedy=f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
+            remedy=code_remedy(problem, trust_remote_code)
+            or f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
         ) from problem  # fmt: skip
     return made
 
@@ -168,9 +182,22 @@ def _hollow(tokenizer: Any) -> bool:
     return len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2
 
 
+def code_remedy(error: BaseException | None, trust_remote_code: bool) -> str:
+    """What to do where a model wants to run code of its own; "" for every other problem."""
+    if trust_remote_code or "trust_remote_code" not in str(error):
+        return ""
+    return "read the code that it brings; if you trust it, add --allow-code (in Python: trust_remote_code=True)"
+
+
 def _short(error: BaseException | None) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:160]
+
+
+def adapter_base(folder: Path, about: Mapping[str, Any]) -> str:
+    """The model that an adapter changes: a directory beside it, another path, or an id."""
+    base = str(about.get("base_model_name_or_path") or "")
+    return str(folder / base) if (folder / base).is_dir() else base
 
 
 def open_peft(
@@ -189,9 +216,8 @@ def open_peft(
     weights = folder / "adapter_model.safetensors"
     if not weights.is_file():
         raise InputError(f"adapter {folder}", expected="adapter_model.safetensors", got="no such file")
-    base = str(about.get("base_model_name_or_path") or "")
-    if (folder / base).is_dir():
-        base = str(folder / base)
+    refuse_adapter_code(about, f"adapter {folder}")
+    base = adapter_base(folder, about)
     with safe_open(str(weights), framework="pt") as file:
         shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
     config = _config(base, trust_remote_code, download)
@@ -203,7 +229,7 @@ def open_peft(
     module, notes, missing = _weights(base, config, architecture, chosen, chosen, trust_remote_code, download)
     given = {name.removeprefix("base_model.model.").replace("modules_to_save.", "") for name in shapes}
     _refuse_missing(base, [name for name in missing if name not in given], chosen, architecture)
-    with quiet():
+    with quiet(download=download):
         module = PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
     own = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
     processor = open_processor(str(folder) if own else base, config, chosen, trust_remote_code, download)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
+from regard.models.safe_config import without_kernels
 from regard.networks.classifier import Reading
 from regard.protocols import Dataset
 from regard.records import Example, Ints
@@ -159,7 +160,7 @@ class Prepared:
         self.folder, self.names, self.longest, self.looks = folder, names, longest, looks
         with quiet():
             kind: Any = transformers.AutoTokenizer
-            self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True)
+            self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             lower = self._model()
         if looks and lower.config.model_type not in FIRST_DECIDES:
             raise InputError(
@@ -221,10 +222,14 @@ class Prepared:
 
         kind: Any = transformers.AutoModelForSequenceClassification
         with quiet(), _readable(self.folder):
+            config: Any = transformers.AutoConfig.from_pretrained(
+                self.folder, local_files_only=True, trust_remote_code=False, num_labels=len(self.names),
+                id2label=dict(enumerate(self.names)), label2id={name: i for i, name in enumerate(self.names)},
+            )  # fmt: skip
+            without_kernels(config, str(self.folder))
             model, loaded = kind.from_pretrained(
-                self.folder, local_files_only=True, output_loading_info=True, dtype=torch.float32,
-                ignore_mismatched_sizes=True, num_labels=len(self.names), id2label=dict(enumerate(self.names)),
-                label2id={name: i for i, name in enumerate(self.names)},
+                self.folder, config=config, local_files_only=True, trust_remote_code=False, output_loading_info=True,
+                dtype=torch.float32, ignore_mismatched_sizes=True,
                 **({"attn_implementation": "eager"} if self.looks else {}),
             )  # fmt: skip
         # a renamed module would otherwise run on random weights without complaint; a new head is what we want

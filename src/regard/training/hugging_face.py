@@ -8,10 +8,18 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
+from regard.models.hub import hub
+
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """transformers logs errors only, and draws no bars, inside the block."""
+    """transformers logs errors only, draws no bars and does not reach the network inside the block."""
+    with hub(), _silent():
+        yield
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
     import transformers.utils
 
     logging: Any = transformers.utils.logging
@@ -37,9 +45,11 @@ def unpack_gguf(file: Path, out: Path) -> None:
     # the bar of the GGUF reader knows no switch
     with quiet(), redirect_stderr(io.StringIO()):
         packed = model_kind.from_pretrained(
-            file.parent, gguf_file=file.name, local_files_only=True, dtype=torch.float32
+            file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False, dtype=torch.float32
         )
-        tokenizer = tokenizer_kind.from_pretrained(file.parent, gguf_file=file.name, local_files_only=True)
+        tokenizer = tokenizer_kind.from_pretrained(
+            file.parent, gguf_file=file.name, local_files_only=True, trust_remote_code=False
+        )
     # transformers still calls the model quantized and will not save it; its numbers are float32 by now
     facts = {k: v for k, v in packed.config.to_dict().items() if k != "quantization_config"}
     with quiet():

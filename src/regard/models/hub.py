@@ -1,0 +1,88 @@
+"""The one switch for Hugging Face's hub: off, unless the user asked for a download."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_VARIABLES: Mapping[str, str] = {
+    "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
+    "USE_HUB_KERNELS": "0",
+}  # fmt: skip
+"""What the libraries read when they are imported: no network, and no compiled kernels from the hub."""
+_CONSTANTS: Mapping[tuple[str, str], tuple[str, bool]] = {
+    ("huggingface_hub.constants", "HF_HUB_OFFLINE"): ("HF_HUB_OFFLINE", True),
+    ("huggingface_hub.constants", "HF_HUB_DISABLE_TELEMETRY"): ("HF_HUB_DISABLE_TELEMETRY", True),
+    ("datasets.config", "HF_HUB_OFFLINE"): ("HF_DATASETS_OFFLINE", True),
+    ("datasets.config", "HF_DATASETS_OFFLINE"): ("HF_DATASETS_OFFLINE", True),
+    ("transformers.integrations.hub_kernels", "_kernels_enabled"): ("USE_HUB_KERNELS", False),
+}
+"""(module, constant) that holds such a variable after the import -> the variable, and the value that switches off."""
+_LOCK = threading.Lock()
+_depth = 0
+_before: dict[str, str | None] = {}
+_constants: dict[tuple[str, str], Any] = {}
+
+
+@contextmanager
+def hub(*, download: bool = False) -> Iterator[None]:
+    """Call the libraries of Hugging Face without any network access; with `download`, as the user set them up.
+
+    The switch belongs to the whole process and is restored afterwards: the user's own downloads are not our business.
+    """
+    if download:
+        yield
+        return
+    _enter()
+    try:
+        yield
+    finally:
+        _leave()
+
+
+def _enter() -> None:
+    global _depth
+    with _LOCK:
+        if _depth == 0:
+            _before.update({name: os.environ.get(name) for name in _VARIABLES})
+            _constants.clear()
+            os.environ.update(_VARIABLES)
+        _depth += 1
+        for (module, name), (_, off) in _CONSTANTS.items():
+            loaded = sys.modules.get(module)
+            if loaded is not None and hasattr(loaded, name):
+                _constants.setdefault((module, name), getattr(loaded, name))
+                setattr(loaded, name, off)
+
+
+def _leave() -> None:
+    global _depth
+    with _LOCK:
+        _depth -= 1
+        if _depth:
+            return
+        for name, value in _before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        for (module, name), (variable, off) in _CONSTANTS.items():
+            loaded = sys.modules.get(module)
+            if loaded is not None and hasattr(loaded, name):
+                imported_inside = (module, name) not in _constants
+                value = _as_imported(variable, off) if imported_inside else _constants[module, name]
+                setattr(loaded, name, value)
+
+
+def _as_imported(variable: str, off: bool) -> bool:
+    """The value that a library imported inside the block would have had outside."""
+    asked = (os.environ.get(variable) or "").upper() in ("1", "ON", "YES", "TRUE")
+    if variable == "USE_HUB_KERNELS":
+        return asked if variable in os.environ else not off
+    if variable == "HF_HUB_DISABLE_TELEMETRY":
+        return asked
+    return asked or (os.environ.get("HF_HUB_OFFLINE") or "").upper() in ("1", "ON", "YES", "TRUE")

@@ -1,0 +1,81 @@
+"""What a config.json or adapter_config.json may choose: only what runs code that is installed already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from regard.errors import InputError, Unsupported
+
+ATTENTION = ("eager", "sdpa")
+EXPERTS = ("eager", "batched_mm", "grouped_mm")
+"""Implementations that a shared config may ask for; every other one may come from the hub as a compiled kernel."""
+QUANTIZATION = (
+    "aqlm", "auto-round", "awq", "bitnet", "bitsandbytes", "bitsandbytes_4bit", "bitsandbytes_8bit",
+    "compressed-tensors", "gptq", "higgs", "hqq", "quanto", "quark", "spqr", "torchao", "vptq",
+)  # fmt: skip
+"""Ways to quantize that need an installed package only; the others fetch kernels from the hub."""
+_CHOICES = (("_attn_implementation", "attention", ATTENTION), ("_experts_implementation", "experts", EXPERTS))
+
+
+def without_kernels(config: Any, subject: str) -> list[str]:
+    """Replace implementations that regard does not vouch for by the default, in place; notes say which.
+
+    A way to quantize that would fetch kernels is refused, because the weights cannot be read without it.
+    """
+    notes = []
+    for place, part in _parts(config):
+        for attribute, what, allowed in _CHOICES:
+            asked = getattr(part, f"{attribute}_internal", None)
+            if asked is None or asked in allowed:
+                continue
+            setattr(part, f"{attribute}_internal", None)
+            notes.append(f"config.json asks for the {what} implementation {_shown(asked)}{place}: "
+                         f"regard uses the default (allowed: {', '.join(allowed)})")  # fmt: skip
+        _refuse_quantization(getattr(part, "quantization_config", None), subject)
+        if getattr(part, "use_pretrained_backbone", False):
+            part.use_pretrained_backbone = (
+                False  # its weights are in the checkpoint; asking for others would fetch them
+            )
+    return notes
+
+
+def refuse_adapter_code(about: Mapping[str, Any], subject: str) -> None:
+    """Raise where an adapter names a Python module or further adapters to load."""
+    for key in ("megatron_config", "adapters"):
+        if about.get(key):
+            raise InputError(
+                subject, expected="an adapter that names no code and no other adapters", got=f"{key} in its config",
+                remedy="merge it into its base model where it was trained, and save the result",
+            )  # fmt: skip
+
+
+def _parts(config: Any) -> Iterator[tuple[str, Any]]:
+    """(where, part) of a config and of every config inside it."""
+    waiting, seen = [("", config)], set[int]()
+    while waiting:
+        place, part = waiting.pop(0)
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield place, part
+        for name, value in vars(part).items():
+            if hasattr(value, "_attn_implementation_internal"):
+                waiting.append((f" in {name}", value))
+
+
+def _refuse_quantization(asked: Any, subject: str) -> None:
+    if asked is None:
+        return
+    held = asked.get("quant_method") if isinstance(asked, Mapping) else getattr(asked, "quant_method", None)
+    bits = isinstance(asked, Mapping) and (asked.get("load_in_4bit") or asked.get("load_in_8bit"))
+    name = str(getattr(held, "value", held) or ("bitsandbytes" if bits else None))
+    if name not in QUANTIZATION:
+        raise Unsupported(
+            f"model {subject}", expected=f"weights that are not quantized, or by one of {', '.join(QUANTIZATION)}",
+            got=f"quant_method {_shown(name)}, which may fetch kernels", remedy="a checkpoint in float16 or float32",
+        )  # fmt: skip
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:60]
