@@ -16,6 +16,8 @@ from regard.records import Summary
 from regard.store.run import Run
 
 Call = Callable[..., Result]
+CODE = "--allow-code"
+"""The model of these runs is a file of the user's own."""
 
 
 def read(result: Result) -> dict[str, object]:
@@ -85,7 +87,7 @@ def test_classes_have_columns_of_their_own_and_wide_tables_are_cut() -> None:
 def test_further_metrics_on_the_relevances_of_the_run(regard: Call, audited: tuple[Path, Result]) -> None:
     out, _ = audited
     before = (out / "manifest.json").read_bytes()
-    found = read(regard("metrics", str(out), "--metric", "deletion_area,decision_flip,max_sensitivity", "--json"))
+    found = read(regard("metrics", str(out), "--metric", "deletion_area,decision_flip,max_sensitivity", "--json", CODE))
     whole = [s for s in found["summaries"] if "class" not in s["where"]]
     assert {s["metric"] for s in whole} == {"deletion_area", "decision_flip", "max_sensitivity"}
     assert {s["method"] for s in whole} == set(Run(out).methods())
@@ -98,7 +100,7 @@ def test_computed_again_it_is_the_same_number(regard: Call, audited: tuple[Path,
     out, _ = audited
     names = ("comprehensiveness", "agreement")
     stored = [s for s in read(regard("metrics", str(out), "--json"))["summaries"] if s["metric"] in names]
-    again = read(regard("metrics", str(out), "--metric", ",".join(names), "--json"))["summaries"]
+    again = read(regard("metrics", str(out), "--metric", ",".join(names), "--json", CODE))["summaries"]
 
     def table(rows: list[dict[str, object]]) -> dict[tuple[object, ...], object]:
         return {
@@ -117,7 +119,7 @@ def test_computed_again_it_is_the_same_number(regard: Call, audited: tuple[Path,
     [
         (("nowhere",), "nowhere"),
         (("RUN", "--metric", "deletion_aera"), "deletion_area"),
-        (("RUN", "--metric", "deletion_area:bins=0"), "bins"),
+        (("RUN", "--metric", "deletion_area:bins=0", CODE), "bins"),
     ],
 )
 def test_one_line_about_what_is_wrong(

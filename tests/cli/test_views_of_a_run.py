@@ -32,7 +32,7 @@ def test_reading_rows_and_walk_throughs_are_in_the_pack(audited: tuple[Path, Res
 
 def test_the_other_attention_does_to_the_model_what_the_audit_says(audited: tuple[Path, Result]) -> None:
     run = Run(audited[0])
-    model, tried = model_of(run), 0
+    model, tried = model_of(run, allow_code=True), 0
     for row in (r for r in run.examples() if r["id"] in run.kept()):
         sites = run.capture(row["id"])
         for other in alternatives_of(run.findings(), row, units_from_json(row["units"]), sites):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -56,12 +56,35 @@ class ModelChoice:
         from regard.models.load import load
 
         pick_device(self.device)  # a factory may ignore it, a mistake is still a mistake
-        return load(self.source, device=self.device, task=self.task, overflow=self.overflow)
+        return load(
+            self.source, device=self.device, task=self.task, overflow=self.overflow,
+            trust_remote_code=permitted("allow_code"), download=permitted("download"),
+        )  # fmt: skip
+
+
+def permitted(what: Literal["allow_code", "download"]) -> bool:
+    """Whether the user typed `--allow-code` or `--download` in this command."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(f"regard.{what}"))
+
+
+def _permit(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    context.meta[f"regard.{parameter.name}"] = value
+
+
+def allow_code_option(function: F) -> F:
+    """`--allow-code`; `permitted("allow_code")` says whether it was typed."""
+    option = click.option("--allow-code", is_flag=True, expose_value=False, callback=_permit,
+                          help="Run code that the model, the run or the Spec brings along; read it first.")  # fmt: skip
+    return option(function)
 
 
 def model_options(function: F) -> F:
-    """`--device`, `--task`, `--overflow`."""
+    """`--device`, `--task`, `--overflow`, `--download`, `--allow-code`."""
+    function = allow_code_option(function)
     for option in (
+        click.option("--download", is_flag=True, expose_value=False, callback=_permit,
+                     help="Fetch a Hugging Face model that is not in the local cache."),
         click.option("--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows",
                      show_default=True, help="What to do with a text longer than the model reads."),
         click.option("--task", default=None, help="The model's task, where it cannot be told from the model."),

@@ -78,7 +78,7 @@ def audit(
     whole, notes = opening.prepared(live, read, limit)
     examples, label_table = opening.matched(live, read, whole, labels)
     about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
-    about_model |= opening.siblings(live) | opening.improved(live)
+    about_model |= opening.siblings(live) | opening.improved(live) | opening.files(live)
     settings = plan.settings(
         live, chosen, siblings=siblings or opening.beside(about_model), explainers=explainers, metrics=metrics,
         experiments=experiments, layers=layers, heads=heads,

@@ -17,20 +17,28 @@ from regard.protocols import Model
 from regard.records import Example, Score, Spec, Summary
 from regard.registry import build
 from regard.store.run import Run
+from regard.trust import stored_methods
 
 Say = Callable[[str], None]
 
 
 def judge_again(
-    run: Run, metrics: Sequence[str | Spec], *, model: Model | None = None, operators: int = 2, say: Say | None = None
+    run: Run,
+    metrics: Sequence[str | Spec],
+    *,
+    model: Model | None = None,
+    operators: int = 2,
+    say: Say | None = None,
+    allow_code: bool = False,
 ) -> tuple[list[Score], list[Summary]]:
     """Scores and summaries of these metrics for every method of the run; nothing is written into the run.
 
     The relevances are those of the run; only what the metrics ask for themselves is computed. Metrics that remove units
     are computed for the first `operators` operators. model: the run's own, where it cannot be opened by its name.
+    allow_code: run the code that the run names as its model or in its methods; else that is refused.
     """
     manifest, tell = run.manifest, say or (lambda sentence: None)
-    live = model or model_of(run)
+    live = model or model_of(run, allow_code=allow_code)
     if live.fingerprint != manifest["model"]["fingerprint"]:
         raise InputError(
             f"model of run {run.path}", expected="the weights that the run was about", got="other weights",
@@ -45,37 +53,42 @@ def judge_again(
     scores = []
     # one desk for all, so that the forwards that several methods and metrics ask for are computed once
     desk = Desk(live, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
-    for method in run.methods():
-        relevance = run.relevance(method)
-        case = DeskCase(desk, [by_id[name] for name in relevance.ids], settings.by_name)
-        case.learn(specs[method], relevance)
-        for metric in judging:
-            try:
-                score: Score = build(metric)(case, relevance)
-            except Unsupported as reason:
-                tell(f"skipped {metric.name} of {method}: {reason}")
-                continue
-            scores.append(replace(score, method=method, where={**metric.params, **score.where}))
+    with stored_methods(f"run {run.path}", typed=judging, allow_code=allow_code):
+        for method in run.methods():
+            relevance = run.relevance(method)
+            case = DeskCase(desk, [by_id[name] for name in relevance.ids], settings.by_name)
+            case.learn(specs[method], relevance)
+            for metric in judging:
+                try:
+                    score: Score = build(metric)(case, relevance)
+                except Unsupported as reason:
+                    tell(f"skipped {metric.name} of {method}: {reason}")
+                    continue
+                scores.append(replace(score, method=method, where={**metric.params, **score.where}))
     classes = {row["id"]: str(row["predicted"]) for row in rows if row["predicted"] is not None}
     clusters = {row["id"]: str(row["cluster"]) for row in rows}
     return scores, fold(scores, clusters=clusters, classes=classes, seed=settings.seed, specs=specs)
 
 
-def model_of(run: Run) -> Model:
-    """The model that a run was about, opened again."""
-    spec = run.manifest["model"].get("spec")
-    if spec is None:
+def model_of(run: Run, *, allow_code: bool = False) -> Model:
+    """The model that a run was about, opened again: the same files, and no code unless it is allowed."""
+    facts = run.manifest["model"]
+    if facts.get("spec") is None:
         raise InputError(
             f"run {run.path}", expected="a model that can be opened by its name", got="a live model",
             remedy="give it: judge_again(run, metrics, model=model)",
         )  # fmt: skip
     from regard.evaluate.work import open_model
+    from regard.models.stored_model import refuse_changed_files, stored_spec
 
+    subject = f"model of run {run.path}"
+    spec = stored_spec(Spec.from_json(facts["spec"]), subject, allow_code=allow_code)
+    refuse_changed_files(spec, facts.get("files"), subject)
     try:
-        return open_model({"model": spec, "threads": _threads()})
+        return open_model({"model": spec.to_json(), "threads": _threads()})
     except RegardError as error:
         raise InputError(
-            f"model of run {run.path}", expected="the model at the place where it was", got=str(error),
+            subject, expected="the model at the place where it was", got=str(error),
             remedy="put it back, or audit it anew",
         ) from error  # fmt: skip
 

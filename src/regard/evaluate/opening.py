@@ -125,6 +125,16 @@ def siblings(model: Model) -> dict[str, Json]:
     return {} if found is None else {"family": found}
 
 
+def files(model: Model) -> dict[str, Json]:
+    """The digest of the model's files, by which a later command knows them again before it builds the model."""
+    if model.spec is None:
+        return {}
+    from regard.models.stored_model import file_digest
+
+    digest = file_digest(model.spec)
+    return {} if digest is None else {"files": digest}
+
+
 def improved(model: Model) -> dict[str, Json]:
     """What `regard improve` found about a model that it made: its recipe, before and after; nothing about others."""
     place = Path(model.spec.name).expanduser() if model.spec is not None else None

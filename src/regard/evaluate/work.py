@@ -30,7 +30,10 @@ def named_function(name: str) -> Callable[..., Any]:
 
 
 def open_model(payload: Mapping[str, Any]) -> Model:
-    """The model of a Spec, with a worker's share of the processor."""
+    """The model of a Spec that the user named in this command, with a worker's share of the processor.
+
+    The Spec of a stored run goes through `models.stored_model` first.
+    """
     import torch
 
     torch.set_num_threads(int(payload["threads"]))

@@ -24,6 +24,7 @@ from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE
 from regard.store.run import Run
+from regard.trust import refuse_code
 
 MOST = 200
 IN_A_FILE = 12
@@ -37,7 +38,8 @@ class Session:
 
     others: models (other checkpoints of it, for instance) that read every text too, to be compared with.
     example: the one of the run that is shown first. marks: the file that rationales marked by hand go to (default:
-    beside the run; nowhere without one).
+    beside the run; nowhere without one). allow_code: code that the run, or a Spec that somebody shared, names may run;
+    code in `methods` always may, because whoever makes the session named it.
     """
 
     def __init__(
@@ -52,10 +54,11 @@ class Session:
         marks: Path | None = None,
         lang: str = "en",
         seed: int = 0,
+        allow_code: bool = False,
     ) -> None:
         self._model, self._opener = model, opener
         self.run, self.lang, self._seed = run, lang, seed
-        self.methods = tuple(methods)
+        self.methods, self._allow_code = tuple(methods), allow_code
         self._example = example
         self._marks = marks or (None if run is None else run.path / FILE)
         self._jobs = Jobs()
@@ -71,7 +74,7 @@ class Session:
             self.first = self._shelf.put(Held(made, rows=[by_id[e.id] for e in made.manifest.examples],
                                          methods=tuple(run.methods())))  # fmt: skip
             if self._model is None and self._opener is None and run.manifest["model"].get("spec") is not None:
-                self._opener = lambda: model_of(run)
+                self._opener = lambda: model_of(run, allow_code=allow_code)
 
     @property
     def first(self) -> str | None:
@@ -197,11 +200,18 @@ class Session:
 
     def _ask(self, body: Body) -> dict[str, Json]:
         self._count += 1
-        example, methods = text_example(body, self._count), method_names(body.get("methods", list(self.methods)))
+        example, methods = text_example(body, self._count), self._checked(body.get("methods", list(self.methods)))
         beside = body.get("beside")
         if beside is not None:
             self._shelf.get(str(beside))  # a pack that is not there is a mistake of the request, and said at once
         return self._jobs.start(lambda job: self._answered(example, methods, job, beside=str(beside or "")))
+
+    def _checked(self, given: object) -> list[str]:
+        """The methods that a page or a Spec names; code that the user did not type is refused."""
+        methods, typed = method_names(given), [Spec.parse("explainer", m) for m in self.methods]
+        asked = [Spec.parse("explainer", m) for m in methods]
+        refuse_code("methods of this request or Spec", asked, typed=typed, allow_code=self._allow_code)
+        return methods
 
     def _answered(self, example: Example, methods: list[str], job: Job, *, beside: str = "") -> dict[str, Json]:
         with speaking(self.lang):
@@ -266,7 +276,7 @@ class Session:
     def _opened(self, spec: Spec, job: Job) -> dict[str, Json]:
         text = {"text": spec.params["text"], "pair": spec.params.get("text_pair")}
         self._count += 1
-        example, methods = text_example(text, self._count), method_names(spec.params.get("methods", []))
+        example, methods = text_example(text, self._count), self._checked(spec.params.get("methods", []))
         theirs = spec.params.get("fingerprint")
         if theirs and theirs != self.model.fingerprint:
             raise InputError(

@@ -138,18 +138,19 @@ def show(
     lang: str = "en",
     static: bool = False,
     height: int = HEIGHT,
+    allow_code: bool = False,
 ) -> View:
     """A capture (of `regard.capture`, `from_arrays`, `capture_generation`), a run, or a model with a text, drawn.
 
     changed: another version of the text, other: another model or checkpoint that reads it; both stand beside it, to be
     compared. view: what is open at first (`head_view`, `model_view`, `heat_map`, ...). methods: which explainers, for
     a model.
-    static: without a kernel, whatever the front end.
+    static: without a kernel, whatever the front end. allow_code: run the code that a run names as its model.
     """
     if isinstance(shown, Pack):
         session = Session.of_pack(shown, lang=lang)
     elif isinstance(shown, Run):
-        session = Session(run=shown, lang=lang)
+        session = Session(run=shown, lang=lang, allow_code=allow_code)
     elif text is not None or isinstance(shown, str):
         if text is None:
             raise InputError(

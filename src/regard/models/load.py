@@ -16,6 +16,8 @@ from torch import nn
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.checkpoints import open_peft, open_pretrained
+from regard.models.code_names import code_file
+from regard.models.hub import hub
 from regard.models.huggingface import Options, from_transformers, task_row
 from regard.models.native import open_network
 from regard.models.text import Overflow
@@ -70,14 +72,14 @@ def load(
         if isinstance(made, str):
             return _directory(made, options, trust_remote_code, download)
         return _made(made, options)
-    path, colon, factory = text.rpartition(":")
-    if colon and path.endswith(".py"):
-        return _factory(Path(path), factory, processor, options)
+    code = code_file(text)
+    if code is not None:
+        return _factory(*code, processor, options)
     return _directory(text, options, trust_remote_code, download)
 
 
 def rebuild(spec: Spec) -> Model:
-    """The model of a Spec that `load` made, in another process."""
+    """The model of a Spec that `load` made in this command, in another process. A stored Spec: `stored_spec` first."""
     return load(spec.name, **cast("dict[str, Any]", dict(spec.params)))
 
 
@@ -126,10 +128,11 @@ def _may_be_id(source: str) -> bool:
 
 
 def _cached(source: str) -> bool:
-    from transformers.utils.hub import cached_file
+    with hub():
+        from transformers.utils.hub import cached_file
 
-    return cached_file(source, "config.json", local_files_only=True, _raise_exceptions_for_missing_entries=False,
-                       _raise_exceptions_for_connection_errors=False) is not None  # fmt: skip
+        return cached_file(source, "config.json", local_files_only=True, _raise_exceptions_for_missing_entries=False,
+                           _raise_exceptions_for_connection_errors=False) is not None  # fmt: skip
 
 
 def _adapted(opened: tuple[nn.Module, Any, str, list[str]], options: Options) -> TorchModel:

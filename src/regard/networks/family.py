@@ -69,7 +69,11 @@ def read_family(directory: Path) -> Family:
             f"family {directory}", expected="at least one trained member", got="none yet",
             remedy="finish its `regard train`",
         )  # fmt: skip
-    return Family(directory, about)
+    family = Family(directory, about)
+    for name in (*family.members, family.best):
+        if Path(name).name != name or not (directory / name).is_dir():
+            raise InputError(str(path), expected="members that are directories inside the family's own", got=name[:80])
+    return family
 
 
 def membership(directory: Path) -> dict[str, Json] | None:

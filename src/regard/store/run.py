@@ -178,9 +178,9 @@ class Run:
         """What people marked by hand in one example."""
         return [mark for mark in self._marks if mark.id == example_id]
 
-    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
+    def show(self, view: str = "", *, lang: str = "en", static: bool = False, allow_code: bool = False) -> Any:
         """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
-        return upstairs("show")(self, view=view, lang=lang, static=static)
+        return upstairs("show")(self, view=view, lang=lang, static=static, allow_code=allow_code)
 
     def kept(self) -> list[str]:
         """Ids of the examples whose attention is kept, in the order of the data."""

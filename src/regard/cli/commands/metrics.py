@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import checked_names, listed
+from regard.cli.opening import allow_code_option, checked_names, listed, permitted
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
@@ -25,6 +25,7 @@ from regard.cli.verb import verb
 @click.option("--operators", type=click.IntRange(1), default=2, show_default=True, help="Removal operators of further "
               "metrics, the model's preferred ones first.")  # fmt: skip
 @click.option("--classes/--no-classes", default=True, show_default=True, help="A column for every predicted class.")
+@allow_code_option
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:
     asked = listed(metric)
     checked_names("metric", asked)
@@ -42,7 +43,9 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
         said = remarks()
         said.print(say("term.opening", source=opened.manifest["model"]["source"]), style="dim", markup=False)
         tell = partial(said.print, style="dim", markup=False)
-        scores, summaries = judge_again(opened, asked, operators=operators, say=tell)
+        scores, summaries = judge_again(
+            opened, asked, operators=operators, say=tell, allow_code=permitted("allow_code")
+        )
     else:
         scores, summaries = opened.scores(), shown_summaries(opened)
     if not any(s.n for s in summaries):

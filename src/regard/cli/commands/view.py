@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example
+from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example, permitted
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -92,7 +92,8 @@ def command(
         with bar(remarks(), making=""):
             session = _pictured(target, text, image, lang)
     elif (Path(target) / "ledger.sqlite").is_file():
-        session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed)
+        session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed,
+                          allow_code=permitted("allow_code"))  # fmt: skip
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
@@ -107,7 +108,7 @@ def command(
             live = choice.open()
             others = () if other is None else (ModelChoice(other, device, task, overflow).open(),)
             session = Session(live, others=others, methods=methods, marks=rationales or Path("rationales.jsonl"),
-                              lang=lang, seed=seed)  # fmt: skip
+                              lang=lang, seed=seed, allow_code=permitted("allow_code"))  # fmt: skip
             if spec is not None:
                 session.show_spec(_shared(spec))
             elif generate is not None:
