@@ -74,8 +74,8 @@ def _leave() -> None:
             loaded = sys.modules.get(module)
             if loaded is not None and hasattr(loaded, name):
                 imported_inside = (module, name) not in _constants
-                value = _as_imported(variable, off) if imported_inside else _constants[module, name]
-                setattr(loaded, name, value)
+                restored = _as_imported(variable, off) if imported_inside else _constants[module, name]
+                setattr(loaded, name, restored)
 
 
 def _as_imported(variable: str, off: bool) -> bool:
