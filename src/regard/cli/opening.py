@@ -79,12 +79,17 @@ def allow_code_option(function: F) -> F:
     return option(function)
 
 
+def permission_options(function: F) -> F:
+    """`--download`, `--allow-code`."""
+    option = click.option("--download", is_flag=True, expose_value=False, callback=_permit,
+                          help="Fetch a Hugging Face model that is not in the local cache.")  # fmt: skip
+    return option(allow_code_option(function))
+
+
 def model_options(function: F) -> F:
     """`--device`, `--task`, `--overflow`, `--download`, `--allow-code`."""
-    function = allow_code_option(function)
+    function = permission_options(function)
     for option in (
-        click.option("--download", is_flag=True, expose_value=False, callback=_permit,
-                     help="Fetch a Hugging Face model that is not in the local cache."),
         click.option("--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows",
                      show_default=True, help="What to do with a text longer than the model reads."),
         click.option("--task", default=None, help="The model's task, where it cannot be told from the model."),

@@ -17,6 +17,7 @@ from regard.cli.opening import (
     column_options,
     listed,
     named_columns,
+    permission_options,
     skip_option,
 )
 from regard.cli.progress import bar
@@ -82,6 +83,7 @@ SHOWN = 3
 @skip_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@permission_options
 def command(
     models: tuple[str, ...], data: str | None, attacks: str | None, n: int, budget: int, target: str | None,
     max_share: float, max_edits: int | None, min_similarity: float, stop_words: bool, keep: str | None,

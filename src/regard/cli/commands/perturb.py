@@ -18,6 +18,7 @@ from regard.cli.opening import (
     column_options,
     listed,
     named_columns,
+    permission_options,
     skip_option,
 )
 from regard.cli.progress import bar
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 @column_options
 @skip_option
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@permission_options
 @click.option("--list", "as_list", is_flag=True, help="Every noise and what its severities mean.")
 def command(
     what: str | None, data: str | None, noise: str, severity: str | None, lender: str | None, seed: int,
