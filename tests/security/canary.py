@@ -23,7 +23,19 @@ Path({mark!r}).write_text("this code ran")
 
 import torch
 import regard
-from transformers import BertConfig as Config, BertForSequenceClassification as Model, BertTokenizer as Words
+import transformers
+
+
+class Config(transformers.BertConfig):
+    model_type = "own"
+
+
+class Model(transformers.BertForSequenceClassification):
+    config_class = Config
+
+
+class Words(transformers.BertTokenizer):
+    pass
 
 
 def make(**anything):

@@ -124,7 +124,7 @@ def test_code_of_a_directory_runs_when_the_user_allows_it(
 
     monkeypatch.setattr(dynamic, "HF_MODULES_CACHE", str(canary.place / "modules"))
     folder = canary.model_copy("shared")
-    edit(folder / "config.json", auto_map={"AutoConfig": "evil.Config"}, model_type="bert_of_mine")
+    edit(folder / "config.json", auto_map={"AutoConfig": "evil.Config"}, model_type="own")
     (folder / "evil.py").write_bytes(canary.file.read_bytes())
     words = ("explain", folder, "--text", "the film", "--method", "random")
     assert regard(*words).exit_code == 2

@@ -96,12 +96,20 @@ def test_a_run_cannot_name_a_method_with_code(canary: Canary, regard: Call) -> N
 def test_a_download_in_a_ledger_is_not_repeated(
     canary: Canary, run: Path, regard: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr("socket.getaddrinfo", lambda *a, **k: asked.append(a) or (_ for _ in ()).throw(OSError("no")))
+    import transformers
+
+    local_only = []
+
+    def config(source: str, *, local_files_only: bool, **named: object) -> None:
+        local_only.append(local_files_only)
+        raise OSError("nothing here")
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", config)
     spec = {"kind": "model", "name": "nobody/nothing", "params": {"download": True}}
     folder = canary.run_copy("run", run, spec=spec, files=None)
-    assert regard("metrics", folder, "--metric", "sufficiency").exit_code == 2
-    assert asked == []
+    for permission in ((), ("--allow-code",)):
+        assert regard("metrics", folder, "--metric", "sufficiency", *permission).exit_code == 2
+    assert local_only == [True, True]
 
 
 def test_other_files_are_refused_before_anything_is_built(
@@ -139,3 +147,14 @@ def test_a_parameter_that_load_does_not_store_is_refused(canary: Canary, run: Pa
     with pytest.raises(InputError, match="processor"):
         model_of(Run(canary.run_copy("run", run, spec=spec)))
     assert not canary.ran
+
+
+def test_workers_run_the_code_that_the_user_typed(canary: Canary) -> None:
+    """The Spec of the model travels to another process; it still is what the user typed."""
+    done = audit(
+        canary.factory, TEXTS, out=canary.place / "mine", keep=0, explainers=["random", canary.method],
+        metrics=["sufficiency"], experiments=[], workers=2,
+    )  # fmt: skip
+    assert done.methods() == ["random", "given"]
+    assert done.problems() == []
+    assert canary.ran
