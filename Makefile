@@ -1,5 +1,5 @@
 # Everything goes through these verbs; CI calls exactly them.
-.PHONY: help setup setup-dev demo test test-viewer check bench release docs catalogue quality truth replicate viewer gallery clean
+.PHONY: help setup setup-dev demo test test-viewer check bench release docs catalogue quality truth replicate fuzz viewer gallery clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV ?= .venv
@@ -50,6 +50,9 @@ truth: setup-dev  ## the judge on planted models, both halves (about 2 hours; go
 
 replicate: setup-dev  ## the published tables on SST beside ours (DATA=sst_dataset.csv; hours; goes on where it was stopped)
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.replicate $(if $(DATA),--data $(DATA))
+
+fuzz: setup-dev  ## hostile inputs, kills, an audit offline, a soak: 10 minutes (LONG=1: the goal figures, about an hour; goes on)
+	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.fuzz $(if $(LONG),--long) $(if $(SEED),--seed $(SEED))
 
 viewer: setup-dev  ## rebuild the front end (the built one is committed)
 	@scripts/viewer_units.sh && cd viewer && PATH="$$(../scripts/node.sh):$$PATH" npm run --silent build

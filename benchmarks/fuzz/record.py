@@ -1,0 +1,92 @@
+"""The record of a campaign: written whole after every step, so that an interrupted one goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from benchmarks.__main__ import commit
+from benchmarks.fuzz.pool import Result, Task
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "fuzz.json"
+BAD = (
+    "traceback",
+    "internal error",
+    "hang",
+    "wrong exit code",
+    "crash",
+    "code executed",
+    "wrong result",
+    "control characters",
+    "broken case",
+)
+MOST_FAILURES = 200
+
+
+class Record:
+    """Counts by target, failures with the command that shows them again, and the figures of the other parts."""
+
+    def __init__(self, path: Path | None, seed: int, command: str) -> None:
+        self.path = path
+        about = {"command": command, "commit": commit(), "seed": seed}
+        earlier = _read(path) if path is not None else {}
+        same = all(earlier.get(key) == value for key, value in about.items())
+        self.data: dict[str, Any] = (
+            earlier
+            if same
+            else {
+                **about,
+                "machine": f"{platform.machine()}, Python {platform.python_version()}",
+                "met": False,
+                "inputs": {},
+                "failures": [],
+            }
+        )
+
+    def done(self, target: str) -> int:
+        """How many inputs of a target were tried."""
+        return int(self.data["inputs"].get(target, {}).get("tried", 0))
+
+    def enter(self, result: Result) -> None:
+        counts = self.data["inputs"].setdefault(result.task.target, {"tried": 0})
+        counts["tried"] += 1
+        counts[result.kind] = counts.get(result.kind, 0) + 1
+        if not result.good and len(self.data["failures"]) < MOST_FAILURES:
+            self.data["failures"].append(
+                {"kind": result.kind, "detail": result.detail[:400], "again": again(result.task)}
+            )
+
+    def note(self, part: str, figures: dict[str, Any]) -> None:
+        self.data[part] = figures
+        self.write()
+
+    def totals(self) -> dict[str, int]:
+        """Over all targets: inputs tried, and every kind of bad end."""
+        every = list(self.data["inputs"].values())
+        totals = {"inputs": sum(counts["tried"] for counts in every)}
+        return totals | {kind: sum(counts.get(kind, 0) for counts in every) for kind in BAD}
+
+    def write(self) -> None:
+        self.data["totals"] = self.totals()
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        new = self.path.with_name(f".{self.path.name}.new")
+        new.write_text(json.dumps(self.data, indent=1, ensure_ascii=True) + "\n", "utf-8")
+        os.replace(new, self.path)
+
+
+def again(task: Task) -> str:
+    """The command that shows one case again."""
+    return f"python -m benchmarks.fuzz --only {task.target} --seed {task.seed} --case {task.number}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        earlier = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return earlier if isinstance(earlier, dict) else {}
