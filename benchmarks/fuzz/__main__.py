@@ -83,7 +83,8 @@ def _campaign(options: argparse.Namespace, originals: Path, home: Path) -> int:
         _corpus(record, originals, home)
     if "kills" in parts and "kills" not in record.data:
         record.note(
-            "kills", kills.figures(home / "kills", options.seed, options.kills or (100 if options.long else 10))
+            "kills",
+            kills.figures(originals, home / "kills", options.seed, options.kills or (100 if options.long else 10)),
         )
         print(f"kills: {record.data['kills']['totals']}", flush=True)
     if "offline" in parts and "offline" not in record.data:

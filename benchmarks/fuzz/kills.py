@@ -7,6 +7,7 @@ the undisturbed command took, so that kills fall everywhere, however busy the ma
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
@@ -15,11 +16,13 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NoReturn
 
 from benchmarks.fuzz.contents import (
     Contents,
@@ -29,7 +32,7 @@ from benchmarks.fuzz.contents import (
     page_contents,
     train_contents,
 )
-from benchmarks.fuzz.materials import AUDIT, Materials, build
+from benchmarks.fuzz.materials import AUDIT, Materials
 from benchmarks.fuzz.pool import ROOT, environment
 
 KILLS_AT_MOST = 4
@@ -75,9 +78,9 @@ JOBS = (
 )
 
 
-def figures(folder: Path, seed: int, count: int) -> dict[str, Any]:
+def figures(originals: Path, folder: Path, seed: int, count: int) -> dict[str, Any]:
     """Run in a process of its own; its last line is the result."""
-    command = [sys.executable, "-m", "benchmarks.fuzz.kills", str(folder), str(seed), str(count)]
+    command = [sys.executable, "-m", "benchmarks.fuzz.kills", str(originals), str(folder), str(seed), str(count)]
     done = subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True)
     lines = done.stdout.strip().splitlines()
     if done.returncode or not lines:
@@ -87,9 +90,9 @@ def figures(folder: Path, seed: int, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    folder, seed, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    originals = _forked_build(folder / "originals")
-    _import_everything()
+    originals, folder = Materials(Path(sys.argv[1])), Path(sys.argv[2])
+    seed, count = int(sys.argv[3]), int(sys.argv[4])
+    _import_everything(originals, folder)
     jobs, problems = dict[str, dict[str, int]](), list[str]()
     for job in JOBS:
         wanted = max(1, round(count * job.share / sum(j.share for j in JOBS)))
@@ -115,6 +118,7 @@ def _killed_often(
     seconds = _run(job.words(originals, place), None)
     if seconds is None:
         return counts, [f"{job.name}: the undisturbed command failed"]
+    counts["cpu_ms_undisturbed"] = round(1000 * seconds)
     right = job.contents(place)
     shutil.move(place, undisturbed)
     while counts["kills"] < wanted and counts["commands"] < 20 * wanted:
@@ -176,14 +180,12 @@ def _run(words: Sequence[str], kill_after: float | None) -> float | None:
     return used.ru_utime + used.ru_stime if status == 0 else None
 
 
-def _child(words: Sequence[str]) -> None:
+def _child(words: Sequence[str]) -> NoReturn:
     from regard.cli.root import root
 
     code = 70
     try:
-        quiet = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(quiet, stream)
+        _quiet()
         root.main(list(words), prog_name="regard")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
@@ -200,41 +202,48 @@ def _cpu_seconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text("utf-8").split()[0]) / 1e9
 
 
-def _forked_build(root: Path) -> Materials:
-    """In a child, so that this process never ran a model: threads do not survive a fork."""
+def _import_everything(originals: Materials, folder: Path) -> None:
+    """Import here what the commands import, so that a kill falls into their work.
+
+    A child runs each command once and tells which modules it has: this process itself never runs a model, because the
+    threads of one do not survive a fork.
+    """
+    heard, tells = os.pipe()
     pid = os.fork()
     if pid == 0:
-        try:
-            build(root)
-        finally:
-            os._exit(0)
+        _child_that_tells(originals, folder, tells)
+    os.close(tells)
+    with os.fdopen(heard, "r", encoding="utf-8") as lines:
+        names = lines.read().split()
     os.waitpid(pid, 0)
-    if not Materials(root).complete:
-        raise RuntimeError("the originals could not be built")
-    return Materials(root)
-
-
-def _import_everything() -> None:
-    """What a command imports at first use is imported once."""
-    import importlib
-
-    import pyarrow.parquet
-    import torch
-    import transformers
-
-    del pyarrow, torch, transformers
-    for name in ("audit", "train", "attack", "improve", "report"):
-        importlib.import_module(f"regard.cli.commands.{name}")
-    for name in (
-        "evaluate.audit",
-        "evaluate.attack",
-        "improve.improve",
-        "training.train",
-        "present.report",
-        "store.export",
-    ):
-        importlib.import_module(f"regard.{name}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            with suppress(Exception):
+                importlib.import_module(name)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _child_that_tells(originals: Materials, folder: Path, tells: int) -> NoReturn:
+    from regard.cli.root import root
+
+    _quiet()
+    try:
+        for job in JOBS:
+            place = folder / "once" / job.name
+            place.mkdir(parents=True)
+            with suppress(SystemExit):
+                root.main(job.words(originals, place), prog_name="regard")
+        names = [name for name in sys.modules if name != "__main__" and not name.startswith("benchmarks")]
+        os.write(tells, " ".join(names).encode())
+    finally:
+        os._exit(0)
+
+
+def _quiet() -> None:
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(quiet, stream)
 
 
 if __name__ == "__main__":

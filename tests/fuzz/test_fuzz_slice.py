@@ -52,8 +52,8 @@ def test_hostile_inputs_end_in_a_clear_sentence(worker: Worker) -> None:
 
 
 @pytest.mark.timeout(MANY_MINUTES)
-def test_killed_commands_resume_to_the_same_bytes(tmp_path: Path) -> None:
-    figures = kills.figures(tmp_path / "kills", SEED, KILLS)
+def test_killed_commands_resume_to_the_same_bytes(originals: Path, tmp_path: Path) -> None:
+    figures = kills.figures(originals, tmp_path / "kills", SEED, KILLS)
     assert figures["met"], figures
     assert figures["totals"]["kills"] >= KILLS
 
