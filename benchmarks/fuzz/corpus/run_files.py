@@ -122,13 +122,14 @@ def _state(name: str, damage: str) -> None:
     def make(originals: Materials, folder: Path) -> Case:
         out = folder / "training"
         shutil.copytree(originals.interrupted, out, ignore=shutil.ignore_patterns("lock"))
-        (tensors,) = (out / "state").rglob("*.safetensors")
         (facts,) = (out / "state").rglob("state.json")
+        tensors = facts.parent / json.loads(facts.read_text("utf-8"))["tensors"]
         content = bytearray(tensors.read_bytes())
         if damage == "cut":
             tensors.write_bytes(content[: len(content) // 2])
-        elif damage == "flip":
-            content[-9] ^= 64
+        elif damage == "flip":  # in every 16th number, so that the last weights and the best ones are hit
+            for at in range(8 + int.from_bytes(content[:8], "little") + 2, len(content), 64):
+                content[at] ^= 32
             tensors.write_bytes(content)
         elif damage == "empty":
             tensors.write_bytes(b"")
@@ -138,7 +139,7 @@ def _state(name: str, damage: str) -> None:
 
 
 _state("a training state that was cut", "cut")
-_state("a training state with one flipped bit", "flip")
+_state("a training state with flipped bits", "flip")
 _state("an empty training state", "empty")
 _state("facts of a training state that are a list", "[]")
 _state("facts of a training state that are a number", "7")
