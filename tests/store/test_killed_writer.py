@@ -33,7 +33,7 @@ def _page(shard: list[str]) -> Page:
 
 def _write(path: Path) -> None:
     with RunWriter(path, {"seed": 0}) as writer:
-        writer.open({"methods": ["m"]}, EXAMPLES)
+        writer.open({"model": {"name": "m"}, "data": {"name": "d"}, "methods": ["m"]}, EXAMPLES)
         for shard in SHARDS:
             if writer.key(shard) not in writer.settled():
                 writer.commit(shard, _page(shard))

@@ -9,6 +9,8 @@ import pytest
 from regard.errors import EnvironmentProblem, InputError
 from regard.store.ledger import FILE, Ledger, Problem, canonical, task_key
 
+BLOB, OTHER = "a" * 64, "b" * 64
+
 
 def test_keys_follow_what_is_computed_and_for_whom() -> None:
     one = task_key({"seed": 0, "model": "a"}, ["x", "y"])
@@ -24,13 +26,13 @@ def test_canonical_refuses_what_has_no_json() -> None:
 
 def test_a_task_is_entered_once_and_whole(tmp_path: Path) -> None:
     with Ledger.write(tmp_path) as book:
-        book.begin({"identity": {}}, [{"id": "a"}, {"id": "b"}])
-        assert book.enter("k", "done", "blob", problems=[Problem("a", "encode", "no")], artifacts={"a": "x"})
+        book.begin({"identity": {}}, [{"id": "a", "inputs": {}}, {"id": "b", "inputs": {}}])
+        assert book.enter("k", "done", BLOB, problems=[Problem("a", "encode", "no")], artifacts={"a": OTHER})
         assert not book.enter("k", "done", "other", problems=[Problem("b", "encode", "no")])
     with Ledger.read(tmp_path) as book:
-        assert [(t.key, t.blob) for t in book.tasks()] == [("k", "blob")]
+        assert [(t.key, t.blob) for t in book.tasks()] == [("k", BLOB)]
         assert book.problems() == [Problem("a", "encode", "no")]
-        assert book.artifacts() == {"a": "x"}
+        assert book.artifacts() == {"a": OTHER}
         assert [e["id"] for e in book.examples()] == ["a", "b"]
 
 
@@ -52,9 +54,9 @@ def test_there_is_one_writer(tmp_path: Path) -> None:
 
 def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
     with Ledger.write(tmp_path) as book:
-        book.begin({"a": 1}, [{"id": "x"}])
+        book.begin({"a": 1}, [{"id": "x", "inputs": {}}])
         with pytest.raises(sqlite3.IntegrityError):
-            book.begin({"a": 2}, [{"id": "y"}, {"id": "y"}])
+            book.begin({"a": 2}, [{"id": "y", "inputs": {}}, {"id": "y", "inputs": {}}])
         assert book.facts() == {"a": 1}
         assert [e["id"] for e in book.examples()] == ["x"]
 
@@ -76,7 +78,7 @@ def test_a_full_disk_keeps_what_was_committed(tmp_path: Path) -> None:
 
 def _fill(book: Ledger) -> None:
     for i in range(1000):
-        book.enter(f"after {i}", "done", "x" * 500)
+        book.enter(f"after {i}", "done", BLOB, artifacts={f"{i} {'x' * 500}": OTHER})
 
 
 def _nothing(path: Path) -> None:

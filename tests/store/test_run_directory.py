@@ -20,6 +20,7 @@ from regard.store.pages import (
 )
 from regard.store.run import Run, RunWriter
 
+MANIFEST = {"model": {"name": "m"}, "data": {"name": "d"}}
 IDENTITY = {"model": "m", "seed": 0}
 UNITS = Units(("[CLS]", "a", "b"), "word", "span", np.array([[0, 0], [0, 1], [2, 3]]), [True, False, False],
               [-1, 0, 1], [0, 0, 0], [0, 1, 2], (3,))  # fmt: skip
@@ -47,7 +48,7 @@ def _examples() -> list[Example]:
 
 def _write(path: Path, *, status: str = "complete") -> None:
     with RunWriter(path, IDENTITY) as writer:
-        writer.open({"model": {"name": "m"}, "methods": ["rollout"]}, _examples())
+        writer.open({**MANIFEST, "methods": ["rollout"]}, _examples())
         writer.commit(["e1"], _page(["e1"], base=5.0))
         weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
         page = _page(["e2", "e0"])
@@ -118,7 +119,7 @@ def test_every_table_is_exported_and_agrees_with_the_run(tmp_path: Path) -> None
 
 def test_a_run_without_any_result_exports_empty_tables(tmp_path: Path) -> None:
     with RunWriter(tmp_path / "run", IDENTITY) as writer:
-        writer.open({"model": {"name": "m"}}, _examples())
+        writer.open(MANIFEST, _examples())
     run = Run(tmp_path / "run")
     assert run.progress == (0, 3)
     assert pq.read_table(export(run)["scores"]).num_rows == 0
@@ -138,7 +139,7 @@ def test_another_audit_is_refused_and_every_difference_named(tmp_path: Path) -> 
     _write(tmp_path / "run")
     other = {"model": "n", "seed": 1}
     with RunWriter(tmp_path / "run", other) as writer, pytest.raises(InputError) as caught:
-        writer.open({}, _examples())
+        writer.open(MANIFEST, _examples())
     assert "model was m and is now n" in str(caught.value)
     assert "seed was 0 and is now 1" in str(caught.value)
     assert Run(tmp_path / "run").manifest["status"] == "complete"
@@ -153,7 +154,7 @@ def test_left_over_files_are_swept(tmp_path: Path) -> None:
     orphan = tmp_path / "run" / "blobs" / "ab" / ("ab" * 32)
     orphan.write_bytes(b"written, but its task was never entered")
     with RunWriter(tmp_path / "run", IDENTITY) as writer:
-        writer.open({}, _examples())
+        writer.open(MANIFEST, _examples())
     assert not any(path.exists() for path in (*stale, orphan))
     assert Run(tmp_path / "run").relevance("rollout").ids == ("e0", "e1", "e2")
 
@@ -170,9 +171,9 @@ def test_nobodys_files_are_mixed_with_a_run(tmp_path: Path) -> None:
 def test_a_large_input_is_kept_beside_the_examples(tmp_path: Path) -> None:
     image = np.random.default_rng(0).random((3, 96, 96)).astype(np.float32)
     with RunWriter(tmp_path / "run", IDENTITY) as writer:
-        writer.open({"model": {}}, [Example("big", {"image": image}), Example("small", {"row": np.arange(3.0)})])
+        writer.open(MANIFEST, [Example("big", {"image": image}), Example("small", {"row": np.arange(3.0)})])
     with RunWriter(tmp_path / "run", IDENTITY) as writer:
-        writer.open({"model": {}}, [])
+        writer.open(MANIFEST, [])
     big, small = Run(tmp_path / "run").examples()
     assert big["inputs"]["image"]["shape"] == [3, 96, 96]
     np.testing.assert_array_equal(Run(tmp_path / "run").array(big["inputs"]["image"]), image)

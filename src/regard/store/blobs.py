@@ -25,8 +25,12 @@ from safetensors.numpy import save as save_arrays
 
 from regard.errors import EnvironmentProblem, InputError
 from regard.records import Json
+from regard.store.shapes import decoded, named
+from regard.store.stored_shapes import BLOB_NAME
 
 TEMPORARY = ".part"
+PACKED = Path("(packed arrays)")
+"""Stands for the file of arrays that did not come from one."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -52,6 +56,15 @@ def _disk_full(root: Path, said: str) -> EnvironmentProblem:
         got=said,
         remedy="free some space and give the same command again: everything committed so far is kept",
     )
+
+
+def damaged(file: Path, where: str, expected: str, got: str, field: str = "") -> InputError:
+    """An error that names the file of a run that is not as it was written, the place in it and the field."""
+    parts = [f"file {file}", where, field and f"field {field}"]
+    return InputError(
+        ", ".join(part for part in parts if part), expected=expected, got=got,
+        remedy="restore the run directory from a copy, or audit again into a new one",
+    )  # fmt: skip
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -94,6 +107,9 @@ class Blobs:
         self.root = root
 
     def path(self, name: str) -> Path:
+        """Where a blob lies. A name is a sha256, so no name leads out of the run."""
+        if not BLOB_NAME.fullmatch(name):
+            raise damaged(self.root, "", "the sha256 of a blob", named(name))
         return self.root / name[:2] / name
 
     def put(self, data: bytes) -> str:
@@ -109,22 +125,13 @@ class Blobs:
         return name
 
     def get(self, name: str) -> bytes:
+        path = self.path(name)
         try:
-            data = self.path(name).read_bytes()
+            data = path.read_bytes()
         except OSError as error:
-            raise InputError(
-                f"run {self.root.parent}",
-                expected=f"its file {name[:12]}",
-                got=error.strerror or "no such file",
-                remedy="restore the run directory from a copy, or audit again into a new one",
-            ) from error
+            raise damaged(path, "", "a file of the run", error.strerror or "no such file") from error
         if hashlib.sha256(data).hexdigest() != name:
-            raise InputError(
-                f"run {self.root.parent}",
-                expected=f"file {name[:12]} as it was written",
-                got="other bytes",
-                remedy="restore the run directory from a copy, or audit again into a new one",
-            )
+            raise damaged(path, "", "the file as it was written", "other bytes")
         return data
 
     def sweep(self, wanted: Collection[str]) -> int:
@@ -149,12 +156,12 @@ def pack(arrays: Mapping[str, NDArray[Any]], facts: Json) -> bytes:
     return bytes(save_arrays(ordered, metadata={"facts": json.dumps(facts, ensure_ascii=False, sort_keys=True)}))
 
 
-def unpack(data: bytes) -> tuple[dict[str, NDArray[Any]], Any]:
-    """The arrays and facts that were packed."""
+def unpack(data: bytes, *, file: Path | None = None) -> tuple[dict[str, NDArray[Any]], Any]:
+    """The arrays and facts that were packed; `file` is named where they are damaged."""
     try:
         arrays = load_arrays(data)
         size = int.from_bytes(data[:8], "little")
-        facts = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["facts"])
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise InputError("packed arrays", expected="a safetensors file of a run", got=str(error)) from error
+        facts = decoded(decoded(data[8 : 8 + size])["__metadata__"]["facts"])
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise damaged(file or PACKED, "", "a safetensors file of a run", str(error) or "another file") from error
     return arrays, facts

@@ -66,7 +66,7 @@ def _relevance(run: Run) -> Iterator[Row]:
     for method in run.methods():
         relevance = run.relevance(method)
         for name, values in zip(relevance.ids, relevance, strict=True):
-            known = units[name]
+            known = units.get(name) or {"names": [None] * len(values), "special": [None] * len(values)}
             for i, value in enumerate(values):
                 yield {
                     "example": name, "method": method, "unit": i, "name": known["names"][i],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,12 @@ def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
     )  # fmt: skip
 
 
+_CONTRAST = tuple(field.name for field in fields(Contrast))
+
+
 def _back(c: Mapping[str, Any]) -> Contrast:
     numbers = {k: float("nan") if c[k] is None else c[k] for k in ("estimate", "low", "high", "p", "corrected")}
-    return Contrast(**{**c, **numbers})
+    return Contrast(**{**{name: c[name] for name in _CONTRAST if name in c}, **numbers})
 
 
 def keep_judgements(path: Path, judgements: Sequence[Judgement]) -> None:

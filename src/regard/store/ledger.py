@@ -10,15 +10,18 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
-from urllib.parse import quote
 
-from regard.errors import InputError
+from regard.errors import EnvironmentProblem, InputError
 from regard.records import Json
-from regard.store.blobs import room_on_disk
+from regard.store.blobs import damaged, room_on_disk
+from regard.store.reading import opened_for_reading
+from regard.store.shapes import Mismatch, Shape, choice, decoded
+from regard.store.stored_shapes import EXAMPLE, FACTS, blob
 
 FILE = "ledger.sqlite"
 APPLICATION = 0x52474144  # "RGAD": how a ledger is told from any other SQLite file
@@ -81,6 +84,10 @@ class Ledger:
     def __init__(self, root: Path, book: sqlite3.Connection, lock: sqlite3.Connection | None) -> None:
         self.root, self._book, self._lock = root, book, lock
 
+    @property
+    def file(self) -> Path:
+        return self.root / FILE
+
     @staticmethod
     def exists(root: Path) -> bool:
         return (root / FILE).is_file()
@@ -107,8 +114,8 @@ class Ledger:
         except BaseException as error:
             lock.close()
             book.close()
-            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-                raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
+            if isinstance(error, sqlite3.DatabaseError):
+                raise _unusable(root, error) from error
             raise
         return Ledger(root, book, lock)
 
@@ -117,15 +124,11 @@ class Ledger:
         """The book opened for reading only."""
         if not Ledger.exists(root):
             raise not_a_run(root, f"no {FILE} in it" if root.is_dir() else "no such directory")
-        place = quote(str((root / FILE).resolve()))
-        book = sqlite3.connect(f"file:{place}?mode=ro", uri=True, isolation_level=None)
         try:
-            try:
-                book.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            except sqlite3.OperationalError:
-                # a directory that nobody may write to: nobody is writing, so the file may be read as it is
-                book.close()
-                book = sqlite3.connect(f"file:{place}?immutable=1", uri=True, isolation_level=None)
+            book = opened_for_reading(root / FILE)
+        except (sqlite3.DatabaseError, OSError) as error:
+            raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
+        try:
             _check(root, book)
         except sqlite3.DatabaseError as error:
             book.close()
@@ -136,6 +139,9 @@ class Ledger:
         return Ledger(root, book, None)
 
     def close(self) -> None:
+        if self._lock is not None:
+            with suppress(sqlite3.Error):  # somebody is reading: the log stays, the next writer removes it
+                self._book.execute("PRAGMA journal_mode = DELETE")
         self._book.close()
         if self._lock is not None:
             self._lock.close()
@@ -149,7 +155,9 @@ class Ledger:
         self.close()
 
     def facts(self) -> dict[str, Any]:
-        return {name: json.loads(value) for name, value in self._book.execute("SELECT name, value FROM fact")}
+        """Every fact, each checked against its shape."""
+        rows = self._rows("SELECT name, value FROM fact")
+        return {name: self._value("fact", name, text, FACTS.get(name)) for name, text in rows}
 
     def note(self, **facts: Json) -> None:
         """Set facts about the run, all of them or none."""
@@ -190,16 +198,53 @@ class Ledger:
         return True
 
     def examples(self) -> list[dict[str, Any]]:
-        return [json.loads(row[0]) for row in self._book.execute("SELECT facts FROM example ORDER BY position")]
+        """Every example, each checked against its shape."""
+        found = []
+        for position, name, text in self._rows("SELECT position, id, facts FROM example ORDER BY position"):
+            example = self._value("example", position, text, EXAMPLE)
+            self._fits("example", position, "id", example["id"], choice(name))
+            found.append(example)
+        return found
 
     def tasks(self) -> list[Entry]:
-        return [Entry(*row) for row in self._book.execute("SELECT key, status, blob FROM task ORDER BY rowid")]
+        """Every task; the name of a blob is checked, so that none leads out of the run."""
+        entries = [Entry(*row) for row in self._rows("SELECT key, status, blob FROM task ORDER BY rowid")]
+        for number, entry in enumerate(entries, 1):
+            if entry.blob is not None:
+                self._fits("task", number, "blob", entry.blob, blob)
+        return entries
 
     def problems(self) -> list[Problem]:
-        return [Problem(*row) for row in self._book.execute("SELECT id, stage, message FROM problem ORDER BY rowid")]
+        return [Problem(*row) for row in self._rows("SELECT id, stage, message FROM problem ORDER BY rowid")]
 
     def artifacts(self) -> dict[str, str]:
-        return dict(self._book.execute("SELECT example, blob FROM artifact"))
+        """Kept example -> its blob."""
+        found: dict[str, str] = dict(self._rows("SELECT example, blob FROM artifact"))
+        for name, stored in found.items():
+            self._fits("artifact", name, "blob", stored, blob)
+        return found
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Every row; a page of the file that SQLite cannot read is named like any other damage."""
+        try:
+            return self._book.execute(statement).fetchall()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise damaged(self.file, "", "the tables of a run", str(error)) from error
+
+    def _value(self, table: str, name: object, text: Any, shape: Shape | None) -> Any:
+        try:
+            value = decoded(text)
+            if shape is not None:
+                shape(value, "")
+        except Mismatch as error:
+            raise damaged(self.file, f"table {table}, row {name}", error.expected, error.got, error.place) from error
+        return value
+
+    def _fits(self, table: str, name: object, column: str, value: Any, shape: Shape) -> None:
+        try:
+            shape(value, column)
+        except Mismatch as error:
+            raise damaged(self.file, f"table {table}, row {name}", error.expected, error.got, error.place) from error
 
     def _commit(self, *statements: tuple[str, Sequence[tuple[object, ...]]]) -> None:
         with room_on_disk(self.root):
@@ -239,11 +284,19 @@ def _check(root: Path, book: sqlite3.Connection) -> None:
 
 def _hold(root: Path) -> sqlite3.Connection:
     """An exclusive lock that the system releases when the process ends, however it ends."""
-    lock = sqlite3.connect(root / "lock", isolation_level=None, timeout=0)
+    try:
+        lock = sqlite3.connect(root / "lock", isolation_level=None, timeout=0)
+    except sqlite3.OperationalError as error:
+        raise _unusable(root, error) from error
     try:
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.DatabaseError as error:
         lock.close()
+        if error.sqlite_errorname == "SQLITE_NOTADB":
+            got, remedy = f"damage to {root / 'lock'}", f"remove {root / 'lock'}: it holds no results"
+            raise InputError(f"run {root}", expected="its lock", got=got, remedy=remedy) from error
+        if not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise _unusable(root, error) from error
         raise InputError(
             f"run {root}",
             expected="no other process writing to it",
@@ -251,3 +304,16 @@ def _hold(root: Path) -> sqlite3.Connection:
             remedy="wait for the other audit to end, or use another --out",
         ) from error
     return lock
+
+
+_NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_IOERR")
+
+
+def _unusable(root: Path, error: sqlite3.DatabaseError) -> InputError | EnvironmentProblem:
+    """Why a book cannot be written: the directory does not allow it, or the file is damaged."""
+    if error.sqlite_errorname.startswith(_NOT_WRITABLE):
+        return EnvironmentProblem(
+            f"run {root}", expected="a directory that can be written to", got=str(error),
+            remedy="copy the run to another place, or give --out elsewhere",
+        )  # fmt: skip
+    return not_a_run(root, f"a {FILE} that cannot be read ({error})")

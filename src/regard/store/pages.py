@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import InputError
 from regard.records import Attention, Floats, Json, Relevance, Score, Site, Units
-from regard.store.blobs import pack, unpack
+from regard.store.blobs import PACKED, damaged, pack, unpack
 from regard.store.ledger import Problem
+from regard.store.shapes import Mismatch
+from regard.store.stored_shapes import PAGE, SITES, WIDTHS
 
 LARGEST_EXACT = 32 << 20
 """Attention of one example above this many bytes is kept in half precision."""
@@ -75,20 +80,60 @@ class Page:
         return pack(arrays, facts)
 
     @staticmethod
-    def from_bytes(data: bytes) -> Page:
-        arrays, facts = unpack(data)
-        relevances = tuple(
-            Relevance(
-                r["method"], tuple(r["ids"]), arrays[f"r{i}.offsets"], arrays[f"r{i}.values"], r["signed"],
-                {name: arrays[f"r{i}.x.{name}"] for name in r["extras"]},
-            )
-            for i, r in enumerate(facts["relevances"])
-        )  # fmt: skip
+    def from_bytes(data: bytes, *, file: Path | None = None) -> Page:
+        """The page that `to_bytes` wrote, every field checked; `file` is named where one does not fit."""
+        arrays, facts = unpack(data, file=file)
+        with _naming(file):
+            PAGE(facts, "")
+            relevances = tuple(_unpacked_relevance(r, f"r{i}", arrays) for i, r in enumerate(facts["relevances"]))
+            scores = _unpacked_scores(facts["scores"], "s", arrays)
+            findings = _unpacked_scores(facts.get("findings", []), "f", arrays)
+            _same_units(facts["rows"], relevances)
         return Page(
-            rows=tuple(facts["rows"]), relevances=relevances, scores=_unpacked_scores(facts["scores"], "s", arrays),
-            findings=_unpacked_scores(facts.get("findings", []), "f", arrays),
+            rows=tuple(facts["rows"]), relevances=relevances, scores=scores, findings=findings,
             costs=tuple(Cost(*c) for c in facts["costs"]), skipped=facts["skipped"],
         )  # fmt: skip
+
+
+@contextmanager
+def _naming(file: Path | None) -> Iterator[None]:
+    """What does not fit inside the block becomes an error that names the file."""
+    try:
+        yield
+    except Mismatch as error:
+        raise damaged(file or PACKED, "", error.expected, error.got, error.place) from error
+    except InputError as error:  # of a record that its own constructor refuses
+        raise damaged(file or PACKED, error.subject, error.expected, error.got) from error
+
+
+def _array(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, dimensions: int | None = None) -> NDArray[Any]:
+    """One array, of these kinds (numpy's letters: f, i, u, b) and with that many axes."""
+    array = arrays.get(name)
+    if array is None:
+        raise Mismatch(name, "an array", "nothing")
+    if array.dtype.kind not in kinds or dimensions not in (None, array.ndim):
+        raise Mismatch(name, "an array of numbers", f"{array.dtype} of shape {array.shape}")
+    return array
+
+
+def _unpacked_relevance(facts: Mapping[str, Any], mark: str, arrays: Mapping[str, NDArray[Any]]) -> Relevance:
+    offsets, values = _array(arrays, f"{mark}.offsets", "iu", 1), _array(arrays, f"{mark}.values", "f", 1)
+    if not len(offsets) or offsets[0] != 0 or (np.diff(offsets.astype(np.int64)) < 0).any():
+        raise Mismatch(f"{mark}.offsets", "offsets that rise from 0", "others")
+    extras = {name: _array(arrays, f"{mark}.x.{name}", "fiub") for name in facts["extras"]}
+    if any(not extra.ndim for extra in extras.values()):
+        raise Mismatch(f"{mark}.x", "one value per example or unit", "a single number")
+    return Relevance(facts["method"], tuple(facts["ids"]), offsets, values, facts["signed"], extras)
+
+
+def _same_units(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevance]) -> None:
+    """A relevance has a value for each unit of an example."""
+    counts = {row["id"]: len(row["units"]["names"]) for row in rows if row.get("units")}
+    for relevance in relevances:
+        for name, values in zip(relevance.ids, relevance, strict=True):
+            if len(values) != counts.get(name, len(values)):
+                got = f"{len(values)} values for {counts[name]} units"
+                raise Mismatch(f"relevance by {relevance.method}, example {name}", "a value for each unit", got)
 
 
 def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray[Any]]) -> list[Json]:
@@ -106,12 +151,17 @@ def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray
 
 
 def _unpacked_scores(facts: Sequence[Any], mark: str, arrays: Mapping[str, NDArray[Any]]) -> tuple[Score, ...]:
-    return tuple(
-        Score(
-            s["metric"], s["method"], tuple(s["ids"]), arrays[f"{mark}{i}.values"], s["better"], s["where"],
-            {name: arrays[f"{mark}{i}.c.{name}"] for name in s["curves"]}, tuple(s["grid"]),
-        )
-        for i, s in enumerate(facts)
+    return tuple(_unpacked_score(s, f"{mark}{i}", arrays) for i, s in enumerate(facts))
+
+
+def _unpacked_score(facts: Mapping[str, Any], mark: str, arrays: Mapping[str, NDArray[Any]]) -> Score:
+    curves = {name: _array(arrays, f"{mark}.c.{name}", "f") for name in facts["curves"]}
+    for name, curve in curves.items():
+        if curve.ndim < 2 or len(curve) != len(facts["ids"]):
+            raise Mismatch(f"{mark}.c.{name}", f"{len(facts['ids'])} curves", f"an array of shape {curve.shape}")
+    return Score(
+        facts["metric"], facts["method"], tuple(facts["ids"]), _array(arrays, f"{mark}.values", "f", 1),
+        facts["better"], facts["where"], curves, tuple(facts["grid"]),
     )  # fmt: skip
 
 
@@ -126,8 +176,7 @@ def units_to_json(units: Units) -> dict[str, Json]:
 
 def units_from_json(value: Mapping[str, Any]) -> Units:
     """The units that `units_to_json` wrote."""
-    n = len(value["names"])
-    width = {"span": 2, "box": 4, "range": 2, "column": 1}[value["place_kind"]]
+    n, width = len(value["names"]), WIDTHS[value["place_kind"]]
     return Units(
         tuple(value["names"]), value["kind"], value["place_kind"],
         np.asarray(value["places"], np.float64).reshape(n, width),
@@ -151,19 +200,27 @@ def attention_to_bytes(sites: Sequence[Attention]) -> bytes:
     return pack(arrays, facts)
 
 
-def attention_from_bytes(data: bytes) -> list[Attention]:
-    """The sites that `attention_to_bytes` wrote, in float32."""
-    arrays, facts = unpack(data)
-    return [
-        Attention(Site(*fact[:6]), arrays[f"{i}.weights"].astype(np.float32), arrays.get(f"{i}.sink"), fact[6])
-        for i, fact in enumerate(facts)
-    ]
+def attention_from_bytes(data: bytes, *, file: Path | None = None) -> list[Attention]:
+    """The sites that `attention_to_bytes` wrote, in float32; `file` is named where they are damaged."""
+    arrays, facts = unpack(data, file=file)
+    with _naming(file):
+        SITES(facts, "sites")
+        return [_unpacked_site(fact, i, arrays) for i, fact in enumerate(facts)]
+
+
+def _unpacked_site(fact: Sequence[Any], i: int, arrays: Mapping[str, NDArray[Any]]) -> Attention:
+    weights = _array(arrays, f"{i}.weights", "f", 4)
+    sink = _array(arrays, f"{i}.sink", "f") if f"{i}.sink" in arrays else None
+    if weights.shape[1] != fact[4]:
+        raise Mismatch(f"{i}.weights", f"{fact[4]} heads", f"an array of shape {weights.shape}")
+    return Attention(Site(*fact[:6]), weights.astype(np.float32), sink, fact[6])
 
 
 def joined_relevance(parts: Sequence[Relevance], order: Mapping[str, int]) -> Relevance:
     """The parts of one method as one column, examples by `order`. Extras that are per example or per unit follow."""
     found = sorted(
-        ((order[name], p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)), key=lambda x: x[0]
+        ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)),
+        key=lambda x: x[0],
     )
     rows = [parts[p][i] for _, p, i in found]
     extras: dict[str, Floats] = {}
@@ -188,7 +245,8 @@ def _extra(part: Relevance, name: str, i: int) -> Floats | None:
 def joined_scores(parts: Sequence[Score], order: Mapping[str, int]) -> Score:
     """The parts of one (metric, method, setting) as one column, examples by `order`."""
     found = sorted(
-        ((order[name], p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)), key=lambda x: x[0]
+        ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)),
+        key=lambda x: x[0],
     )
     first = parts[0]
     values = np.array([parts[p].values[i] for _, p, i in found], np.float64)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Json, Relevance, Score, Summary
 from regard.registry import upstairs
-from regard.store.blobs import TEMPORARY, Blobs, pack, room_on_disk, unpack, write_atomically
+from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, unpack, write_atomically
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
 from regard.store.pages import (
@@ -39,6 +39,11 @@ from regard.store.rationales import FILE as MARKS
 from regard.store.rationales import Mark, agreed, read_marks
 from regard.store.veil import Veil
 
+BLANK = (
+    "label", "group", "parent", "slices", "rationale", "predicted", "target", "probability", "value", "distribution",
+    "units",
+)  # fmt: skip
+"""What an example has in any case, if only as None."""
 LARGEST_INLINE = 16384
 """Arrays with more numbers than this are not written out among the examples, only referred to."""
 
@@ -89,7 +94,7 @@ class Run:
     def _judged(self) -> set[str]:
         """Methods and metrics that left something for at least one example."""
         scored = {f"{s.metric} of {s.method}" for page in self._pages for s in page.scores}
-        tried = {f"experiment {s.where['experiment']}" for page in self._pages for s in page.findings}
+        tried = {f"experiment {s.where.get('experiment')}" for page in self._pages for s in page.findings}
         return scored | tried | {r.method for page in self._pages for r in page.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
@@ -98,7 +103,7 @@ class Run:
         A rationale marked by hand stands in place of the one of the data; `marked_by` says by whom.
         """
         said = {str(row["id"]): row for page in self._pages for row in page.rows}
-        blank = dict.fromkeys(("predicted", "target", "probability", "value", "distribution", "units"))
+        blank: dict[str, Any] = dict.fromkeys(BLANK)
         by_hand: dict[str, dict[str, Any]] = {
             name: {"rationale": [list(p) for p in places]} for name, places in agreed(self._marks).items()
         }
@@ -171,7 +176,10 @@ class Run:
 
     def array(self, reference: Mapping[str, Any]) -> NDArray[Any]:
         """A large input that `examples` only refers to: {"blob": name, "shape": [...]}."""
-        arrays, _ = unpack(self._blobs.get(str(reference["blob"])))
+        name = str(reference["blob"])
+        arrays, _ = unpack(self._blobs.get(name), file=self._blobs.path(name))
+        if "array" not in arrays:
+            raise damaged(self._blobs.path(name), "", "an array", "nothing")
         return arrays["array"]
 
     def marks(self, example_id: str) -> list[Mark]:
@@ -190,7 +198,8 @@ class Run:
         """Every attention site of one kept example: weights of shape (1, head, query, key)."""
         if example_id not in self._artifacts:
             raise UnknownName("kept example", example_id, self.kept())
-        return attention_from_bytes(self._blobs.get(self._artifacts[example_id]))
+        name = self._artifacts[example_id]
+        return attention_from_bytes(self._blobs.get(name), file=self._blobs.path(name))
 
     @cached_property
     def _order(self) -> dict[str, int]:
@@ -198,10 +207,17 @@ class Run:
 
     @cached_property
     def _pages(self) -> list[Page]:
-        pages = [Page.from_bytes(self._blobs.get(t.blob)) for t in self._tasks if t.blob]
+        pages = [self._page(t.blob) for t in self._tasks if t.blob]
         # by the first example of each, so that nothing depends on which task was done first
         last = len(self._order)
         return sorted(pages, key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
+
+    def _page(self, name: str) -> Page:
+        page, file = Page.from_bytes(self._blobs.get(name), file=self._blobs.path(name)), self._blobs.path(name)
+        named = {str(row["id"]) for row in page.rows} | {name for r in page.relevances for name in r.ids}
+        if others := named - self._order.keys():
+            raise damaged(file, "", "examples of this run", f"example {min(others)}")
+        return page
 
 
 class RunWriter:
@@ -230,6 +246,8 @@ class RunWriter:
             self._originals = {e.id: {"inputs": dict(e.inputs), "label": e.label} for e in examples}
             self._veil = Veil.over(self._originals.values())
         if "identity" in facts:
+            if "manifest" not in facts:
+                raise damaged(self._book.file, "table fact, row manifest", "the manifest of the run", "nothing")
             refuse_other(self.path, facts["identity"], self.identity)
             resumed = [*facts.get("resumed", []), now()]
             self._book.note(status="running", resumed=resumed)
@@ -308,7 +326,7 @@ class RunWriter:
     def _write_manifest(self) -> None:
         facts = self._book.facts()
         late = {"preconditions": facts["preconditions"]} if "preconditions" in facts else {}
-        shown = {**facts["manifest"], **late, "status": facts["status"], "identity": facts["identity"]}
+        shown = {**facts["manifest"], **late, "status": facts.get("status", "running"), "identity": facts["identity"]}
         text = json.dumps(shown, indent=2, ensure_ascii=False)
         with room_on_disk(self.path):
             write_atomically(self.path / "manifest.json", text.encode())
@@ -316,6 +334,9 @@ class RunWriter:
 
 def _is_far(value: Any) -> bool:
     return isinstance(value, dict) and "blob" in value
+
+
+SUMMARY_FIELDS = tuple(field.name for field in fields(Summary))
 
 
 def summary_to_json(s: Summary) -> dict[str, Json]:
@@ -327,8 +348,9 @@ def summary_to_json(s: Summary) -> dict[str, Json]:
 
 
 def summary_from_json(row: Mapping[str, Any]) -> Summary:
+    known = {name: row[name] for name in SUMMARY_FIELDS if name in row}
     numbers = {name: float("nan") if row[name] is None else row[name] for name in ("estimate", "low", "high")}
-    return Summary(**{**row, **numbers})
+    return Summary(**{**known, **numbers})
 
 
 def _claim(path: Path) -> None:

@@ -1,0 +1,185 @@
+"""Shapes of stored JSON: what a value must look like, and which field does not.
+
+A shape is a function of a value and its place; it raises `Mismatch` at the first field that does not fit. Unknown keys
+of a record are allowed, so that an older version can read what a newer one wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Shape = Callable[[Any, str], None]
+DEEPEST = 64
+"""Levels of nesting; what regard writes has at most ten."""
+_LARGEST = 2**63
+
+
+class Mismatch(ValueError):
+    """A stored value that is not what was written; `place` is the path of the field."""
+
+    def __init__(self, place: str, expected: str, got: str) -> None:
+        super().__init__(f"{place}: expected {expected}; got {got}")
+        self.place, self.expected, self.got = place, expected, got
+
+
+def decoded(text: str | bytes, place: str = "") -> Any:
+    """The JSON value of a text, or a `Mismatch`.
+
+    >>> decoded('{"n": [1, 2]}')
+    {'n': [1, 2]}
+    """
+    try:
+        value = json.loads(text)
+        _depth(value, DEEPEST)
+    except UnicodeDecodeError as error:
+        raise Mismatch(place, "UTF-8", f"byte {error.object[error.start]:#04x} at {error.start}") from error
+    except ValueError as error:  # also an integer of more digits than Python reads
+        raise Mismatch(place, "JSON", str(error)[:120]) from error
+    except RecursionError as error:
+        raise Mismatch(place, f"JSON of at most {DEEPEST} levels", "deeper nesting") from error
+    return value
+
+
+def _depth(value: Any, left: int) -> None:
+    if not isinstance(value, dict | list):
+        return
+    if not left:
+        raise RecursionError
+    for part in value.values() if isinstance(value, dict) else value:
+        _depth(part, left - 1)
+
+
+def named(value: Any) -> str:
+    """What a JSON value is, in words, with the value where it is short.
+
+    >>> named(None), named([1]), named("ab"), named(True), named(2.5)
+    ('null', 'a list', 'the text "ab"', 'true', 'the number 2.5')
+    """
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return f"the text {json.dumps(value[:40], ensure_ascii=False)}"
+    if isinstance(value, int | float):
+        return f"the number {value:.6g}" if abs(value) < 1e300 else "a huge number"
+    return "a list" if isinstance(value, list | tuple) else "an object"
+
+
+def _plain(words: str, fits: Callable[[Any], bool]) -> Shape:
+    def shape(value: Any, place: str) -> None:
+        if not fits(value):
+            raise Mismatch(place, words, named(value))
+
+    return shape
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -_LARGEST <= value < _LARGEST
+
+
+ANYTHING: Shape = _plain("any value", lambda value: True)
+TEXT: Shape = _plain("a text", lambda value: isinstance(value, str))
+FLAG: Shape = _plain("true or false", lambda value: isinstance(value, bool))
+WHOLE: Shape = _plain("a whole number", _is_whole)
+COUNT: Shape = _plain("a whole number, not negative", lambda value: _is_whole(value) and value >= 0)
+NUMBER: Shape = _plain(
+    "a finite number", lambda value: _is_number(value) and abs(value) < 1e300 and math.isfinite(value)
+)
+NUMBER_OR_NAN: Shape = _plain("a number", lambda value: _is_number(value) and (value != value or abs(value) < 1e300))
+SCALAR: Shape = _plain(
+    "a text, a number, true, false or null",
+    lambda value: value is None or isinstance(value, str | bool) or (_is_number(value) and abs(value) < 1e300),
+)
+
+
+def choice(*texts: str) -> Shape:
+    """One of these texts."""
+    return _plain(f"one of {', '.join(texts)}", lambda value: isinstance(value, str) and value in texts)
+
+
+def optional(shape: Shape) -> Shape:
+    """The shape, or null."""
+
+    def check(value: Any, place: str) -> None:
+        if value is not None:
+            shape(value, place)
+
+    return check
+
+
+def listed(shape: Shape, *, length: int | None = None) -> Shape:
+    """A list whose items have the shape."""
+    size = "" if length is None else f" of {length}"
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, list) or (length is not None and len(value) != length):
+            got = named(value) if not isinstance(value, list) else f"a list of {len(value)}"
+            raise Mismatch(place, f"a list{size}", got)
+        for i, item in enumerate(value):
+            shape(item, f"{place}[{i}]")
+
+    return check
+
+
+def row(*shapes: Shape) -> Shape:
+    """A list of fixed length, each item with its own shape."""
+
+    def check(value: Any, place: str) -> None:
+        listed(ANYTHING, length=len(shapes))(value, place)
+        for i, (item, shape) in enumerate(zip(value, shapes, strict=True)):
+            shape(item, f"{place}[{i}]")
+
+    return check
+
+
+def table(shape: Shape) -> Shape:
+    """An object whose values have the shape, whatever their names."""
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, dict):
+            raise Mismatch(place, "an object", named(value))
+        for name, item in value.items():
+            shape(item, _inside(place, name))
+
+    return check
+
+
+def record(required: Mapping[str, Shape], maybe: Mapping[str, Shape] | None = None) -> Shape:
+    """An object with these fields; those in `maybe` may be missing, others are ignored."""
+    known = {**required, **(maybe or {})}
+
+    def check(value: Any, place: str) -> None:
+        if not isinstance(value, dict):
+            raise Mismatch(place, "an object", named(value))
+        for name, shape in known.items():
+            if name in value:
+                shape(value[name], _inside(place, name))
+            elif name in required:
+                raise Mismatch(_inside(place, name), "a value", "nothing")
+
+    return check
+
+
+def _inside(place: str, name: str) -> str:
+    short = name if len(name) <= 40 else name[:37] + "..."
+    return f"{place}.{short}" if place else short
+
+
+def either(first: Shape, second: Shape) -> Shape:
+    """The first shape or the second; a mismatch is told of the one that the value came closer to."""
+
+    def check(value: Any, place: str) -> None:
+        try:
+            first(value, place)
+        except Mismatch as mismatch:
+            if mismatch.place != place:
+                raise
+            second(value, place)
+
+    return check
