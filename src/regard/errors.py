@@ -96,6 +96,10 @@ class Incomplete(RegardError):
     exit_code = 3
 
 
+class DamageWarning(UserWarning):
+    """A file that is not as it was written; the work goes on without it, and the message says from where."""
+
+
 class Busy(RegardError):
     """More is waiting than anyone will look at."""
 

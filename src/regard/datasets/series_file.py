@@ -16,7 +16,7 @@ def parse_ts(text: str) -> list[tuple[Floats, str]]:
     (3, 2)
     """
     rows = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip() or line.startswith(("#", "@")):
             continue
         *channels, label = line.strip().split(":")

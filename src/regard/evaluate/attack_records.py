@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from regard.errors import InputError
 from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.records import Attacked, Example, Json
 from regard.store.blobs import room_on_disk, write_atomically
 from regard.store.ledger import canonical
+from regard.store.shapes import (
+    ANYTHING,
+    COUNT,
+    NUMBER_OR_NAN,
+    SCALAR,
+    TEXT,
+    WHOLE,
+    Mismatch,
+    choice,
+    decoded,
+    either,
+    line_of,
+    listed,
+    optional,
+    record,
+    row,
+    table,
+)
+from regard.store.stored_shapes import PLACES
 
 FILE = "attacks.jsonl"
+ANYTHING_NAMED = table(ANYTHING)
+_PROBABILITIES = listed(NUMBER_OR_NAN)
+_ARRAY = record({"array": TEXT, "dtype": TEXT, "shape": listed(COUNT)})
+_TRAVELLED = record(
+    {
+        "id": TEXT, "label": ANYTHING, "rationale": optional(PLACES), "group": optional(SCALAR),
+        "parent": optional(TEXT), "slices": table(SCALAR),
+        "inputs": table(either(record({"value": ANYTHING}), _ARRAY)),
+    },
+    {"alignment": optional(listed(row(COUNT, COUNT, COUNT, COUNT)))},
+)  # fmt: skip
+RECORD = record(
+    {
+        "attack": TEXT, "id": TEXT, "status": choice("success", "failed", "skipped"), "why": TEXT, "queries": COUNT,
+        "before": optional(COUNT), "after": optional(COUNT), "said_before": _PROBABILITIES,
+        "said_after": _PROBABILITIES, "perturbed": optional(NUMBER_OR_NAN), "similarity": optional(NUMBER_OR_NAN),
+        "similarity_is": TEXT, "curve": listed(row(COUNT, NUMBER_OR_NAN)), "origin": optional(listed(WHOLE)),
+        "extras": table(optional(NUMBER_OR_NAN)), "notes": listed(TEXT), "original": table(ANYTHING),
+        "adversarial": optional(_TRAVELLED),
+    }
+)  # fmt: skip
+"""The shape of a line after the first."""
 
 
 def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
@@ -62,7 +102,7 @@ class Lines:
     def __init__(self, folder: Path | None, who: Mapping[str, Json]) -> None:
         self.known: dict[tuple[str, str], Attacked] = {}
         self.path = None if folder is None else folder / FILE
-        self._file: TextIO | None = None
+        self._file: BinaryIO | None = None
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,18 +112,21 @@ class Lines:
                 f"--out {folder}", expected="a new directory, or one with the same model, data, threat and seed",
                 got="another attack", remedy="another --out",
             )  # fmt: skip
-        self.known = {(line["attack"], line["id"]): from_json(line) for line in whole[1:]}
+        for number, line in enumerate(whole[1:], 2):
+            try:
+                self.known[line["attack"], line["id"]] = from_json(line)
+            except ValueError as error:  # of an array: its base64, its type, its size
+                raise _damaged(self.path, number, "", "an input as it was written", str(error)) from error
         # whole or not at all: a stop while the old lines are written again must not lose them
-        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in whole or [dict(who)]]
         with room_on_disk(self.path):
-            write_atomically(self.path, "".join(lines).encode("utf-8"))
-        self._file = self.path.open("a", encoding="utf-8")
+            write_atomically(self.path, b"".join(map(line_of, whole or [dict(who)])))
+        self._file = self.path.open("ab")
 
     def add(self, lines: Iterable[tuple[str, Attacked, Example]]) -> None:
-        text = ""
+        text = b""
         for attack, one, original in lines:
             self.known[attack, one.id] = one
-            text += json.dumps(to_json(one, attack, original), ensure_ascii=False) + "\n"
+            text += line_of(to_json(one, attack, original))
         if self._file is not None and self.path is not None:
             with room_on_disk(self.path):
                 self._file.write(text)
@@ -96,15 +139,22 @@ class Lines:
 
 
 def _whole(path: Path) -> list[dict[str, Any]]:
+    """Every line but a last one that was cut off; a damaged line in between is an error that names it."""
     if not path.exists():
         return []
     found: list[dict[str, Any]] = []
-    lines = path.read_text("utf-8", "replace").split("\n")
-    for text in lines:
+    *lines, _cut_off = path.read_bytes().split(b"\n")
+    for number, text in enumerate(lines, 1):
         try:
-            found.append(json.loads(text))
-        except ValueError:
-            break
-    if (not found and len(lines) > 1) or not all(isinstance(line, dict) for line in found):
-        raise InputError(str(path), expected="records of an attack", got="another file", remedy="another --out")
+            value = decoded(text)
+            (ANYTHING_NAMED if number == 1 else RECORD)(value, "")
+        except Mismatch as error:
+            raise _damaged(path, number, error.place, error.expected, error.got) from error
+        found.append(value)
     return found
+
+
+def _damaged(path: Path, number: int, field: str, expected: str, got: str) -> InputError:
+    subject = f"file {path}, line {number}" + (f", field {field}" if field else "")
+    remedy = "another --out" if number == 1 else "remove that line: the example is attacked again"
+    return InputError(subject, expected=expected, got=got, remedy=remedy)

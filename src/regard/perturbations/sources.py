@@ -49,7 +49,7 @@ def _dictionary(path: Path) -> Source:
         except (ValueError, UnicodeDecodeError) as error:
             raise InputError(f"synonyms from {path}", expected="JSON", got=str(error)) from error
     else:
-        lines = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line.strip()]
+        lines = [line.split("\t") for line in path.read_text("utf-8").split("\n") if line.strip()]
         table = {word: [other for other in others if other.strip()] for word, *others in lines}
     if not isinstance(table, dict) or not all(isinstance(others, list) for others in table.values()):
         raise InputError(f"synonyms from {path}", expected='{"word": ["other word", ...]}', got="something else")
@@ -68,7 +68,7 @@ def _wordnet(folder: Path) -> Source:
         raise InputError(f"WordNet in {folder}", expected="its files", got=f"no {', '.join(missing)}")
     places: dict[str, list[tuple[str, int]]] = {}
     for part in _PARTS:
-        for line in (folder / f"index.{part}").read_text("utf-8").splitlines():
+        for line in (folder / f"index.{part}").read_text("utf-8").split("\n"):
             if line.startswith(" ") or not line:  # the licence
                 continue
             lemma, _, count, pointers, *rest = line.split()

@@ -13,7 +13,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,26 @@ from regard.store.stored_shapes import BLOB_NAME
 TEMPORARY = ".part"
 PACKED = Path("(packed arrays)")
 """Stands for the file of arrays that did not come from one."""
+_NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
 def room_on_disk(root: Path) -> Iterator[None]:
-    """A full disk becomes an error that says so; what was committed before stays."""
+    """A full disk becomes an error that says so; what was committed before stays.
+
+    A directory that does not allow writing becomes one too.
+    """
     try:
         yield
     except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            raise _not_writable(root, str(error)) from error
         if error.errno not in _FULL:
+            raise
+        raise _disk_full(root, str(error)) from error
+    except SafetensorError as error:  # it wraps what the system said in words of its own
+        if not any(f"os error {number}" in str(error) for number in _FULL):
             raise
         raise _disk_full(root, str(error)) from error
     except sqlite3.OperationalError as error:
@@ -49,9 +59,15 @@ def room_on_disk(root: Path) -> Iterator[None]:
         raise _disk_full(root, str(error)) from error
 
 
+def _not_writable(root: Path, got: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        str(root), expected="a directory that can be written to", got=got, remedy="give another place with --out"
+    )
+
+
 def _disk_full(root: Path, said: str) -> EnvironmentProblem:
     return EnvironmentProblem(
-        f"run {root}",
+        f"writing to {root}",
         expected="room on the disk",
         got=said,
         remedy="free some space and give the same command again: everything committed so far is kept",
@@ -69,15 +85,25 @@ def damaged(file: Path, where: str, expected: str, got: str, field: str = "") ->
 
 def write_atomically(path: Path, data: bytes) -> None:
     """`path` holds either its old content or all of `data`, also after a kill or a power cut."""
+    with new_file(path) as temporary, open(temporary, "wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A temporary file to be filled inside the block; after it the file is on the disk and called `path`.
+
+    If the block fails, the temporary file is removed and `path` stays as it was.
+    """
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
+        yield temporary
+        with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise
     _flush_directory(path.parent)
 

@@ -6,7 +6,6 @@ it, `regard audit MODEL --data rationales.jsonl` reads it as it is.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +18,12 @@ from typing import Any
 from regard.errors import InputError
 from regard.records import Json
 from regard.store.blobs import room_on_disk, write_atomically
+from regard.store.shapes import SCALAR, TEXT, Mismatch, decoded, line_of, record
+from regard.store.stored_shapes import PLACES
 
 FILE = "rationales.jsonl"
 LONGEST_AUTHOR = 80
+MARK = record({"id": SCALAR, "rationale": PLACES, "author": TEXT, "date": TEXT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,22 @@ def read_marks(file: Path) -> list[Mark]:
     """Every mark, in the order they were first made; none where there is no file."""
     if not file.is_file():
         return []
-    found = []
-    for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+    marks = []
+    # by \n alone: a text may hold any other character that Python takes for the end of a line
+    for number, line in enumerate(file.read_bytes().split(b"\n"), 1):
+        if not line.strip():
+            continue
         try:
-            row = json.loads(line)
-            places = tuple(tuple(float(x) for x in place) for place in row["rationale"])
-            mark = Mark(str(row["id"]), places, str(row["author"]), str(row["date"]), _about(row))
-        except (ValueError, KeyError, TypeError) as error:
+            row = decoded(line)
+            MARK(row, "")
+        except Mismatch as error:
+            subject = f"file {file}, line {number}" + (f", field {error.place}" if error.place else "")
             raise InputError(
-                f"file {file}, line {number}", expected="id, rationale, author and date", got=str(error)[:80],
-                remedy="mend or remove that line",
-            ) from error  # fmt: skip
-        found.append(mark)
-    return found
+                subject, expected=error.expected, got=error.got, remedy="fix or remove that line"
+            ) from error
+        places = tuple(tuple(float(x) for x in place) for place in row["rationale"])
+        marks.append(Mark(str(row["id"]), places, row["author"], row["date"], _about(row)))
+    return marks
 
 
 def keep_mark(file: Path, mark: Mark) -> list[Mark]:
@@ -76,8 +81,7 @@ def keep_mark(file: Path, mark: Mark) -> list[Mark]:
         file.parent.mkdir(parents=True, exist_ok=True)
         with _alone(file):
             others = [m for m in read_marks(file) if (m.id, m.author) != (dated.id, dated.author)]
-            lines = [json.dumps(m.to_json(), ensure_ascii=False) + "\n" for m in (*others, dated)]
-            write_atomically(file, "".join(lines).encode())
+            write_atomically(file, b"".join(line_of(m.to_json()) for m in (*others, dated)))
     return [m for m in (*others, dated) if m.id == mark.id]
 
 

@@ -162,7 +162,7 @@ def _input(value: Any, place: str) -> None:
 
 EXAMPLE = record(
     {"id": TEXT, "inputs": table(_input)},
-    {"label": either(SCALAR, listed(ANYTHING)), "group": optional(SCALAR),
+    {"label": either(SCALAR, listed(ANYTHING)), "group": optional(TEXT),
      "parent": optional(TEXT), "slices": optional(table(SCALAR)), "cluster": TEXT, "rationale": optional(PLACES),
      "alignment": optional(listed(row(COUNT, COUNT, COUNT, COUNT)))},
 )  # fmt: skip

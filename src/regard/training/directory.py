@@ -9,17 +9,26 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError
+from regard.errors import DamageWarning, InputError
 from regard.records import Json
+from regard.store.blobs import TEMPORARY, room_on_disk, write_atomically
+from regard.store.shapes import ANYTHING, TEXT, WHOLE, Mismatch, choice, decoded, listed, record, table
 from regard.training.cache import locked
 
 FILE = "training.json"
 FORMAT, VERSION = "regard-training", 1
+DAMAGED = ".damaged"
+RECORD = record(
+    {"format": TEXT, "version": WHOLE},
+    {"status": choice("running", "complete"), "recipe": table(ANYTHING),
+     "facts": record({}, {"members": listed(table(ANYTHING))})},
+)  # fmt: skip
 
 
 @contextmanager
@@ -29,21 +38,24 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
         raise InputError(f"--out {out}", expected="a directory", got="a file", remedy="another --out")
     out.mkdir(parents=True, exist_ok=True)
     with locked(out / "lock", wait=False, subject=f"--out {out}"):
-        record = _read(out)
+        before = _read(out)
         others = sorted(p.name for p in out.iterdir() if p.name != "lock")
-        if record is None and others:
+        aside = FILE + DAMAGED in others
+        for left in out.glob(f"*{TEMPORARY}"):
+            left.unlink()
+        if before is None and others and not aside:
             raise InputError(
                 f"--out {out}", expected="a new or empty directory, or a training to go on with",
                 got=f"a directory with other files ({', '.join(others[:3])})", remedy="another --out",
             )  # fmt: skip
-        if record is not None and record["recipe"] != recipe:
+        if before is not None and before["recipe"] != recipe:
             raise InputError(
                 f"--out {out}", expected="a new directory, or the training that is there",
-                got=f"another training ({_difference(record['recipe'], recipe)})", remedy="another --out",
+                got=f"another training ({_difference(before['recipe'], recipe)})", remedy="another --out",
             )  # fmt: skip
-        if record is None:
+        if before is None:
             write_json(out / FILE, {"format": FORMAT, "version": VERSION, "status": "running", "recipe": dict(recipe)})
-        yield record
+        yield before
 
 
 def finish(out: Path, recipe: Mapping[str, Json], facts: Mapping[str, Json]) -> None:
@@ -54,22 +66,43 @@ def finish(out: Path, recipe: Mapping[str, Json], facts: Mapping[str, Json]) -> 
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """The file appears whole or not at all."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(new, path)
+    """The file appears whole or not at all, also after a power cut."""
+    with room_on_disk(path.parent):
+        write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _read(out: Path) -> dict[str, Any] | None:
+    """The record of a training; None where there is none, or where it was damaged and set aside."""
+    path = out / FILE
     try:
-        found = json.loads((out / FILE).read_text("utf-8"))
+        found = read_record(path)
+        RECORD(found, "")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise InputError(str(out / FILE), expected="the record of a training", got=str(error)) from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
-        raise InputError(str(out / FILE), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
+    except OSError as error:
+        raise InputError(str(path), expected="the record of a training", got=str(error)) from error
+    except Mismatch as error:
+        set_aside(path, error, "the training goes on from its saved state, or else from the beginning")
+        return None
+    if found.get("format") != FORMAT or found.get("version") != VERSION:
+        raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
     return found
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A JSON object from a file, or a `Mismatch`."""
+    value = decoded(path.read_bytes())
+    table(ANYTHING)(value, "")
+    return dict(value)
+
+
+def set_aside(path: Path, error: Exception, instead: str) -> None:
+    """Rename a damaged file or directory, so that it is neither used nor lost, and warn what happens instead."""
+    aside = path.with_name(path.name + DAMAGED)
+    if aside.is_dir():
+        shutil.rmtree(aside)
+    os.replace(path, aside)
+    warnings.warn(DamageWarning(f"{path} is damaged ({error}): set aside as {aside.name}; {instead}"), stacklevel=2)
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -1,58 +1,154 @@
-"""A training that can be killed at any moment and goes on where it was: safetensors + JSON, no pickles."""
+"""A training that can be killed at any moment and goes on where it was: safetensors + JSON, no pickles.
+
+state/state.json               the commit: where the training stands, and the sha256 of its tensors and of itself
+      previous.json            the commit before, which holds if the last one is damaged
+      state-E-S.safetensors    network, optimizer and best weights of each of the two
+      *.damaged                what a checksum refused, set aside
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn, optim
 
 from regard.records import Json
+from regard.store.blobs import TEMPORARY, new_file, room_on_disk, write_atomically
+from regard.store.shapes import COUNT, NUMBER, TEXT, WHOLE, Mismatch, decoded, listed, record
+from regard.training.directory import DAMAGED, set_aside
 
-_COMMIT = "state.json"
+_COMMIT, _PREVIOUS = "state.json", "previous.json"
+_EPOCH = record({"loss": NUMBER, "dev_loss": NUMBER, "dev_metric": NUMBER})
+_FACTS = record(
+    {
+        "recipe": TEXT, "tensors": TEXT, "sha256": TEXT, "epoch": COUNT, "step": COUNT, "loss": NUMBER,
+        "history": listed(_EPOCH), "best": WHOLE,
+    }
+)  # fmt: skip
 
 
 def save_state(
     directory: Path, network: nn.Module, optimizer: optim.Optimizer, best: Mapping[str, Tensor], facts: dict[str, Json]
 ) -> None:
     """Everything the next step depends on. The JSON file is the commit: until it is replaced, the last state holds."""
-    directory.mkdir(parents=True, exist_ok=True)
     tensors = {f"network/{name}": tensor for name, tensor in network.state_dict().items()}
     tensors |= {f"best/{name}": tensor for name, tensor in best.items()}
     for i, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{i}/{slot}": value for slot, value in slots.items()}
     name = f"state-{facts['epoch']}-{facts['step']}.safetensors"
-    save_file({key: value.detach().cpu().contiguous().clone() for key, value in tensors.items()}, directory / name)
-    commit = directory / f".{_COMMIT}.new"
-    commit.write_text(json.dumps({**facts, "tensors": name}), "utf-8")
-    os.replace(commit, directory / _COMMIT)
-    for old in directory.glob("state-*.safetensors"):
-        if old.name != name:
-            old.unlink()
+    copies = {key: value.detach().cpu().contiguous().clone() for key, value in tensors.items()}
+    with room_on_disk(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        with new_file(directory / name) as fresh:
+            save_file(copies, fresh)
+            digest = _digest(fresh)
+        if (directory / _COMMIT).exists():
+            os.replace(directory / _COMMIT, directory / _PREVIOUS)
+        write_atomically(directory / _COMMIT, sealed({**facts, "tensors": name, "sha256": digest}))
+    _sweep(directory, keep={name, _named(directory / _PREVIOUS)})
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load_state(
     directory: Path, network: nn.Module, optimizer: optim.Optimizer, recipe: str
 ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """Put network and optimizer back; gives the facts and the best weights, or None where nothing fits `recipe`."""
+    """Put network and optimizer back; gives the facts and the best weights, or None where nothing fits `recipe`.
+
+    A damaged state is set aside under a name that ends in `.damaged`, with a warning, and the one before it is used.
+    """
+    for commit in (directory / _COMMIT, directory / _PREVIOUS):
+        if not commit.exists():
+            continue
+        try:
+            facts = opened(commit.read_bytes())
+            _FACTS(facts, "")
+            if facts["recipe"] != recipe:
+                return None
+            tensors = _verified(directory, facts)
+            _restore(network, optimizer, tensors)
+        except (Mismatch, OSError) as error:
+            _set_aside(directory, commit, error)
+            continue
+        return facts, _under("best/", tensors)
+    return None
+
+
+def sealed(facts: Mapping[str, Any]) -> bytes:
+    """JSON that carries its own checksum."""
+    return json.dumps({**facts, "seal": _seal(facts)}).encode()
+
+
+def opened(data: bytes) -> dict[str, Any]:
+    """What `sealed` wrote, or a `Mismatch`."""
+    value = decoded(data)
+    record({"seal": TEXT})(value, "")
+    facts: dict[str, Any] = {key: part for key, part in value.items() if key != "seal"}
+    if value["seal"] != _seal(facts):
+        raise Mismatch("seal", "the checksum of the file", "another one")
+    return facts
+
+
+def _seal(facts: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(facts), sort_keys=True).encode()).hexdigest()
+
+
+def _verified(directory: Path, facts: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The tensors of a state, their checksum verified."""
+    path = directory / Path(facts["tensors"]).name  # a name, never a way out of the directory
     try:
-        facts = json.loads((directory / _COMMIT).read_text("utf-8"))
-        if facts["recipe"] != recipe:
-            return None
-        tensors: dict[str, Tensor] = load_file(directory / facts["tensors"])
-    except (OSError, ValueError, KeyError):
-        return None
+        if _digest(path) != facts["sha256"]:
+            raise Mismatch(path.name, "the file as it was written", "other bytes")
+        tensors: dict[str, Tensor] = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise Mismatch(path.name, "a safetensors file", str(error)) from error
+    return tensors
+
+
+def _restore(network: nn.Module, optimizer: optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
     network.load_state_dict(_under("network/", tensors), strict=True)
     slots: dict[int, dict[str, Tensor]] = {}
     for key, value in _under("optimizer/", tensors).items():
         i, slot = key.split("/")
         slots.setdefault(int(i), {})[slot] = value
     optimizer.load_state_dict({"state": slots, "param_groups": optimizer.state_dict()["param_groups"]})
-    return facts, _under("best/", tensors)
+
+
+def _set_aside(directory: Path, commit: Path, error: Exception) -> None:
+    """Rename what is damaged, so that it is neither used nor lost, and say what happens instead."""
+    file = commit
+    if isinstance(error, Mismatch) and error.place.endswith(".safetensors"):
+        file = directory / error.place
+    instead = "the state saved before it" if commit.name == _COMMIT and (directory / _PREVIOUS).exists() else ""
+    if file != commit:
+        os.replace(commit, commit.with_name(commit.name + DAMAGED))
+    if file.exists():
+        set_aside(file, error, f"the training goes on from {instead or 'the beginning'}")
+
+
+def _named(commit: Path) -> str:
+    """The file of tensors that a commit refers to; nothing where it is damaged or not there."""
+    try:
+        return str(opened(commit.read_bytes()).get("tensors", ""))
+    except (Mismatch, OSError):
+        return ""
+
+
+def _sweep(directory: Path, keep: set[str]) -> None:
+    """Remove tensors that no commit refers to, and what a killed writer left."""
+    for old in (*directory.glob("state-*.safetensors"), *directory.glob(f"*{TEMPORARY}")):
+        if old.name not in keep:
+            old.unlink()
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

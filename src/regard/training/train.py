@@ -16,8 +16,9 @@ from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
 from regard.registry import arguments, build
+from regard.store.shapes import Mismatch
 from regard.training.augmenting import Augment
-from regard.training.directory import claimed, finish, write_json
+from regard.training.directory import claimed, finish, read_record, set_aside, write_json
 from regard.training.learner import Learner
 from regard.training.loop import Settings
 from regard.training.loss import in_words, weighted_terms
@@ -144,7 +145,10 @@ def _member(
     home, new = (out if alone else out / name), out / "state" / f"{name}.new"
     facts_file = "facts.json"
     if not alone and (home / facts_file).is_file():
-        return _facts(home / facts_file)
+        try:
+            return read_record(home / facts_file)
+        except Mismatch as error:
+            set_aside(home, error, f"{name} is trained again")
     shutil.rmtree(new, ignore_errors=True)
     facts = train_one(learner, splits, new, settings, loss=loss, state=out / "state" / name)
     write_json(new / facts_file, facts)
@@ -154,13 +158,6 @@ def _member(
     else:
         new.replace(home)
     return facts
-
-
-def _facts(path: Path) -> dict[str, Json]:
-    import json
-
-    found: dict[str, Json] = json.loads(path.read_text("utf-8"))
-    return found
 
 
 def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> None:

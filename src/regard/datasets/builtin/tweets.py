@@ -63,7 +63,7 @@ def parsed(content: str) -> tuple[list[tuple[Example, str]], int, int]:
     """
     found: dict[str, tuple[Example, str]] = {}
     repeated = neutral = 0
-    for line in content.splitlines():
+    for line in content.split("\n"):
         if not line.strip():
             continue
         _, rating, text = line.split("\t", 2)
