@@ -24,7 +24,9 @@ EXIT_CODES = {
     2: "bad input or usage",
     3: "inconclusive or incomplete",
     4: "environment problem (something is missing on this machine)",
+    129: "the terminal went away (SIGHUP); the run can be resumed",
     130: "interrupted; the run can be resumed",
+    143: "terminated (SIGTERM); the run can be resumed",
 }
 
 

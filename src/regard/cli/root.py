@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from regard.cli.console import echo
+from regard.cli.stopping import damage_in_one_line, stopping
 from regard.errors import EXIT_CODES, RegardError
 from regard.present.saying import LANGUAGES, say, speaking
 
@@ -95,13 +96,16 @@ class Commands(click.Group):
     ) -> NoReturn:
         given = list(sys.argv[1:] if args is None else args)
         extra.setdefault("obj", ("regard", *given))  # commands may say how they were called
-        with speaking(_language(given)):  # around everything, so that help and errors are told in it too
+        # the language around everything, so that help and errors are told in it too
+        with speaking(_language(given)), damage_in_one_line(), stopping() as stop:
             try:
                 code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+                if stop.signal is not None:  # a server that closed itself
+                    raise click.Abort
             except Exception as error:
                 if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
                     raise
-                sys.exit(_tell(error))
+                sys.exit(_tell(error, stop.exit_code))
             sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -122,8 +126,8 @@ EXAMPLES = (
 )
 
 
-def _tell(error: Exception) -> int:
-    """Print one line about an error; return its exit code."""
+def _tell(error: Exception, stopped: int = 130) -> int:
+    """Print one line about an error; return its exit code, `stopped` where the user or a signal ended the command."""
     if isinstance(error, RegardError):
         return _say(_in_words(error), error.exit_code)
     if isinstance(error, click.ClickException):
@@ -131,7 +135,7 @@ def _tell(error: Exception) -> int:
         hint = f" ({say('term.see_help', command=context.command_path)})" if context else ""
         return _say(error.format_message().rstrip(".") + hint, 2)
     if isinstance(error, click.Abort):
-        return _say(error.remedy if isinstance(error, Interrupted) else say("term.interrupted"), 130)
+        return _say(error.remedy if isinstance(error, Interrupted) else say("term.interrupted"), stopped)
     if isinstance(error, BrokenPipeError):
         # whoever read our output has seen enough; the interpreter must not complain about it on the way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -88,7 +88,7 @@ class Page:
             relevances = tuple(_unpacked_relevance(r, f"r{i}", arrays) for i, r in enumerate(facts["relevances"]))
             scores = _unpacked_scores(facts["scores"], "s", arrays)
             findings = _unpacked_scores(facts.get("findings", []), "f", arrays)
-            _same_units(facts["rows"], relevances)
+            _consistent(facts["rows"], relevances, scores)
         return Page(
             rows=tuple(facts["rows"]), relevances=relevances, scores=scores, findings=findings,
             costs=tuple(Cost(*c) for c in facts["costs"]), skipped=facts["skipped"],
@@ -126,8 +126,12 @@ def _unpacked_relevance(facts: Mapping[str, Any], mark: str, arrays: Mapping[str
     return Relevance(facts["method"], tuple(facts["ids"]), offsets, values, facts["signed"], extras)
 
 
-def _same_units(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevance]) -> None:
-    """A relevance has a value for each unit of an example."""
+def _consistent(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevance], scores: Sequence[Score]) -> None:
+    """A relevance has a value for each unit of an example, and a score is of a method that left a relevance."""
+    methods = {relevance.method for relevance in relevances}
+    for score in scores:
+        if methods and score.method not in methods:
+            raise Mismatch(f"score {score.metric}", "a method of this page", f"the method {score.method[:40]}")
     counts = {row["id"]: len(row["units"]["names"]) for row in rows if row.get("units")}
     for relevance in relevances:
         for name, values in zip(relevance.ids, relevance, strict=True):

@@ -109,8 +109,15 @@ class Run:
         }
         for mark in self._marks:
             by_hand[mark.id].setdefault("marked_by", []).append(mark.author)
+        blank["slices"] = {}
         return [
-            {**blank, **example, **said.get(example["id"], {}), **by_hand.get(example["id"], {})}
+            {
+                **blank,
+                "cluster": example["id"],
+                **example,
+                **said.get(example["id"], {}),
+                **by_hand.get(example["id"], {}),
+            }
             for example in self._examples
         ]
 

@@ -7,8 +7,10 @@ main module is needed or imported. A task that kills its workers too often is re
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -115,7 +117,10 @@ def _without_main() -> Iterator[None]:
 
 
 def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the coordinator, which then ends us
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # these are for the coordinator, which then ends us
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_coordinator, daemon=True).start()
     with suppress(EOFError, OSError):  # the coordinator is gone: nobody wants the result
         try:
             state, call = named_function(setup)(payload), named_function(work)
@@ -133,6 +138,14 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
             except Exception as error:
                 answer = (_ERROR, str(error) if isinstance(error, RegardError) else _said(error))
             pipe.send(answer)
+
+
+def _end_with_the_coordinator() -> None:
+    """End this worker when the coordinator is gone, however it went: nobody wants the result."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _said(error: Exception) -> str:

@@ -1,0 +1,80 @@
+"""SIGTERM and SIGHUP end a command as Ctrl-C does: committed work stays, one line says how to go on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import click
+
+from regard.errors import DamageWarning
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked this process to end."""
+
+
+@dataclass
+class Stop:
+    """The signal that ended the command, if one did."""
+
+    signal: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """128 and the number of the signal, as a shell has it; Ctrl-C is 130."""
+        return 128 + (self.signal or signal.SIGINT)
+
+
+@contextmanager
+def stopping() -> Iterator[Stop]:
+    """Inside the block the first of these signals raises `Stopped`; further ones wait until the work has ended.
+
+    A signal that whoever started us wants ignored (`nohup`) stays ignored.
+    """
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def raised(number: int, frame: FrameType | None) -> None:
+        stop.signal = number
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        raise Stopped
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: handler for number, handler in before.items() if handler is signal.SIG_DFL}
+    for number in before:
+        signal.signal(number, raised)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def damage_in_one_line() -> Iterator[None]:
+    """A `DamageWarning` becomes a line for people; other warnings are shown as before."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, DamageWarning):
+            click.echo("regard: " + " ".join(str(message).split()), err=True)
+        else:
+            shown(message, category, *rest, **more)
+
+    warnings.showwarning = show  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
