@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.cli.console import print_json, results
 from regard.cli.opening import Columns
-from regard.errors import EnvironmentProblem, InputError
+from regard.errors import InputError
 from regard.present.saying import say
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def _json(name: str, severity: int, example: Example, made: Perturbed) -> dict[s
 def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int) -> None:
     import csv
     import io
-    import json
 
-    from regard.store.blobs import write_atomically
+    from regard.store.blobs import write_output
+    from regard.store.shapes import line_of
 
     if out.suffix == ".wav" and len(made) == 1 and "rate" in made[0][2].inputs:
         from regard.datasets.formats.sounds import write_wav
@@ -138,7 +138,7 @@ def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int
     rows = [{**_json(*one), "seed": seed} for one in made]
     text = io.StringIO(newline="")
     if out.suffix == ".jsonl":
-        text.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        text.write("".join(line_of(row).decode() for row in rows))
     elif out.suffix == ".csv" and all("text" in row for row in rows):
         texts = ["text", *(["text_pair"] if "text_pair" in rows[0] else [])]
         writer = csv.DictWriter(text, ["id", *texts, "label", "noise", "severity", "seed"], extrasaction="ignore")
@@ -146,9 +146,4 @@ def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int
         writer.writerows(rows)
     else:
         raise InputError(f"--out {out}", expected="FILE.jsonl, or FILE.csv for texts", got=out.suffix or "no ending")
-    try:
-        write_atomically(out, text.getvalue().encode("utf-8"))  # half a file would be read as a whole one
-    except OSError as error:
-        raise EnvironmentProblem(
-            f"--out {out}", expected="a place with room that can be written to", got=error.strerror or str(error)
-        ) from error
+    write_output(out, text.getvalue().encode("utf-8"))  # half a file would be read as a whole one

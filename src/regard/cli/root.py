@@ -160,7 +160,7 @@ def _in_words(error: RegardError) -> str:
 
 def _whose(error: Exception) -> str:
     """Who has to do something: this machine, the author of a file that the user brought, or we."""
-    if isinstance(error, MemoryError | OSError):
+    if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
         return "this machine"
     ours = Path(__file__).parents[1]
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]

@@ -73,7 +73,7 @@ def damage_in_one_line() -> Iterator[None]:
         else:
             shown(message, category, *rest, **more)
 
-    warnings.showwarning = show  # type: ignore[assignment]
+    warnings.showwarning = show
     try:
         yield
     finally:

@@ -23,6 +23,7 @@ from regard.models.pruning import drop, projections, silence, why_not_dropped
 from regard.models.saving import folder_of, refuse_taken, save_changed
 from regard.protocols import Dataset, Model
 from regard.records import Answers, Edit, Example, Floats
+from regard.store.blobs import write_output
 
 SAME = 1e-3
 """How far the written model may be from the whole model with its heads switched off, in units of the objective."""
@@ -122,7 +123,7 @@ def prune(
         str(place), live.name, name, tuple(h.name for h in gone), len(known), "silenced" if why else "dropped", why,
         tuple(audit), size, _size(written, place), error, len(judged), seed, tuple(notes),
     )  # fmt: skip
-    (place / "pruning.json").write_text(json.dumps(_finite(found.to_json()), indent=1) + "\n", "utf-8")
+    write_output(place / "pruning.json", (json.dumps(_finite(found.to_json()), indent=1) + "\n").encode())
     return found
 
 

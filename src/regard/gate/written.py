@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 from regard.errors import EnvironmentProblem
 from regard.gate.check import Check
 from regard.gate.gate import Outcome
+from regard.store.blobs import room_on_disk, write_file
 from regard.visible import visible
 
 SHOWN = {"pass": "passed", "fail": "**failed**", "inconclusive": "inconclusive"}
@@ -94,7 +95,10 @@ def write(outcome: Outcome, path: Path, form: Callable[[Outcome], str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         added = os.environ.get("GITHUB_STEP_SUMMARY") == str(path)
-        with path.open("a" if added else "w", encoding="utf-8") as file:
+        if not added:
+            with room_on_disk(path):
+                return write_file(path, form(outcome).encode())
+        with path.open("a", encoding="utf-8") as file:
             file.write(form(outcome))
     except OSError as error:
         raise EnvironmentProblem(

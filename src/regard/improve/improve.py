@@ -20,7 +20,8 @@ from regard.improve.recipe import Recipe
 from regard.perturbations.apply import modality_of
 from regard.records import Json, Spec
 from regard.registry import arguments, build
-from regard.training.directory import claimed, write_json
+from regard.store.shapes import Mismatch
+from regard.training.directory import claimed, read_record, write_json
 from regard.training.learner import CROSS_ENTROPY
 from regard.training.loss import weighted_terms
 from regard.training.one import Splits
@@ -228,7 +229,10 @@ class _Watch:
     def cost(self, file: Path) -> dict[str, float]:
         if self.steps:
             write_json(file, {"milliseconds_per_step": 1000 * self.seconds / self.steps, "steps_timed": self.steps})
-        return dict(json.loads(file.read_text("utf-8"))) if file.is_file() else {}
+        try:
+            return read_record(file)
+        except (OSError, Mismatch):  # nothing was timed, or the record is damaged: the costs are unknown
+            return {}
 
 
 @contextmanager

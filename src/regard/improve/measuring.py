@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case, Dataset
 from regard.records import Example, Floats, Json, Score, Spec, Threat
 from regard.registry import build
+from regard.store.shapes import NUMBER, Mismatch, decoded, optional, record, table
 from regard.training.directory import write_json
 
 Better = Literal["higher", "lower"]
@@ -233,9 +233,11 @@ def _right(case: Case) -> Floats:
 def read_columns(file: Path) -> dict[str, dict[str, float]] | None:
     """What was written before, None where nothing was, or not all of it."""
     try:
-        found = json.loads(file.read_text("utf-8"))["columns"]
-    except (OSError, ValueError, KeyError):
+        value = decoded(file.read_bytes())
+        record({"columns": table(table(optional(NUMBER)))})(value, "")
+    except (OSError, Mismatch):
         return None
+    found = value["columns"]
     return {q: {i: float("nan") if v is None else float(v) for i, v in some.items()} for q, some in found.items()}
 
 

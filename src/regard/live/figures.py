@@ -18,7 +18,7 @@ from typing import Any, Literal
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.present.pack_records import Pack
 from regard.records import Json
-from regard.store.blobs import write_atomically
+from regard.store.blobs import write_output
 
 EXTRA = "pip install 'regard[figures]'"
 MEMORY = 1 << 30
@@ -73,11 +73,7 @@ def write_figure(
     else:
         drawn = svg(pack, view, width=width, dark=dark, lang=lang, state=state)
         data = drawn.encode() if ending == "svg" else png(drawn) if ending == "png" else pdf(drawn)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, data)
-    except OSError as error:
-        raise InputError(f"file {path}", expected="a place to write", got=error.strerror or str(error)) from error
+    write_output(path, data)
     return path
 
 

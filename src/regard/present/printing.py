@@ -13,6 +13,7 @@ from pathlib import Path
 from regard.errors import EnvironmentProblem
 from regard.present.report import write_report
 from regard.present.run_reader import RunReader
+from regard.store.blobs import write_output
 
 BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
@@ -46,7 +47,7 @@ def write_pdf(run: RunReader, out: Path) -> Path:
                 "report as pdf", expected="a browser (Chromium, Chrome or Edge) or the package weasyprint",
                 got="neither", remedy="pip install 'regard[pdf]', set REGARD_BROWSER, or print report.html yourself",
             )  # fmt: skip
-        shutil.copyfile(made, out)
+        write_output(out, made.read_bytes())
     return out
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from regard.errors import InputError
 from regard.present.markup import Html, join, tag
 from regard.present.objective_scale import about_task
 from regard.present.palette import LEVELS, SERIES_COLOURS
@@ -17,7 +16,7 @@ from regard.present.saying import language, say, speaking
 from regard.present.sections.facts import fact_line, unfinished
 from regard.present.sections.first_screen import first_screen
 from regard.present.viewer_block import digest, viewer_script
-from regard.store.blobs import write_atomically
+from regard.store.blobs import write_output
 
 SECTIONS = (
     "verdicts", "shift", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix",
@@ -44,11 +43,7 @@ def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
         path = path / "report.html"
     with speaking(lang or language()):
         page = report(run)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, page.encode())
-    except OSError as error:
-        raise InputError(f"file {path}", expected="a place to write", got=error.strerror or str(error)) from error
+    write_output(path, page.encode())
     return path
 
 

@@ -32,6 +32,7 @@ TEMPORARY = ".part"
 PACKED = Path("(packed arrays)")
 """Stands for the file of arrays that did not come from one."""
 _NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
+UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -54,6 +55,8 @@ def room_on_disk(root: Path) -> Iterator[None]:
             raise
         raise _disk_full(root, str(error)) from error
     except sqlite3.OperationalError as error:
+        if error.sqlite_errorname.startswith(UNWRITABLE):
+            raise _not_writable(root, str(error)) from error
         if not any(words in str(error) for words in ("full", "disk I/O")):  # the second: a limit on the size of files
             raise
         raise _disk_full(root, str(error)) from error
@@ -87,6 +90,24 @@ def write_atomically(path: Path, data: bytes) -> None:
     """`path` holds either its old content or all of `data`, also after a kill or a power cut."""
     with new_file(path) as temporary, open(temporary, "wb") as file:
         file.write(data)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; a device or a pipe cannot be replaced and is written to."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(data)
+    else:
+        write_atomically(path, data)
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write a file that the user asked for: whole or not at all, and a full disk is an error that says so."""
+    try:
+        with room_on_disk(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, data)
+    except OSError as error:
+        raise InputError(f"file {path}", expected="a place to write", got=error.strerror or str(error)) from error
 
 
 @contextmanager

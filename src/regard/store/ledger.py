@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from regard.errors import EnvironmentProblem, InputError
 from regard.records import Json
-from regard.store.blobs import damaged, room_on_disk
+from regard.store.blobs import UNWRITABLE, damaged, room_on_disk
 from regard.store.reading import opened_for_reading
 from regard.store.shapes import Mismatch, Shape, choice, decoded
 from regard.store.stored_shapes import EXAMPLE, FACTS, blob
@@ -306,12 +306,9 @@ def _hold(root: Path) -> sqlite3.Connection:
     return lock
 
 
-_NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_IOERR")
-
-
 def _unusable(root: Path, error: sqlite3.DatabaseError) -> InputError | EnvironmentProblem:
     """Why a book cannot be written: the directory does not allow it, or the file is damaged."""
-    if error.sqlite_errorname.startswith(_NOT_WRITABLE):
+    if error.sqlite_errorname.startswith((*UNWRITABLE, "SQLITE_IOERR")):
         return EnvironmentProblem(
             f"run {root}", expected="a directory that can be written to", got=str(error),
             remedy="copy the run to another place, or give --out elsewhere",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName
-from regard.records import Attention, Example, Json, Relevance, Score, Summary
+from regard.records import Attention, Example, Json, Judgement, Relevance, Score, Summary
 from regard.registry import upstairs
 from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, unpack, write_atomically
+from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
 from regard.store.pages import (
@@ -77,6 +79,12 @@ class Run:
         status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
         late: dict[str, Any] = {name: self._facts[name] for name in ("preconditions", "shift") if name in self._facts}
         return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judged}
+
+    def with_judgements(self, judgements: Sequence[Judgement]) -> Run:
+        """This run with other verdicts than those in its book; nothing is written."""
+        other = copy(self)
+        other._facts = {**self._facts, "judgements": [judgement_to_json(j) for j in judgements]}
+        return other
 
     @property
     def progress(self) -> tuple[int, int]:

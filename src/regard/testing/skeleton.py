@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 
 from regard.errors import InputError, UnknownName
+from regard.store.blobs import write_output
 
 EXPLAINER = Template('''\
 """$title: say in one line what it attributes by."""
@@ -114,7 +115,6 @@ def new_method(kind: str, name: str, directory: Path) -> list[Path]:
     for path in texts:
         if path.exists():
             raise InputError(str(path), expected="a new file", got="one that is there already", remedy="another name")
-    directory.mkdir(parents=True, exist_ok=True)
     for path, template in texts.items():
-        path.write_text(template.substitute(given), "utf-8")
+        write_output(path, template.substitute(given).encode())
     return list(texts)

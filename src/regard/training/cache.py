@@ -17,6 +17,7 @@ from pathlib import Path
 
 from regard.errors import EnvironmentProblem, InputError
 from regard.records import Json
+from regard.store.blobs import room_on_disk
 
 Build = Callable[[Path, Path], Mapping[str, Json]]
 """build(out, state) fills the directory `out` and gives facts; `state` survives a kill, for a build that can resume."""
@@ -42,11 +43,12 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
     if home.is_dir():
         return home
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        with room_on_disk(root):
+            root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _not_writable(root, error) from error
     try:
-        with locked(root / f"{name}-{key}.lock"):
+        with room_on_disk(root), locked(root / f"{name}-{key}.lock"):
             if not home.is_dir():  # somebody else may have built it while we waited
                 out, state = root / f"{name}-{key}.new", root / f"{name}-{key}.state"
                 shutil.rmtree(out, ignore_errors=True)

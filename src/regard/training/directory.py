@@ -36,8 +36,9 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
     """Hold the directory; gives its record if this very training was begun or finished there before, else None."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out}", expected="a directory", got="a file", remedy="another --out")
-    out.mkdir(parents=True, exist_ok=True)
-    with locked(out / "lock", wait=False, subject=f"--out {out}"):
+    with room_on_disk(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with room_on_disk(out), locked(out / "lock", wait=False, subject=f"--out {out}"):
         before = _read(out)
         others = sorted(p.name for p in out.iterdir() if p.name != "lock")
         aside = FILE + DAMAGED in others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,14 +66,15 @@ def command(
 
 
 def _write(found: HeadSurvey, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    rows = found.records()
-    with (out / "heads.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else ["head"])
-        writer.writeheader()
-        writer.writerows(rows)
+    from regard.store.blobs import write_output
+
+    rows, file = found.records(), io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(rows[0]) if rows else ["head"])
+    writer.writeheader()
+    writer.writerows(rows)
+    write_output(out / "heads.csv", file.getvalue().encode())
     text = json.dumps(clean(found.to_json()), indent=1, ensure_ascii=False, allow_nan=False)
-    (out / "heads.json").write_text(text + "\n", "utf-8")
+    write_output(out / "heads.json", (text + "\n").encode())
 
 
 def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,11 @@ import click
 from regard.cli.console import clean, print_json, results
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
-from regard.errors import RegardError
+from regard.errors import EnvironmentProblem, RegardError
 
 if TYPE_CHECKING:
     from regard.present.run_reader import RunReader
+    from regard.store.run import Run
 
 FORMS = ("html", "md", "json", "pdf")
 
@@ -33,17 +33,12 @@ FORMS = ("html", "md", "json", "pdf")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("--redact", is_flag=True, help="Replace every word by a placeholder, the same one throughout.")
 def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool) -> None:
-    from regard.judge.verdicts import verdicts
     from regard.present.redacted import Redacted
     from regard.present.saying import say
-    from regard.store.run import Run
 
-    with suppress(RegardError):  # a run that is still going on, or may not be written to, keeps the verdicts it has
-        verdicts(run, keep=True)  # by the rules of this version
-    opened = Run(run)
+    opened = _judged(run)
     stem = "report-redacted" if redact else "report"
     path = out or run / f"{stem}.{form}"
-    path.parent.mkdir(parents=True, exist_ok=True)
     _write(Redacted(opened) if redact else opened, path, form)
     if as_json:
         print_json({"report": str(path), "status": opened.manifest["status"], "bytes": path.stat().st_size})
@@ -51,7 +46,24 @@ def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool)
         results().print(say("words.report", path=path), markup=False, soft_wrap=True)
 
 
+def _judged(path: Path) -> Run:
+    """The run with its verdicts by the rules of this version, written into it where that is possible."""
+    from regard.judge.verdicts import verdicts
+    from regard.store.run import Run
+
+    opened = Run(path)
+    try:
+        verdicts(opened, keep=True)
+    except EnvironmentProblem:  # nobody can write there: they are computed for this report alone
+        return opened.with_judgements(verdicts(opened))
+    except RegardError:  # a run that is still going on keeps the verdicts it has
+        return opened
+    return Run(path)
+
+
 def _write(run: RunReader, path: Path, form: str) -> None:
+    from regard.store.blobs import write_output
+
     if form == "html":
         from regard.present.report import write_report
 
@@ -63,13 +75,13 @@ def _write(run: RunReader, path: Path, form: str) -> None:
     elif form == "md":
         from regard.present.as_markdown import run_markdown
 
-        path.write_text(run_markdown(run), "utf-8")
+        write_output(path, run_markdown(run).encode())
     else:
         import json
 
         from regard.present.as_json import run_json
 
-        path.write_text(json.dumps(clean(run_json(run)), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_output(path, (json.dumps(clean(run_json(run)), indent=2, ensure_ascii=False) + "\n").encode())
 
 
 command.help = SUMMARIES["report"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import wave
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 from regard.datasets.examples import Examples
 from regard.errors import InputError
 from regard.records import Example, Floats, frozen
+from regard.store.blobs import write_output
 
 
 def is_sounds(path: Path) -> bool:
@@ -60,8 +62,10 @@ def read_wav(file: Path) -> tuple[Floats, int]:
 
 def write_wav(file: Path, sound: Floats, rate: int) -> None:
     """One channel of 16 bits; what is beyond -1..1 is cut off."""
-    with wave.open(str(file), "wb") as out:
+    content = io.BytesIO()
+    with wave.open(content, "wb") as out:
         out.setnchannels(1)
         out.setsampwidth(2)
         out.setframerate(rate)
         out.writeframes(np.rint(np.clip(sound, -1, 32767 / 32768) * 32768).astype("<i2").tobytes())
+    write_output(file, content.getvalue())
