@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-import click
-
+from regard.cli.console import echo
 from regard.errors import DamageWarning
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -69,7 +68,7 @@ def damage_in_one_line() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DamageWarning):
-            click.echo("regard: " + " ".join(str(message).split()), err=True)
+            echo("regard: " + " ".join(str(message).split()), error=True)
         else:
             shown(message, category, *rest, **more)
 
