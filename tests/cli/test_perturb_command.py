@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,3 +123,18 @@ def test_a_model_that_gives_no_numbers_is_not_steadfast(regard: Callable[..., Re
     for words in (("perturb",), ("attack", "--attack", "greedy_char")):
         result = regard(*words, "late.py:make", "--data", "good.csv")
         assert (result.exit_code, "NaN or infinite ones for 6 of 6" in result.stderr) == (2, True), result.output
+
+
+def test_accuracy_counts_labelled_examples_and_its_interval_holds_it(
+    regard: Callable[..., Result], place: Path
+) -> None:
+    rows = ["a quiet moving film,pos", "dull and far too long,neg", "warm funny and wise,pos", "a mess of a plot,"]
+    (place / "half.csv").write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
+    words = ("perturb", "mine.py:make", "--data", "half.csv", "--noise", "keyboard", "--severity", "1")
+    clean = json.loads(regard(*words, "--json").stdout)["rows"][0]
+    assert (clean["n"], clean["labelled"]) == (4, 3)
+    shown = " ".join(regard(*words).stdout.split())
+    assert "on 3 examples of" in shown
+    for value, low, high in re.findall(r"(\d\.\d+) \[(\d\.\d+), (\d\.\d+)\]", shown):
+        assert len(value) == len(low) == len(high)
+        assert low <= value <= high

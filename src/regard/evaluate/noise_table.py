@@ -26,7 +26,7 @@ class NoiseRow:
 
     change: how far answers move on average (see `Answered.change`). answer: "classes", "labels" or "number"; only
     classes have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
-    changed: share of the inputs in which the noise found anything to change.
+    changed: share of the inputs in which the noise found anything to change. labelled: examples behind the accuracy.
     """
 
     noise: str
@@ -44,6 +44,7 @@ class NoiseRow:
     change_high: float = 0.0
     answer: Kind = "classes"
     changed: float = 1.0
+    labelled: int = 0
 
     def to_json(self) -> dict[str, Json]:
         return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
@@ -119,5 +120,5 @@ def _row(
     moved = mean_interval(clean.change(said), clusters, kind="amount", seed=seed)
     return NoiseRow(
         noise, severity, hits.estimate, hits.low, hits.high, flips.estimate, flips.low, flips.high, len(right), gone,
-        moved.estimate, moved.low, moved.high, said.kind,
+        moved.estimate, moved.low, moved.high, said.kind, labelled=int((~np.isnan(right)).sum()),
     )  # fmt: skip

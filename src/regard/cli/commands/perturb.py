@@ -162,20 +162,30 @@ def _table(
         )  # fmt: skip
     if as_json:
         return print_json({"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows]})
+    from regard.present import counts
     from regard.present.terminal import plain_table
 
     clean, out = rows[0], results()
     labelled = clean.accuracy == clean.accuracy
     number = clean.answer == "number"
     kind = say(f"term.perturb.{'accuracy' if labelled else clean.answer}")
-    title = say("term.perturb.title", model=live.name, n=clean.n, data=read.name, kind=kind, seed=seed)
+    title = say(
+        "term.perturb.title",
+        model=live.name,
+        n=clean.labelled if labelled else clean.n,
+        data=read.name,
+        kind=kind,
+        seed=seed,
+    )
     out.print(title, markup=False, style="bold")
 
     def cell(r: Any) -> str:
         value, low, high = (r.accuracy, r.low, r.high) if labelled else (r.flips, r.flips_low, r.flips_high)
         if number:
             value, low, high = r.change, r.change_low, r.change_high
-        return f"{value:.3f} [{low:.2f}, {high:.2f}]"
+        n, common = (r.labelled, clean.labelled) if labelled else (r.n, clean.n)
+        own = counts.own((n, n), (common, common))
+        return f"{value:.3f} [{low:.3f}, {high:.3f}]" + (f", {own}" if own else "")
 
     if labelled:
         out.print(say("term.perturb.clean", cell=cell(clean)), markup=False)
