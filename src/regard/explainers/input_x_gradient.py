@@ -20,7 +20,7 @@ from regard.registry import explainer
 def input_x_gradient(case: Case) -> Relevance:
     """The input of each unit times the gradient of the objective there, summed over its features.
 
-    Comes out: one signed value per unit, in the units of the objective (log-odds); positive speaks for the
+    Comes out: one signed value per unit, in the units of the objective (log-odds of a class); positive speaks for the
     prediction. Special units are 0.
     Conservation: for an objective that is linear in the inputs of its free units the values sum to f(x) - f(those
     inputs all 0); for any other they do not.

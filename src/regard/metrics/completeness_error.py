@@ -13,7 +13,7 @@ from regard.registry import metric
     better="lower",
     needs=("removal",),
     cite="Sundararajan et al. 2017 (completeness); Bach et al. 2015 (conservation)",
-    formula="|sum of relevance - (f(x) - f(nothing))|, in units of the objective (log-odds)",
+    formula="|sum of relevance - (f(x) - f(nothing))|, in units of the objective",
     ceiling="0: additive methods such as integrated_gradients, up to their steps",
     cost="none where the method reports its own difference, else one forward",
     misleads="a method may sum to the whole and spread it wrongly; one without a scale of its own (attention, rollout) "

@@ -12,10 +12,11 @@ from regard.registry import metric
     better="lower",
     needs=("removal",),
     cite="Shrikumar et al. 2017; Chen et al. 2019",
-    formula="mean over k of f(x without its top k units) - f(x), f the log-odds log p / (1 - p) of the prediction",
+    formula="mean over k of f(x without its top k units) - f(x), f the log-odds log p / (1 - p) of the prediction "
+    "(of a sequence its log-probability, of a regression the output)",
     ceiling="leave_one_out",
     cost="one forward per bin (5), shared with comprehensiveness",
-    misleads="log-odds have no bounds: a few examples that the model is sure of outweigh the others",
+    misleads="f has no bounds: a few examples that the model is sure of outweigh the others",
 )
 def log_odds(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None
@@ -24,7 +25,8 @@ def log_odds(
 
     Comes out: one value per example (negative where evidence was removed); NaN without removable units. Curve
     `change`: (examples, bins). Deviation: log-odds against all other classes (the objective) instead of log p, which
-    stops moving where p is near 1; for regression it is the output itself. operator: how units are removed.
+    stops moving where p is near 1; for a sequence it is the log-probability, for regression the output.
+    operator: how units are removed.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
