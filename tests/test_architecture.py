@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "regard"
-FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust"}
+FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust", "files", "foreign_code", "visible"}
 DRAWERS = {"util", "utils", "helpers", "common", "misc", "base", "core", "manager"}
 
 

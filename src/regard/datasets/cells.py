@@ -14,8 +14,12 @@ from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
 from regard.errors import InputError
 from regard.measures.pixel_range import full_brightness
+from regard.files import parse_json
 from regard.records import Json, frozen
 
+DEEPEST_LABEL = 8
+LONGEST_NUMBER = 400
+"""Characters; the longest plain float has 327."""
 AXES = {"image": ((2, 3), "(height, width) or (height, width, channels)"), "series": ((2,), "(steps, channels)")}
 
 
@@ -44,26 +48,57 @@ def label_of(value: Any, *, typed: bool) -> Json:
         value = value.strip()
         if value.startswith("[") and value.endswith("]"):
             try:
-                several: Json = json.loads(value)
-            except json.JSONDecodeError:
+                several: Json = parse_json(value)
+            except ValueError:
                 return str(value)
+            _check_depth(several)
             return several
         return value or None
+    _check_depth(value)
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        raise RowError("a label that is text, a number or a list of these", repr(value)[:40]) from None
+        raise RowError("a label that is text, a number or a list of these", shown(value)) from None
     found: Json = value
     return found
+
+
+def _check_depth(label: Any) -> None:
+    """Refuse a label of lists in lists in lists: nothing that compares labels could follow it."""
+    inside = [label]
+    for _ in range(DEEPEST_LABEL):
+        inside = [
+            part for value in inside if isinstance(value, list | tuple | dict)
+            for part in (value.values() if isinstance(value, dict) else value)
+        ]  # fmt: skip
+    if inside:
+        raise RowError("a label that is text, a number or a list of these", f"lists nested {DEEPEST_LABEL} deep")
+
+
+def shown(value: Any) -> str:
+    """The beginning of a cell's content, whatever it is.
+
+    >>> shown("a" * 50), shown(10**5000)
+    ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 'a whole number of more than 4,300 digits')
+    """
+    try:
+        return repr(value)[:40]
+    except ValueError:
+        return "a whole number of more than 4,300 digits"
+    except RecursionError:
+        return f"a {type(value).__name__} nested too deeply"
 
 
 def number_kind(label: Json) -> int:
     """How far a csv label can be read as a number: 2 a whole number, 1 a number, 0 neither."""
     if not isinstance(label, str):
         return 2 if label is None else 0
+    if len(label) > LONGEST_NUMBER:
+        return 0
     if re.fullmatch(r"[+-]?\d{1,18}", label):
         return 2
-    return 1 if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", label) else 0
+    number = re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", label)
+    return 1 if number and math.isfinite(float(label)) else 0
 
 
 def rationale_of(row: Row, columns: Columns, inputs: dict[str, Any]) -> Places | None:
@@ -105,10 +140,10 @@ def _text(row: Row, column: str) -> str:
 def _number(row: Row, column: str) -> float:
     try:
         number = float(row.values.get(column))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise RowError("a number", f"{row.values.get(column)!r} in column {column!r}")
+        raise RowError("a number", f"{shown(row.values.get(column))} in column {column!r}")
     return number
 
 
@@ -117,9 +152,9 @@ def _array(row: Row, columns: Columns) -> Any:
     axes, shape = AXES[columns.modality]
     value = row.values.get(column)
     try:
-        array = np.array(json.loads(value) if isinstance(value, str) else value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RowError(f"numbers of shape {shape}", f"{str(value)[:40]!r} in column {column!r}") from None
+        array = np.array(parse_json(value) if isinstance(value, str) else value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        raise RowError(f"numbers of shape {shape}", f"{shown(value)} in column {column!r}") from None
     if columns.modality == "series" and array.ndim == 1:
         array = array[:, None]
     if array.ndim not in axes or array.size == 0:

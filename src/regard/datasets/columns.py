@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from regard.datasets.examples import Modality
-from regard.datasets.table import Table
+from regard.datasets.table import Table, listed
 from regard.errors import InputError
 
 PAIRS = (
@@ -177,13 +177,13 @@ def _inputs(
         left = sorted(set(free) - set(numbers))
         notes.append(
             f"no text column: the {len(numbers)} columns of numbers are read as a table row"
-            + (f" (left out: {', '.join(left)})" if left else "")
+            + (f" (left out: {listed(left)})" if left else "")
         )
         return "tabular", numbers, None
     raise InputError(
         f"file {table.name}",
         expected="a column of texts, or columns of numbers",
-        got=f"the columns {', '.join(table.columns) or '(none)'}" + ("" if rows else " and no rows"),
+        got=f"the columns {listed(table.columns)}" + ("" if rows else " and no rows"),
         remedy="--text-column NAME" if rows else "a file with rows",
     )
 
@@ -217,7 +217,7 @@ def missing(table: Table, option: str, name: str) -> InputError:
     near = near or [c for c in table.columns if c.lower() == name.lower()]
     return InputError(
         f"column {name!r} of {table.name}",
-        expected=f"one of {', '.join(table.columns)}",
+        expected=f"one of {listed(table.columns)}",
         got="no such column",
         remedy=" or ".join(f"--{option}-column {shlex.quote(n)}" for n in near),
     )

@@ -6,12 +6,12 @@ between spaces [0, 1, 0]; as lists (jsonl, Parquet) or as JSON in a cell (csv).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from regard.datasets.examples import Modality
+from regard.files import parse_json
 
 Places = tuple[tuple[float, ...], ...]
 WIDTHS = {"image": 4, "series": 2, "tabular": 1}
@@ -72,10 +72,10 @@ def _unpacked(value: Any) -> Any:
     if re.fullmatch(r"[01](\s+[01])*", value.strip()):
         return [int(v) for v in value.split()]
     try:
-        found = json.loads(value)
-    except json.JSONDecodeError:
+        parsed = parse_json(value)
+    except ValueError:
         return value
-    return found if isinstance(found, list) else value
+    return parsed if isinstance(parsed, list) else value
 
 
 def _pair(value: Any) -> bool:

@@ -15,6 +15,7 @@ from regard.datasets.formats.sounds import is_sounds, read_sounds
 from regard.datasets.rows import Wanted, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
+from regard.files import kind_of, limited
 from regard.records import Spec
 from regard.registry import build
 from regard.registry import names as known_names
@@ -38,6 +39,7 @@ def read(
     labels: Sequence[str] | Mapping[str, int] | None = None,
     skip_bad: bool = False,
     whole_groups: bool = False,
+    max_bytes: int | None = None,
 ) -> Examples:
     """At most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory on disk.
 
@@ -46,6 +48,7 @@ def read(
     one sub-directory for each label.
     A column that is not named is guessed, and `notes` says so; "" means none. A bigger source is sampled: stratified by
     label, or whole groups; seeded; the same whatever the order of the rows. labels: names of the codes 0, 1, ...
+    max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
 
     >>> sample = read("planted:n=300", limit=20)
     >>> len(sample), sample.labels, sample.notes[-1]
@@ -60,12 +63,20 @@ def read(
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
     if str(source).partition(":")[0] in known_names("dataset"):
         return _builtin(str(source), asked, wanted, names)
-    path = Path(source).expanduser()
+    with limited(max_bytes):
+        return _from_disk(source, asked, wanted, names)
+
+
+def _from_disk(source: str | Path, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:
+    try:
+        path = Path(source).expanduser()
+    except RuntimeError as error:  # ~name of a user who is not there
+        raise InputError(f"data {source}", expected="a path", got=str(error)) from None
     if is_sounds(path):
-        if split is not None or asked != Asked():
-            raise InputError(f"sounds {path}", expected="no split and no columns", got=split or str(asked))
+        if wanted.split is not None or asked != Asked():
+            raise InputError(f"sounds {path}", expected="no split and no columns", got=wanted.split or str(asked))
         return _limited(read_sounds(path), wanted, names)
-    table = open_table(path, split=split)
+    table = open_table(path, split=wanted.split)
     if table.split is not None:
         wanted = dataclasses.replace(wanted, split=None)
     return examples_of(table, choose(table, asked), wanted, names)
@@ -73,11 +84,12 @@ def read(
 
 def open_table(path: Path, *, split: str | None = None) -> Table:
     """A file or directory as a table, by its suffix; only the reader of that format is imported."""
-    if path.is_dir():
+    there = kind_of(path)
+    if there == "directory":
         from regard.datasets.formats.hugging_face import open_hugging_face
 
         return open_hugging_face(path, split=split)
-    if not path.exists():
+    if there == "nothing":
         raise _nobody(str(path))
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if kind in (".csv", ".tsv"):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from regard.errors import InputError
+from regard.files import open_binary, reason, shown_size
+
+LONGEST_LINE: Final = 1 << 28
+"""Bytes of one line: an image of 4,000 x 4,000 pixels in JSON has fewer."""
+MOST_COLUMNS: Final = 100_000
+MOST_LISTED: Final = 40
+"""Column names that a message lists."""
 
 
 class Row(NamedTuple):
@@ -45,12 +56,16 @@ class Table:
     split: str | None = None
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 file (.gz too), ends kept; a byte that is no UTF-8 is an error that names its line."""
-    with opened(path) as file:
+def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a UTF-8 file (.gz too), ends kept; a byte that is no UTF-8 is an error that names its line.
+
+    A line ends with a line feed; in a file that begins without any, with a carriage return.
+    """
+    with open_binary(path) as file:
         number = 0
         try:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(_split(file, longest), 1):
+                _check_line(raw, number, path.name, longest)
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             bad = error.object[error.start : error.start + 1].hex()
@@ -58,19 +73,58 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 f"{path.name}, line {number}",
                 expected="UTF-8 text",
                 got=f"the byte 0x{bad} at column {error.start + 1}",
-                remedy=f"iconv -f latin1 -t utf-8 {path.name} (if it is Latin-1)",
+                remedy=f"iconv -f latin1 -t utf-8 {shlex.quote(path.name)} (if it is Latin-1)",
             ) from None
         except (OSError, EOFError) as error:
-            raise InputError(f"{path.name}, after line {number}", expected="a readable file", got=str(error)) from None
+            raise InputError(
+                f"{path.name}, after line {number}", expected="a readable file", got=reason(error)
+            ) from None
 
 
-def opened(path: Path) -> BinaryIO:
-    """The file, unpacked on the way if it ends in .gz."""
-    try:
-        if path.suffix == ".gz":
-            import gzip
+def check_columns(names: Sequence[str], subject: str) -> None:
+    """Refuse column names that repeat, and more columns than any table has."""
+    if len(names) > MOST_COLUMNS:
+        raise InputError(subject, expected=f"at most {MOST_COLUMNS:,} columns", got=f"{len(names):,}")
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    if repeated is not None:
+        raise InputError(subject, expected="column names that differ", got=f"{repeated[:80]!r} more than once")
 
-            return gzip.open(path, "rb")  # type: ignore[return-value]
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"file {path}", expected="a readable file", got=error.strerror or str(error)) from None
+
+def listed(names: Sequence[str]) -> str:
+    """Column names for a message: the first ones, and how many more there are.
+
+    >>> listed(["a", "b"]), listed([])
+    ('a, b', '(none)')
+    """
+    shown = ", ".join(name[:80] for name in names[:MOST_LISTED])
+    more = len(names) - MOST_LISTED
+    return (f"{shown} and {more:,} more" if more > 0 else shown) or "(none)"
+
+
+def _split(file: BinaryIO, longest: int) -> Iterator[bytes]:
+    """Lines with their ends; one that is too long comes cut after `longest` + 1 bytes, to be refused."""
+    start = file.peek(1) if isinstance(file, io.BufferedReader) else b""
+    if b"\r" in start and b"\n" not in start:
+        # Latin-1 maps every byte to itself, so that the reader of universal line ends can be used on bytes
+        with io.TextIOWrapper(file, encoding="latin-1", newline="") as text:
+            while line := text.readline(longest + 1):
+                yield line.encode("latin-1")
+        return
+    while raw := file.readline(longest + 1):
+        yield raw
+
+
+def _check_line(raw: bytes, number: int, name: str, longest: int) -> None:
+    wide = number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    zero = raw.find(b"\0")
+    if wide or zero >= 0:
+        raise InputError(
+            f"{name}, line {number}",
+            expected="UTF-8 text",
+            got="UTF-16" if wide else f"a zero byte at column {zero + 1} (UTF-16, or no text at all)",
+            remedy=f"iconv -f utf-16 -t utf-8 {shlex.quote(name)} (if it is UTF-16)",
+        )
+    if len(raw) > longest:
+        raise InputError(
+            f"{name}, line {number}", expected=f"lines of at most {shown_size(longest)}", got="a longer one"
+        )

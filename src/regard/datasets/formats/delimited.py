@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from regard.datasets.table import Row, Table, lines
+from regard.datasets.table import Row, Table, check_columns, lines
 from regard.errors import InputError
 
 LONGEST_CELL = 1 << 24
@@ -21,10 +21,8 @@ def open_delimited(path: Path) -> Table:
     usual = "\t" if ".tsv" in path.suffixes else ","
     separator = usual if usual in first else max(usual + ",;\t|", key=first.count)
     separator = separator if separator in first else usual
-    header = tuple(cell.strip() for cell in next(csv.reader([first], delimiter=separator)))
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise InputError(f"file {path.name}", expected="column names that differ", got=f"{twice[0]!r} more than once")
+    header = _header(first, separator, path.name)
+    check_columns(header, f"file {path.name}")
 
     def walk(columns: Sequence[str] | None) -> Iterator[Row]:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
@@ -59,3 +57,11 @@ def open_delimited(path: Path) -> Table:
 
     notes = () if separator == usual else (f"separator: {separator!r} (guessed from the header)",)
     return Table(path.name, header, walk, "line", notes=notes, typed=False)
+
+
+def _header(line: str, separator: str, name: str) -> tuple[str, ...]:
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
+    try:
+        return tuple(cell.strip() for cell in next(csv.reader([line], delimiter=separator)))
+    except csv.Error as error:
+        raise InputError(f"file {name}", expected="a header line", got=str(error)) from None

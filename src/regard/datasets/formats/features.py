@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from regard.files import parse_json
 
 
 def label_names(features: Any) -> dict[str, tuple[str, ...]]:
@@ -16,14 +17,16 @@ def label_names(features: Any) -> dict[str, tuple[str, ...]]:
     for column, feature in features.items() if isinstance(features, dict) else ():
         inner = feature.get("feature", feature) if isinstance(feature, dict) else None
         if isinstance(inner, dict) and inner.get("_type") == "ClassLabel":
-            found[str(column)] = tuple(map(str, inner.get("names") or ()))
+            names = inner.get("names")
+            found[str(column)] = tuple(map(str, names)) if isinstance(names, list) else ()
     return found
 
 
 def label_names_in(schema: Any) -> dict[str, tuple[str, ...]]:
     """The same from the metadata of an arrow or Parquet schema."""
     try:
-        said = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        facts = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))
     except ValueError:
         return {}
-    return label_names(said.get("info", {}).get("features")) if isinstance(said, dict) else {}
+    info = facts.get("info") if isinstance(facts, dict) else None
+    return label_names(info.get("features")) if isinstance(info, dict) else {}

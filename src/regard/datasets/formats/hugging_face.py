@@ -6,16 +6,16 @@ and a directory of Parquet or arrow files whose names begin with the split (a cl
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from regard.datasets.formats.features import label_names, label_names_in
-from regard.datasets.formats.parquet import open_parquet
+from regard.datasets.formats.parquet import UNREADABLE, column_names, open_parquet
 from regard.datasets.table import Row, Table
 from regard.errors import InputError, UnknownName
+from regard.files import check_file, kind_of, read_json, reason
 
 PREFERRED = ("test", "validation", "dev", "valid", "train")
 """An audit is about data the model did not learn from, where there is any."""
@@ -56,7 +56,7 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
 def _splits(path: Path) -> dict[str, list[Path]]:
     listed = _json(path / "dataset_dict.json")
     if listed:
-        return {str(name): _arrow_files(path / Path(str(name)).name) for name in listed.get("splits", [])}
+        return {name: _arrow_files(path / name) for name in _plain_names(listed.get("splits", []), path)}
     if (path / "state.json").exists():
         return {UNDIVIDED: _arrow_files(path)}
     found: dict[str, list[Path]] = {}
@@ -79,38 +79,56 @@ def _split_in(stem: str) -> str:
 
 
 def _arrow_files(path: Path) -> list[Path]:
-    state = _json(path / "state.json")
-    names = [str(entry["filename"]) for entry in state.get("_data_files", [])]
+    entries = _json(path / "state.json").get("_data_files", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(
+            f"file {path / 'state.json'}", expected='"_data_files": a list of objects', got=repr(entries)[:60]
+        )
     # the names come from the directory's own JSON: nothing outside the directory is ever opened
-    files = [path / Path(name).name for name in names] or sorted(path.glob("*.arrow"))
+    names = _plain_names([entry.get("filename") for entry in entries], path)
+    files = [path / name for name in names] or sorted(path.glob("*.arrow"))
     if not files:
         raise InputError(f"directory {path}", expected="arrow files", got="none")
     return files
 
 
+def _plain_names(names: Any, path: Path) -> list[str]:
+    """The last parts of names; what has none, such as "..", is refused."""
+    if not isinstance(names, list):
+        raise InputError(f"directory {path}", expected="a list of names", got=repr(names)[:60])
+    plain = [Path(name).name if isinstance(name, str) else "" for name in names]
+    wrong = next((name for name, last in zip(names, plain, strict=True) if last in ("", ".", "..")), None)
+    if wrong is not None or "" in plain:
+        raise InputError(f"directory {path}", expected="names of files in it", got=repr(wrong)[:60])
+    return plain
+
+
 def _json(path: Path) -> Mapping[str, Any]:
-    if not path.exists():
+    if kind_of(path) == "nothing":
         return {}
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"file {path}", expected="JSON", got=str(error)) from None
+    value = read_json(path)
     return value if isinstance(value, dict) else {}
 
 
 def _open_arrow(files: Sequence[Path], name: str) -> Table:
     with _reader(files[0]) as reader:
-        columns, labels = tuple(reader.schema.names), label_names_in(reader.schema)
+        columns, labels = column_names(reader.schema, files[0]), label_names_in(reader.schema)
 
     def walk(wanted: Sequence[str] | None) -> Iterator[Row]:
         number = 0
         for file in files:
             with _reader(file) as reader:
-                for batch in reader:
-                    part = batch if wanted is None else batch.select(list(wanted))
-                    for values in part.to_pylist():
-                        number += 1
-                        yield Row(number, values)
+                try:
+                    for batch in reader:
+                        batch.validate(full=True)  # offsets in the file may point outside its buffers
+                        part = batch if wanted is None else batch.select(list(wanted))
+                        for values in part.to_pylist():
+                            number += 1
+                            yield Row(number, values)
+                except UNREADABLE as error:
+                    raise InputError(
+                        f"{file.name}, after row {number}", expected="an arrow file of `datasets`", got=reason(error)
+                    ) from None
 
     return Table(name, columns, walk, labels=labels)
 
@@ -118,8 +136,8 @@ def _open_arrow(files: Sequence[Path], name: str) -> Table:
 def _reader(path: Path) -> Any:
     import pyarrow
 
+    check_file(path)
     try:
         return pyarrow.ipc.open_stream(pyarrow.memory_map(str(path)))
-    except (pyarrow.ArrowException, OSError) as error:
-        got = str(error).strip().split("\n", 1)[0]
-        raise InputError(f"file {path}", expected="an arrow file of `datasets`", got=got) from None
+    except UNREADABLE as error:
+        raise InputError(f"file {path}", expected="an arrow file of `datasets`", got=reason(error)) from None

@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from regard.datasets.table import Row, Table, lines
+from regard.datasets.table import Row, Table, check_columns, lines
 from regard.errors import InputError
+from regard.files import max_bytes, parse_json, reason
 
 PEEKED = 200
 """Keys may be missing in some objects: the columns are those of the first 200."""
@@ -17,7 +18,7 @@ PEEKED = 200
 
 def open_json(path: Path) -> Table:
     """A file of JSON objects, one per line or in one list."""
-    first = next((line.lstrip() for _, line in lines(path) if line.strip()), "")
+    first = next((line.lstrip() for _, line in lines(path, max_bytes()) if line.strip()), "")
     if not first:
         raise InputError(f"file {path.name}", expected="JSON objects", got="an empty file")
     listed = first.startswith("[")
@@ -38,14 +39,17 @@ def open_json(path: Path) -> Table:
             got=peeked[0].problem or "an empty object",
         )
     columns = tuple(dict.fromkeys(str(name) for row in peeked for name in row.values))
+    check_columns(columns, f"file {path.name}")
     return Table(path.name, columns, walk, "item" if listed else "line")
 
 
 def _parsed(number: int, line: str) -> Row:
     try:
-        return _row(number, json.loads(line))
+        return _row(number, parse_json(line))
     except json.JSONDecodeError as error:
         return Row(number, {}, f"no JSON ({error.msg} at column {error.colno})")
+    except ValueError as error:
+        return Row(number, {}, f"no JSON ({error})")
 
 
 def _row(number: int, value: Any) -> Row:
@@ -56,7 +60,9 @@ def _row(number: int, value: Any) -> Row:
 
 def _whole(path: Path) -> list[Any]:
     try:
-        value = json.loads("".join(line for _, line in lines(path)))
+        value = parse_json("".join(line for _, line in lines(path, max_bytes())))
     except json.JSONDecodeError as error:
         raise InputError(f"{path.name}, line {error.lineno}", expected="JSON", got=error.msg) from None
+    except ValueError as error:
+        raise InputError(f"file {path.name}", expected="JSON", got=reason(error)) from None
     return value if isinstance(value, list) else [value]

@@ -7,19 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.formats.features import label_names_in
-from regard.datasets.table import Row, Table
+from regard.datasets.table import Row, Table, check_columns
 from regard.errors import InputError
+from regard.files import check_file, max_bytes, reason, shown_size
 
 ROWS_AT_ONCE = 2048
+FREE_ROWS = 10_000_000
+MOST_ROWS_PER_BYTE = 20
+"""Beyond FREE_ROWS, a file that claims more rows than this for each of its bytes holds nothing but repetition."""
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, NotImplementedError, MemoryError)
+"""What pyarrow raises on damaged files, besides its own exceptions, which are among these."""
 
 
 def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
     """The files one after the other, as one table."""
     schema = _file(paths[0]).schema_arrow
+    names = column_names(schema, paths[0])
 
     def walk(columns: Sequence[str] | None) -> Iterator[Row]:
-        import pyarrow
-
         number = 0
         for path in paths:
             try:
@@ -27,23 +32,45 @@ def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
                     for values in batch.to_pylist():
                         number += 1
                         yield Row(number, values)
-            except (pyarrow.ArrowException, OSError) as error:
+            except UNREADABLE as error:
                 raise InputError(
-                    f"{path.name}, after row {number}", expected="a Parquet file", got=_line(error)
+                    f"{path.name}, after row {number}", expected="a Parquet file", got=reason(error)
                 ) from None
 
-    return Table(name, tuple(schema.names), walk, labels=label_names_in(schema))
+    return Table(name, names, walk, labels=label_names_in(schema))
+
+
+def column_names(schema: Any, path: Path) -> tuple[str, ...]:
+    """The names of an arrow schema, checked: bytes of a damaged file need not be text."""
+    try:
+        names = tuple(schema.names)
+    except UnicodeDecodeError as error:
+        raise InputError(f"file {path}", expected="column names in UTF-8", got=reason(error)) from None
+    check_columns(names, f"file {path.name}")
+    return names
 
 
 def _file(path: Path) -> Any:
-    import pyarrow
     import pyarrow.parquet
 
+    size = check_file(path)
     try:
-        return pyarrow.parquet.ParquetFile(path, memory_map=True)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"file {path}", expected="a Parquet file", got=_line(error)) from None
+        file = pyarrow.parquet.ParquetFile(path, memory_map=True)
+        metadata = file.metadata
+        rows, unpacked = metadata.num_rows, sum(_unpacked(metadata, i) for i in range(metadata.num_row_groups))
+    except UNREADABLE as error:
+        raise InputError(f"file {path}", expected="a Parquet file", got=reason(error)) from None
+    if rows > max(FREE_ROWS, MOST_ROWS_PER_BYTE * size):
+        raise InputError(f"file {path}", expected="rows that fit its size", got=f"{rows:,} rows in {shown_size(size)}")
+    if unpacked > max_bytes():
+        raise InputError(
+            f"file {path}",
+            expected=f"at most {shown_size(max_bytes())} when unpacked",
+            got=shown_size(unpacked),
+            remedy="a part of it, or a higher limit: --max-bytes 4GB",
+        )
+    return file
 
 
-def _line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0] or type(error).__name__
+def _unpacked(metadata: Any, group: int) -> int:
+    return max(0, int(metadata.row_group(group).total_byte_size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import wave
 from pathlib import Path
 
@@ -10,15 +11,20 @@ import numpy as np
 
 from regard.datasets.examples import Examples
 from regard.errors import InputError
+from regard.files import check_file, kind_of, reason
 from regard.records import Example, Floats, frozen
 from regard.store.blobs import write_output
+
+WIDTHS = (1, 2, 3, 4)
+"""Bytes of a sample."""
 
 
 def is_sounds(path: Path) -> bool:
     """Whether it is a .wav file or a directory that holds some."""
-    if path.is_file():
+    kind = kind_of(path)
+    if kind == "file":
         return path.suffix.lower() == ".wav"
-    return path.is_dir() and any(p.suffix.lower() == ".wav" for p in (*path.glob("*"), *path.glob("*/*")))
+    return kind == "directory" and any(p.suffix.lower() == ".wav" for p in (*path.glob("*"), *path.glob("*/*")))
 
 
 def read_sounds(path: Path) -> Examples:
@@ -41,23 +47,32 @@ def read_sounds(path: Path) -> Examples:
 
 def read_wav(file: Path) -> tuple[Floats, int]:
     """(samples,) in -1..1, and samples per second; 8, 16, 24 or 32 bits, channels averaged."""
+    check_file(file, f"sound {file}")
     try:
         with wave.open(str(file), "rb") as sound:
             channels, width, rate, count, *_ = sound.getparams()
             raw = sound.readframes(count)
-    except (wave.Error, EOFError, OSError) as error:
-        raise InputError(f"sound {file}", expected="a .wav file of plain samples (PCM)", got=str(error)) from error
-    if width == 1:
-        values = (np.frombuffer(raw, np.uint8).astype(np.float64) - 128) / 128
-    elif width == 3:
-        parts = np.frombuffer(raw, np.uint8).reshape(-1, 3).astype(np.int32)
-        whole = parts[:, 0] | (parts[:, 1] << 8) | (parts[:, 2] << 16)
-        values = np.where(whole >= 1 << 23, whole - (1 << 24), whole) / float(1 << 23)
-    else:
-        values = np.frombuffer(raw, f"<i{width}").astype(np.float64) / float(1 << (8 * width - 1))
+    except (wave.Error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
+        got = "a file that ends too early" if isinstance(error, EOFError) else reason(error)
+        raise InputError(f"sound {file}", expected="a .wav file of plain samples (PCM)", got=got) from error
+    if width not in WIDTHS or rate < 1:
+        got = f"{8 * width} bits, {rate} samples per second"
+        raise InputError(f"sound {file}", expected="8, 16, 24 or 32 bits and a rate of 1 or more", got=got)
+    values = _decoded(raw[: len(raw) // (width * channels) * (width * channels)], width)
     if not len(values):
         raise InputError(f"sound {file}", expected="samples", got="none")
     return frozen(values.reshape(-1, channels).mean(1)), int(rate)
+
+
+def _decoded(raw: bytes, width: int) -> Floats:
+    """Samples of `width` bytes each, in -1..1."""
+    if width == 1:
+        return (np.frombuffer(raw, np.uint8).astype(np.float64) - 128) / 128
+    if width == 3:
+        parts = np.frombuffer(raw, np.uint8).reshape(-1, 3).astype(np.int32)
+        whole = parts[:, 0] | (parts[:, 1] << 8) | (parts[:, 2] << 16)
+        return np.asarray(np.where(whole >= 1 << 23, whole - (1 << 24), whole) / float(1 << 23), np.float64)
+    return np.frombuffer(raw, f"<i{width}").astype(np.float64) / float(1 << (8 * width - 1))
 
 
 def write_wav(file: Path, sound: Floats, rate: int) -> None:

@@ -1,0 +1,41 @@
+"""Named arrays in an .npz file: plain numbers and strings only, of bounded size; nothing is unpickled."""
+
+from __future__ import annotations
+
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.files import MOST_UNPACKED, UNPACKED_FREELY, check_file, max_bytes, reason, shown_size
+
+_UNREADABLE = (
+    OSError, EOFError, ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError,
+    OverflowError, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
+)  # fmt: skip
+"""What zipfile and numpy raise on damaged archives."""
+
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """Name -> array; an archive that unpacks to too much is refused before it is unpacked."""
+    size = check_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > min(max_bytes(), max(UNPACKED_FREELY, MOST_UNPACKED * size)):
+            got = f"{shown_size(unpacked)} from {shown_size(size)}"
+            raise InputError(f"file {path}", expected=f"at most {shown_size(max_bytes())} when unpacked", got=got)
+        with np.load(path, allow_pickle=False) as held:
+            return {name: _checked(held[name]) for name in held.files}
+    except _UNREADABLE as problem:
+        raise InputError(f"file {path}", expected="an .npz file of plain arrays", got=reason(problem)) from problem
+
+
+def _checked(array: Any) -> Any:
+    if not isinstance(array, np.ndarray):  # a member that is no array comes as bytes
+        raise ValueError("a member that is no array")
+    return array

@@ -1,0 +1,251 @@
+"""Open files that somebody else wrote: regular files only, of bounded size, gzip unpacked within the same bounds."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, cast
+
+from regard.errors import InputError
+
+DEFAULT_MAX_BYTES: Final = 2 << 30
+"""Largest file that is read, in bytes, and the most that a .gz may unpack to; `--max-bytes` changes it."""
+ENVIRONMENT: Final = "REGARD_MAX_BYTES"
+UNPACKED_FREELY: Final = 64 << 20
+"""Bytes that a .gz may unpack to whatever its size."""
+MOST_UNPACKED: Final = 200
+"""Beyond that, how many times larger than the file its content may be; texts rarely reach 20."""
+
+_UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_KINDS: Final = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_override: ContextVar[int | None] = ContextVar("max_bytes", default=None)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of "500000", "500MB" or "2G"; a ValueError where it is no size.
+
+    >>> parse_size("2GB"), parse_size("1.5k"), parse_size("10")
+    (2147483648, 1536, 10)
+    """
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMGT]?)(?:I?B)?", text.strip().upper())
+    if match is None or float(match[1]) <= 0:
+        raise ValueError(f"{text!r} is no size in bytes")
+    return max(1, int(float(match[1]) * _UNITS[match[2]]))
+
+
+def max_bytes() -> int:
+    """Largest file that is read now: as `limited` says, else $REGARD_MAX_BYTES, else 2 GiB."""
+    override = _override.get()
+    if override is not None:
+        return override
+    text = os.environ.get(ENVIRONMENT, "")
+    try:
+        return parse_size(text) if text.strip() else DEFAULT_MAX_BYTES
+    except ValueError:
+        raise InputError(ENVIRONMENT, expected="a size such as 500MB or 2GB", got=repr(text)) from None
+
+
+@contextmanager
+def limited(size: int | None) -> Iterator[None]:
+    """Read no file larger than `size` bytes meanwhile; None changes nothing."""
+    token = _override.set(size if size is not None else _override.get())
+    try:
+        yield
+    finally:
+        _override.reset(token)
+
+
+def set_limit(size: int | None) -> None:
+    """The same for the rest of this command."""
+    _override.set(size)
+
+
+def shown_size(size: float) -> str:
+    """
+    >>> shown_size(2 << 30), shown_size(900), shown_size(1.5e6)
+    ('2.0 GB', '900 bytes', '1.4 MB')
+    """
+    for unit, factor in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:,.1f} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def kind_of(path: Path, subject: str = "") -> Literal["file", "directory", "nothing"]:
+    """What stands at a path; pipes, sockets, devices and paths that cannot be followed are refused."""
+    subject = subject or f"file {path}"
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "nothing"
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(subject, expected="a readable file", got=reason(error)) from None
+    if stat.S_ISDIR(status.st_mode):
+        return "directory"
+    _refuse_special(status, subject)
+    return "file"
+
+
+def check_file(path: Path, subject: str = "") -> int:
+    """Bytes of a regular file that is not too large; anything else is an InputError."""
+    subject = subject or f"file {path}"
+    kind = kind_of(path, subject)
+    if kind != "file":
+        got = "a directory" if kind == "directory" else "no such file"
+        raise InputError(subject, expected="a file", got=got)
+    size = path.stat().st_size
+    if size > max_bytes():
+        raise _too_large(subject, f"{shown_size(size)}", "a smaller file")
+    return size
+
+
+def open_binary(path: Path, subject: str = "") -> BinaryIO:
+    """A regular file of bounded size for reading, unpacked on the way if it ends in .gz."""
+    subject = subject or f"file {path}"
+    size = check_file(path, subject)
+    try:
+        # a pipe that took the file's place since then must not make the opening wait
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        file = os.fdopen(handle, "rb", 1 << 16)
+    except (OSError, ValueError) as error:
+        raise InputError(subject, expected="a readable file", got=reason(error)) from None
+    try:
+        _refuse_special(os.fstat(handle), subject)
+    except InputError:
+        file.close()
+        raise
+    if path.suffix != ".gz":
+        return file
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(file, size, subject), 1 << 18))
+
+
+def read_bytes(path: Path, subject: str = "") -> bytes:
+    """The content of a regular file of bounded size."""
+    subject = subject or f"file {path}"
+    try:
+        with open_binary(path, subject) as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(subject, expected="a readable file", got=reason(error)) from None
+
+
+def read_text(path: Path, subject: str = "") -> str:
+    """The same as text; what is no UTF-8 is refused by name."""
+    subject = subject or f"file {path}"
+    content = read_bytes(path, subject)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        got = f"the byte 0x{content[error.start]:02x} at place {error.start + 1:,}"
+        raise InputError(subject, expected="UTF-8 text", got=got) from None
+
+
+def read_json(path: Path, subject: str = "") -> Any:
+    """The JSON value of a file."""
+    subject = subject or f"file {path}"
+    try:
+        return parse_json(read_text(path, subject))
+    except ValueError as error:
+        raise InputError(subject, expected="JSON", got=reason(error)) from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """A JSON value; every failure is a ValueError: nesting too deep and numbers too long, too.
+
+    >>> parse_json("[" * 100_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        if "digits" in str(error):  # how Python refuses to convert a very long integer
+            raise ValueError("a whole number of more than 4,300 digits") from None
+        raise
+
+
+def reason(error: BaseException) -> str:
+    """Why something failed, in one short line.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory")), reason(EOFError())
+    ('No such file or directory', 'EOFError')
+    """
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "a symbolic link that leads to itself"
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first[:200] or type(error).__name__
+
+
+def _refuse_special(status: os.stat_result, subject: str) -> None:
+    for check, noun in _KINDS:
+        if check(status.st_mode):
+            raise InputError(
+                subject, expected="a regular file", got=noun, remedy="write its content to a file first: cat > data.csv"
+            )
+
+
+def _too_large(subject: str, got: str, other: str) -> InputError:
+    limit = shown_size(max_bytes())
+    return InputError(
+        subject, expected=f"at most {limit}", got=got, remedy=f"{other}, or a higher limit: --max-bytes 4GB"
+    )
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip file, counted while it is unpacked: one that grows beyond reason is refused."""
+
+    def __init__(self, file: BinaryIO, size: int, subject: str) -> None:
+        super().__init__()
+        self._file, self._size, self._subject = file, size, subject
+        self._inner = gzip.GzipFile(fileobj=file, mode="rb")
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            part = self._inner.read1(len(buffer))
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(self._subject, expected="a readable file", got=reason(error)) from None
+        self._count += len(part)
+        if self._count > max_bytes():
+            raise _too_large(
+                self._subject, f"a .gz that unpacks to more than {shown_size(max_bytes())}", "a part of it"
+            )
+        if self._count > max(UNPACKED_FREELY, MOST_UNPACKED * self._size):
+            raise InputError(
+                self._subject,
+                expected=f"a .gz that unpacks to at most {MOST_UNPACKED} times its size",
+                got=f"more than {shown_size(self._count)} from {shown_size(self._size)}",
+                remedy="gunzip, if the content is what you expect",
+            )
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._inner.close()
+            self._file.close()
+        super().close()

@@ -1,0 +1,52 @@
+"""Run code that the user named or installed: attempts to end the program become one error of ours.
+
+`sys.exit` and other exceptions outside `Exception` would pass every handler and end a command with an exit code that
+means something else. What such code prints goes to standard error: standard output belongs to the result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+from regard.errors import InputError, RegardError
+
+
+def described(error: BaseException) -> str:
+    """What foreign code did, in one line.
+
+    >>> described(SystemExit(3)), described(ValueError("no")), described(EOFError())
+    ('it called sys.exit(3)', 'ValueError: no', 'EOFError')
+    """
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({_line(error.code)})"
+    try:
+        text = " ".join(str(error).split())[:300]
+    except Exception:  # __str__ is foreign code, too
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _line(code: object) -> str:
+    return "" if code is None else repr(code)[:80]
+
+
+@contextlib.contextmanager
+def contained(
+    subject: str, *, expected: str, remedy: str = "", kind: type[RegardError] = InputError, crashes: bool = True
+) -> Iterator[None]:
+    """Turn what the code inside raises into an error of `kind`.
+
+    crashes: ordinary exceptions, too; without it they pass as they are, for `--debug` and the line they name.
+    Ctrl-C passes; a subclass of KeyboardInterrupt is no Ctrl-C.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except RegardError:
+        raise
+    except BaseException as error:
+        if type(error) is KeyboardInterrupt or (isinstance(error, Exception) and not crashes):
+            raise
+        raise kind(subject, expected=expected, got=described(error), remedy=remedy) from error
