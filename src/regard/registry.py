@@ -23,6 +23,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.foreign_code import contained
 from regard.records import Json, Spec
 from regard.trust import refuse_stored
 
@@ -403,16 +404,15 @@ def find(kind: str, name: str) -> Callable[..., Any]:
 
 
 def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
-    try:
+    """What an entry point names; the error about a package that fails names the package."""
+    owner = point.dist.name if point.dist else point.value
+    with contained(
+        f"{kind} {point.name!r} of {owner}",
+        expected=f"{point.value} to be there and to import",
+        remedy=f"mend or uninstall {owner}",
+        kind=EnvironmentProblem,
+    ):
         return point.load()
-    except Exception as error:  # somebody else's file may fail in any way; the line must say whose it is
-        owner = point.dist.name if point.dist else point.value
-        raise EnvironmentProblem(
-            f"{kind} {point.name!r} of {owner}",
-            expected=f"{point.value} to be there and to import",
-            got=f"{type(error).__name__}: {error}",
-            remedy=f"mend or uninstall {owner}",
-        ) from error
 
 
 def build(spec: Spec) -> Callable[..., Any]:

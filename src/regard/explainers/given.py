@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from regard.datasets.cells import shown
+from regard.datasets.formats.arrays import read_npz
 from regard.datasets.read import open_table
 from regard.errors import InputError, UnknownName, Unsupported
+from regard.files import parse_json
+from regard.foreign_code import contained
 from regard.measures.plausibility import inside
 from regard.protocols import Case
 from regard.records import Example, Floats, Relevance, Units
@@ -105,11 +108,7 @@ def _from_file(file: str) -> Tell:
 def _table(file: str, stamp: int) -> dict[str, Any]:
     """By example id: an array, or {unit: value}. `stamp` is when the file was written: a new one is read anew."""
     if file.endswith(".npz"):
-        try:
-            with np.load(file, allow_pickle=False) as held:
-                return {name: held[name] for name in held.files}
-        except (ValueError, OSError, EOFError) as problem:
-            raise InputError(f"file {file}", expected="an .npz file of plain arrays", got=str(problem)) from problem
+        return read_npz(Path(file))
     table = open_table(Path(file))
     missing = {"id", "relevance"} - set(table.columns)
     if missing:
@@ -118,15 +117,17 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
         )
     found: dict[str, Any] = {}
     for row in table.walk(None):
-        name, value = str(row.values["id"]), row.values["relevance"]
+        if row.problem:
+            raise InputError(f"{Path(file).name}, {table.counted} {row.number}", expected="a row", got=row.problem)
+        name, value = str(row.values.get("id")), row.values.get("relevance")
         try:
             if "unit" in table.columns:
                 found.setdefault(name, {})[int(row.values["unit"])] = float(value)
             else:
-                found[name] = json.loads(value) if isinstance(value, str) else value
-        except (TypeError, ValueError) as problem:
+                found[name] = parse_json(value) if isinstance(value, str) else value
+        except (TypeError, ValueError, OverflowError) as problem:
             where = f"{Path(file).name}, {table.counted} {row.number}"
-            raise InputError(where, expected="a number, or a list of numbers", got=repr(value)[:60]) from problem
+            raise InputError(where, expected="a number, or a list of numbers", got=shown(value)) from problem
     return found
 
 
@@ -134,17 +135,16 @@ def _from_function(spec: str) -> Tell:
     home, _, name = spec.rpartition(":")
     if not home or not name:
         raise InputError(f"function {spec!r}", expected="package.module:name or file.py:name", got=repr(spec))
-    try:
+    with contained(f"function {spec!r}", expected="a module that can be imported"):
         module = _loaded(Path(home)) if home.endswith(".py") else importlib.import_module(home)
-    except RecursionError:
-        raise
-    except Exception as problem:  # somebody else's file may fail in any way
-        got = f"{type(problem).__name__}: {problem}"
-        raise InputError(f"function {spec!r}", expected="a module that can be imported", got=got) from problem
     called = getattr(module, name, None)
     if not callable(called):
         raise UnknownName(f"function in {home}", name, [k for k, v in vars(module).items() if callable(v)])
-    tell: Tell = called
+
+    def tell(example: Example, units: Units) -> Any:
+        with contained(f"function {spec!r}", expected=f"relevances of {example.id!r}", crashes=False):
+            return called(example, units)
+
     return tell
 
 

@@ -6,7 +6,6 @@ capture = from_file("attention.npz")
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.datasets.formats.arrays import read_npz
 from regard.errors import InputError
+from regard.files import check_file, parse_json, reason
 from regard.records import Answers, Attention, Site, SiteKind, Units
 from regard.registry import upstairs
 
@@ -134,11 +135,7 @@ def from_file(path: str | Path, units: Sequence[Units] | Units | Sequence[str] |
 
 
 def _read_npz(path: Path) -> tuple[dict[str, Any], list[str] | None]:
-    try:
-        with np.load(path, allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-    except (ValueError, OSError, EOFError) as problem:
-        raise InputError(f"file {path}", expected="an .npz file of plain arrays", got=str(problem)) from problem
+    arrays = read_npz(path)
     names = arrays.pop("units", None)
     return arrays, None if names is None else [str(n) for n in names]
 
@@ -146,13 +143,20 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], list[str] | None]:
 def _read_safetensors(path: Path) -> tuple[dict[str, Any], list[str] | None]:
     from safetensors import SafetensorError, safe_open
 
+    check_file(path)
     try:
         with safe_open(str(path), "np") as held:
             arrays = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118
             names = (held.metadata() or {}).get("units")
-    except (SafetensorError, OSError) as problem:
-        raise InputError(f"file {path}", expected="a .safetensors file", got=str(problem)) from problem
-    return arrays, None if names is None else [str(n) for n in json.loads(names)]
+    except (SafetensorError, OSError, TypeError, ValueError) as problem:
+        raise InputError(f"file {path}", expected="a .safetensors file", got=reason(problem)) from problem
+    try:
+        listed = None if names is None else parse_json(names)
+    except ValueError:
+        listed = ()
+    if listed is not None and not isinstance(listed, list):
+        raise InputError(f"file {path}", expected="units: a JSON list of names", got=str(names)[:60])
+    return arrays, None if listed is None else [str(name) for name in listed]
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

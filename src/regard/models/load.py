@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from regard.errors import InputError, UnknownName, Unsupported
+from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.checkpoints import open_peft, open_pretrained
 from regard.models.code_names import code_file
@@ -207,21 +208,18 @@ def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
-    try:
+    with contained(f"file {path}", expected="a file that can be imported"):
         found.loader.exec_module(module)
-    except Exception as error:
-        raise InputError(
-            f"file {path}", expected="a file that can be imported", got=f"{type(error).__name__}: {error}"
-        ) from error
     public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     if name not in public:
         raise UnknownName(f"factory in {path.name}", name, public)
     make = getattr(module, name)
     try:
         inspect.signature(make).bind()
-    except TypeError as problem:
+    except (TypeError, ValueError) as problem:
         raise InputError(f"factory {name}", expected="one that needs no arguments", got=str(problem)) from problem
-    made = make()
+    with contained(f"factory {name} in {path.name}", expected="a model", crashes=False):
+        made = make()
     beside = processor
     if isinstance(made, tuple) and len(made) == 2:
         made, beside = made
