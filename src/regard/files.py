@@ -101,23 +101,23 @@ def kind_of(path: Path, subject: str = "") -> Literal["file", "directory", "noth
     return "file"
 
 
-def check_file(path: Path, subject: str = "") -> int:
-    """Bytes of a regular file that is not too large; anything else is an InputError."""
+def check_file(path: Path, subject: str = "", largest: int | None = None) -> int:
+    """Bytes of a regular file of at most `largest` bytes (`max_bytes()`); anything else is an InputError."""
     subject = subject or f"file {path}"
     kind = kind_of(path, subject)
     if kind != "file":
         got = "a directory" if kind == "directory" else "no such file"
         raise InputError(subject, expected="a file", got=got)
     size = path.stat().st_size
-    if size > max_bytes():
-        raise _too_large(subject, f"{shown_size(size)}", "a smaller file")
+    if size > max(largest or 0, max_bytes()):
+        raise _too_large(subject, shown_size(size), "a smaller file")
     return size
 
 
-def open_binary(path: Path, subject: str = "") -> BinaryIO:
+def open_binary(path: Path, subject: str = "", largest: int | None = None) -> BinaryIO:
     """A regular file of bounded size for reading, unpacked on the way if it ends in .gz."""
     subject = subject or f"file {path}"
-    size = check_file(path, subject)
+    size = check_file(path, subject, largest)
     try:
         # a pipe that took the file's place since then must not make the opening wait
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -182,6 +182,32 @@ def parse_json(text: str | bytes) -> Any:
         if "digits" in str(error):  # how Python refuses to convert a very long integer
             raise ValueError("a whole number of more than 4,300 digits") from None
         raise
+
+
+def read_toml(path: Path, subject: str = "") -> dict[str, Any]:
+    """The tables of a TOML file."""
+    return parse_toml(read_text(path, subject), subject or f"file {path}")
+
+
+def parse_toml(text: str, subject: str) -> dict[str, Any]:
+    """The tables of a TOML text; every failure is an InputError about `subject`."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(subject, expected="TOML", got="tables nested too deeply") from None
+    except ValueError as error:
+        got = "a whole number of more than 4,300 digits" if "4300" in str(error) else reason(error)
+        raise InputError(subject, expected="TOML", got=got) from None
+
+
+def exists(path: str | Path) -> bool:
+    """Whether a path leads anywhere; what cannot be a path at all, such as a long text, leads nowhere."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def reason(error: BaseException) -> str:

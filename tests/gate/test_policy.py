@@ -63,8 +63,8 @@ def test_a_whole_policy(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a readable TOML file"):
+    with pytest.raises(InputError, match="no such file"):
         read_policy(tmp_path / "no.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="a readable TOML file"):
+    with pytest.raises(InputError, match="UTF-8 text"):
         read_policy(tmp_path / "binary.toml")

@@ -39,7 +39,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, said: str) -> None:
     file.write_text(text, "utf-8")
     with pytest.raises(InputError, match=f"(?s){said}"):
         word_vectors(file, WORDS, 2)
-    with pytest.raises(InputError, match="text file"):
+    with pytest.raises(InputError, match="no such file"):
         word_vectors(tmp_path / "none", WORDS, 2)
 
 

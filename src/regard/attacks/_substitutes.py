@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from regard.attacks._characters import Substitutes, misspellings
 from regard.errors import InputError
+from regard.files import exists, read_json
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.ranking import order
 from regard.models.words import word_spans
@@ -75,7 +75,7 @@ def _cased(found: str, like: str) -> str:
 
 def _dictionary(source: str, many: int) -> Substitutes:
     path = Path(source).resolve()
-    table = _read(str(path), path.stat().st_mtime_ns if path.exists() else 0)
+    table = _read(str(path), path.stat().st_mtime_ns if exists(path) else 0)
 
     def find(word: str) -> list[str]:
         found = table.get(word) or table.get(word.casefold()) or []
@@ -88,11 +88,11 @@ def _dictionary(source: str, many: int) -> Substitutes:
 def _read(path: str, changed: int) -> Mapping[str, list[str]]:
     """`changed` is only there so that a file that was written again is read again."""
     try:
-        table = json.loads(Path(path).read_text("utf-8"))
-    except (OSError, ValueError) as problem:
+        table = read_json(Path(path))
+    except InputError as problem:
         raise InputError(
             f"source {path}", expected="neighbours, misspellings, delete, or a JSON file {word: [substitute, ...]}",
-            got=str(problem),
+            got=problem.got,
         ) from problem  # fmt: skip
     if not isinstance(table, dict) or not all(isinstance(v, list) for v in table.values()):
         raise InputError(f"source {path}", expected="a JSON object {word: [substitute, ...]}", got="another shape")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.cli.console import print_json, results
 from regard.cli.opening import Columns
 from regard.errors import InputError
+from regard.files import exists
 from regard.present.saying import say
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
 
     if not what.strip():  # as a path it would be this directory
         raise InputError("text", expected="at least one word", got="an empty text")
-    if what.partition(":")[0] in names("dataset") or Path(what).exists():
+    if what.partition(":")[0] in names("dataset") or exists(what):
         from regard.datasets.read import read
 
         data = read(

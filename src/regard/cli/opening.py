@@ -12,6 +12,7 @@ import click
 
 from regard.cli.progress import duration
 from regard.errors import InputError
+from regard.files import exists
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
@@ -37,7 +38,7 @@ class ModelChoice:
         """Whether it is one of the models that regard makes itself."""
         from regard.registry import named_model
 
-        return not Path(self.source).exists() and named_model(self.source) is not None
+        return not exists(self.source) and named_model(self.source) is not None
 
     @property
     def making(self) -> str:

@@ -13,8 +13,8 @@ from regard.datasets.columns import Columns
 from regard.datasets.rationales import Places, places_elsewhere, places_in_text
 from regard.datasets.table import Row, RowError
 from regard.errors import InputError
-from regard.measures.pixel_range import full_brightness
 from regard.files import parse_json
+from regard.measures.pixel_range import full_brightness
 from regard.records import Json, frozen
 
 DEEPEST_LABEL = 8

@@ -16,13 +16,13 @@ min = 0.80                        # rank agreement with the baseline run's expla
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from regard.errors import InputError, UnknownName
+from regard.files import parse_toml, read_text
 from regard.records import Json
 
 Level = Literal["block", "warn"]
@@ -96,12 +96,7 @@ class Policy:
 def read_policy(path: Path | str) -> Policy:
     """The policy in a TOML file; `run` and `baseline` in it are relative to the file."""
     place = Path(path)
-    try:
-        text = place.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        got = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        raise InputError(f"policy {place}", expected="a readable TOML file", got=got.lower()) from error
-    return parse_policy(text, place)
+    return parse_policy(read_text(place, f"policy {place}"), place)
 
 
 def parse_policy(text: str, place: Path | None = None) -> Policy:
@@ -111,10 +106,7 @@ def parse_policy(text: str, place: Path | None = None) -> Policy:
     ([('min', 0.8)], 0.95)
     """
     subject = f"policy {place}" if place else "policy"
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(subject, expected="TOML", got=str(error)) from error
+    given = parse_toml(text, subject)
     known = {f.name for f in fields(Policy)} - {"gates", "drifts", "path"} | {"gate", "drift"}
     _refuse_unknown(given, known, f"key of {subject}")
     for kind in ("gate", "drift"):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.datasets.formats.arrays import read_npz
 from regard.errors import InputError
-from regard.files import check_file, parse_json, reason
+from regard.files import kind_of, parse_json, reason
 from regard.records import Answers, Attention, Site, SiteKind, Units
 from regard.registry import upstairs
 
@@ -143,7 +143,7 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], list[str] | None]:
 def _read_safetensors(path: Path) -> tuple[dict[str, Any], list[str] | None]:
     from safetensors import SafetensorError, safe_open
 
-    check_file(path)
+    kind_of(path)  # refuses pipes and devices
     try:
         with safe_open(str(path), "np") as held:
             arrays = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118

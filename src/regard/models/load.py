@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from regard.errors import InputError, UnknownName, Unsupported
+from regard.files import exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
 from regard.models.checkpoints import open_peft, open_pretrained
@@ -67,7 +68,7 @@ def load(
     }  # fmt: skip
     given = {key: value for key, value in params.items() if value not in (None, False)}
     options = replace(options, spec=Spec("model", text, given))
-    named = None if Path(text).exists() else named_model(text)
+    named = None if exists(text) else named_model(text)
     if named is not None:
         made, options = build(named)(), replace(options, name=name or text)
         if isinstance(made, str):

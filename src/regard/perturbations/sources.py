@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
 from regard.errors import EnvironmentProblem, InputError
+from regard.files import read_bytes, read_json, read_text
 
 Source: TypeAlias = Callable[[str], Sequence[str]]
 """A word in small letters -> other words for it, the best first; none where it knows none."""
@@ -44,12 +44,9 @@ def source(name: str) -> Source:
 
 def _dictionary(path: Path) -> Source:
     if path.suffix == ".json":
-        try:
-            table = json.loads(path.read_text("utf-8"))
-        except (ValueError, UnicodeDecodeError) as error:
-            raise InputError(f"synonyms from {path}", expected="JSON", got=str(error)) from error
+        table = read_json(path, f"synonyms from {path}")
     else:
-        lines = [line.split("\t") for line in path.read_text("utf-8").split("\n") if line.strip()]
+        lines = [line.rstrip("\r").split("\t") for line in read_text(path).split("\n") if line.strip()]
         table = {word: [other for other in others if other.strip()] for word, *others in lines}
     if not isinstance(table, dict) or not all(isinstance(others, list) for others in table.values()):
         raise InputError(f"synonyms from {path}", expected='{"word": ["other word", ...]}', got="something else")
@@ -68,20 +65,26 @@ def _wordnet(folder: Path) -> Source:
         raise InputError(f"WordNet in {folder}", expected="its files", got=f"no {', '.join(missing)}")
     places: dict[str, list[tuple[str, int]]] = {}
     for part in _PARTS:
-        for line in (folder / f"index.{part}").read_text("utf-8").split("\n"):
+        for line in read_text(folder / f"index.{part}").split("\n"):
             if line.startswith(" ") or not line:  # the licence
                 continue
-            lemma, _, count, pointers, *rest = line.split()
-            offsets = rest[int(pointers) + 2 :][: int(count)]
-            places.setdefault(lemma, []).extend((part, int(offset)) for offset in offsets)
-    data = {part: (folder / f"data.{part}").read_bytes() for part in _PARTS}
+            try:
+                lemma, _, count, pointers, *rest = line.split()
+                offsets = [int(offset) for offset in rest[int(pointers) + 2 :][: int(count)]]
+            except ValueError as error:
+                raise InputError(f"WordNet in {folder}", expected=f"lines of index.{part}", got=line[:60]) from error
+            places.setdefault(lemma, []).extend((part, offset) for offset in offsets)
+    data = {part: read_bytes(folder / f"data.{part}") for part in _PARTS}
 
     @lru_cache(maxsize=65536)
     def others(word: str) -> tuple[str, ...]:
         found: dict[str, None] = {}
         for part, offset in places.get(word, ()):
-            line = data[part][offset : data[part].index(b"\n", offset)].decode("utf-8").split()
-            lemmas = line[4 : 4 + 2 * int(line[3], 16) : 2]
+            try:
+                line = data[part][offset : data[part].index(b"\n", offset)].decode("utf-8").split()
+                lemmas = line[4 : 4 + 2 * int(line[3], 16) : 2]
+            except (ValueError, IndexError) as error:
+                raise InputError(f"WordNet in {folder}", expected=f"an entry in data.{part}", got=word) from error
             for lemma in lemmas:
                 plain = lemma.partition("(")[0]  # "(a)": where an adjective may stand
                 if plain.isalpha() and plain.islower() and plain != word:

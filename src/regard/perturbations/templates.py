@@ -27,15 +27,15 @@ direction = "up"
 
 from __future__ import annotations
 
+import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.errors import InputError, UnknownName
+from regard.files import read_toml
 from regard.measures.keyed_random import keyed_stream
 from regard.perturbations.terms import shipped_lists
 from regard.records import Spec
@@ -46,6 +46,7 @@ Kind = Literal["minimum functionality", "invariance", "directional"]
 Direction = Literal["up", "down"]
 MOST = 200
 """Fillings of one test that are tried, where the file does not say otherwise; drawn by lot from all of them."""
+MOST_FILLINGS = 10**100
 _FIELDS = {"name", "kind", "template", "label", "vary", "change", "noise", "severity", "direction", "tolerance", "most",
            "require"}  # fmt: skip
 _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
@@ -73,12 +74,7 @@ class BehaviourTest:
 
 def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
     """The tests of a file; every mistake in it is named with its test."""
-    try:
-        given = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"tests {path}", expected="a file", got="no such file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"tests {path}", expected="TOML", got=str(error)) from error
+    given = read_toml(path, f"tests {path}")
     lists = {**shipped_lists(), **_lists(given.get("lists", {}), path)}
     tests = given.get("test", [])
     if not isinstance(tests, list) or not tests or not all(isinstance(entry, dict) for entry in tests):
@@ -126,12 +122,12 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
         noise = Spec.parse("perturbation", entry["noise"])
         arguments(noise)  # unknown names are said before a model is opened
         refuse_code(f"test {name!r}", [noise])
-    pairs = _pairs(name, entry, lists)
+    fillings = _fillings(name, entry, lists)
     most = _number(name, entry, "most", MOST, range(1, 10**6))
-    chosen = keyed_stream(seed, "template", name).sample(len(pairs), most)
+    chosen = keyed_stream(seed, "template", name).sample(fillings.count, most)
     require = _share(name, entry, "require") if "require" in entry else None
     return BehaviourTest(
-        name, kind, tuple(pairs[i] for i in chosen), len(pairs), entry.get("label"), direction,
+        name, kind, tuple(map(fillings.pair, chosen)), fillings.count, entry.get("label"), direction,
         _share(name, entry, "tolerance"), require, entry.get("noise"), _number(name, entry, "severity", 3, range(1, 6)),
     )  # fmt: skip
 
@@ -158,7 +154,38 @@ def _refuse(name: str, field: str, value: object, wanted: str) -> None:
         )
 
 
-def _pairs(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[str]]) -> list[tuple[str, str | None]]:
+@dataclass(frozen=True, slots=True)
+class _Fillings:
+    """All fillings of a template, numbered in the order of nested loops, the last slot fastest; none is stored."""
+
+    template: str
+    change: str | None
+    vary: str | None
+    words: Mapping[str, Sequence[str]]
+
+    @property
+    def count(self) -> int:
+        fixed = math.prod(len(words) for slot, words in self.words.items() if slot != self.vary)
+        return fixed if self.vary is None else fixed * (len(self.words[self.vary]) - 1)
+
+    def pair(self, number: int) -> tuple[str, str | None]:
+        """The texts to compare in filling `number`; the varied slot has its first word in the first of them."""
+        other = 0
+        if self.vary is not None:
+            number, other = divmod(number, len(self.words[self.vary]) - 1)
+        filled: dict[str, str] = {}
+        for slot in reversed([slot for slot in self.words if slot != self.vary]):
+            number, at = divmod(number, len(self.words[slot]))
+            filled[slot] = self.words[slot][at]
+        if self.vary is not None:
+            first, second = self.words[self.vary][0], self.words[self.vary][other + 1]
+            return _filled(self.template, {**filled, self.vary: first}), _filled(
+                self.template, {**filled, self.vary: second}
+            )
+        return _filled(self.template, filled), None if self.change is None else _filled(self.change, filled)
+
+
+def _fillings(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[str]]) -> _Fillings:
     template, change, vary = str(entry["template"]), entry.get("change"), entry.get("vary")
     slots = list(dict.fromkeys(_SLOT.findall(template + str(change or ""))))
     for slot in slots:
@@ -168,16 +195,11 @@ def _pairs(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[str
         raise UnknownName(f"slot of test {name!r}", str(vary), slots)
     if vary is not None and len(lists[vary]) < 2:
         raise InputError(f"test {name!r}", expected=f"two words or more in the list {vary!r}", got=str(lists[vary]))
-    fixed = [slot for slot in slots if slot != vary]
-    found: list[tuple[str, str | None]] = []
-    for words in product(*(lists[slot] for slot in fixed)):
-        filled = dict(zip(fixed, map(str, words), strict=True))
-        if vary is not None:
-            first, *others = (_filled(template, {**filled, vary: other}) for other in lists[vary])
-            found += [(first, other) for other in others]
-        else:
-            found.append((_filled(template, filled), None if change is None else _filled(str(change), filled)))
-    return found
+    words = {slot: lists[slot] for slot in slots}
+    fillings = _Fillings(template, None if change is None else str(change), vary, words)
+    if fillings.count > MOST_FILLINGS:
+        raise InputError(f"test {name!r}", expected="at most 1e100 fillings", got=f"{len(slots)} slots with more")
+    return fillings
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:

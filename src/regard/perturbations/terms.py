@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError, UnknownName
+from regard.files import read_toml
 from regard.measures.keyed_random import Stream
 from regard.models.words import word_parts
 from regard.perturbations.replacing import like
@@ -123,10 +124,7 @@ def _shipped() -> Mapping[str, Any]:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"terms {path}", expected="a TOML file with [swap.NAME]", got=str(error)) from error
+    return read_toml(path, f"terms {path}")
 
 
 def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from regard.errors import InputError
+from regard.files import open_binary
+
+LARGEST = 64 << 30
+"""Bytes: the file is read line by line, and the usual ones have 1 to 8 GB."""
+LONGEST_LINE = 1 << 20
+"""Characters: 4,096 numbers of 20 digits have 86,016."""
 
 
 def word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[int, Tensor]:
@@ -20,8 +27,8 @@ def word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[int,
     places = {word: i for i, word in enumerate(words)}
     found: dict[int, Tensor] = {}
     try:
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
+        with io.TextIOWrapper(open_binary(file, f"word vectors {file}", LARGEST), encoding="utf-8") as lines:
+            for number, line in enumerate(_lines(lines, file), 1):
                 word, *values = line.rstrip().split(" ")
                 if number == 1 and len(values) == 1:
                     continue
@@ -34,6 +41,13 @@ def word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[int,
     if not found:
         raise InputError(f"word vectors {file}", expected="words of the training texts", got="none of them")
     return found
+
+
+def _lines(lines: io.TextIOWrapper, file: Path) -> Iterator[str]:
+    while line := lines.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(f"word vectors {file}", expected="a word and its numbers on each line", got="longer lines")
+        yield line
 
 
 def _vector(values: Sequence[str], size: int, where: str) -> Tensor:

@@ -25,6 +25,7 @@ from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
 from regard.evaluate import shelf
+from regard.files import exists
 from regard.present.saying import say
 from regard.registry import entry, named_model
 
@@ -112,7 +113,7 @@ def command(
     else:
         live = choice.open()  # if the model is not there, that is what has to be said first
     for sibling in _each(siblings):
-        if not Path(sibling).expanduser().exists() and named_model(sibling) is None:
+        if not exists(Path(sibling).expanduser()) and named_model(sibling) is None:
             raise InputError(
                 f"--siblings {sibling}", expected="the directory of a model or of a family", got="nothing there"
             )
@@ -172,7 +173,7 @@ def _number(text: str | None) -> str | int | None:
 
 def _each(given: tuple[str, ...]) -> list[str]:
     """Directories, repeated or separated by commas."""
-    return [part for one in given for part in ([one] if Path(one).exists() or ":" in one else one.split(",")) if part]
+    return [part for one in given for part in ([one] if exists(one) or ":" in one else one.split(",")) if part]
 
 
 def _of_every_example(tried: list[str] | None, usual: tuple[str, ...], *, narrowed: bool) -> list[str]:

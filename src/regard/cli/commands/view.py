@@ -123,12 +123,12 @@ def command(
 
 
 def _shared(path: Path) -> object:
-    import json
+    from regard.files import read_json
 
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError) as error:
-        raise InputError(f"--spec {path}", expected="a Spec as JSON", got=str(error)) from error
+        return read_json(path)
+    except InputError as error:
+        raise InputError(f"--spec {path}", expected="a Spec as JSON", got=error.got) from error
 
 
 def _pictured(target: str, text: str | None, image: Path, lang: str) -> Session:
