@@ -70,11 +70,6 @@ def limited(size: int | None) -> Iterator[None]:
         _override.reset(token)
 
 
-def set_limit(size: int | None) -> None:
-    """The same for the rest of this command."""
-    _override.set(size)
-
-
 def shown_size(size: float) -> str:
     """
     >>> shown_size(2 << 30), shown_size(900), shown_size(1.5e6)

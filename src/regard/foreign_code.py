@@ -17,10 +17,10 @@ def described(error: BaseException) -> str:
     """What foreign code did, in one line.
 
     >>> described(SystemExit(3)), described(ValueError("no")), described(EOFError())
-    ('it called sys.exit(3)', 'ValueError: no', 'EOFError')
+    ('a call of sys.exit(3)', 'ValueError: no', 'EOFError')
     """
     if isinstance(error, SystemExit):
-        return f"it called sys.exit({_line(error.code)})"
+        return f"a call of sys.exit({_line(error.code)})"
     try:
         text = " ".join(str(error).split())[:300]
     except Exception:  # __str__ is foreign code, too

@@ -425,10 +425,14 @@ def build(spec: Spec) -> Callable[..., Any]:
     """
     bound = arguments(spec)
     function = find(spec.kind, spec.name)
+    package = owner(spec.kind, spec.name)
 
     def call(*given: Any) -> Any:
         refuse_stored(spec)
-        return function(*given, **bound)
+        if not package:
+            return function(*given, **bound)
+        with contained(f"{spec.kind} {spec.name!r} of {package}", expected="a result", crashes=False):
+            return function(*given, **bound)
 
     return call
 

@@ -17,6 +17,7 @@ import click
 from regard.cli.console import echo
 from regard.cli.stopping import damage_in_one_line, stopping
 from regard.errors import EXIT_CODES, RegardError
+from regard.foreign_code import described
 from regard.present.saying import LANGUAGES, say, speaking
 
 SUMMARIES = {
@@ -43,6 +44,10 @@ SUMMARIES = {
     "doctor": "Check this machine: versions, device, packages, and a self-test of the capture.",
 }
 """Command -> its summary, so that `regard --help` imports no command (a test compares it with the commands)."""
+
+
+COMPLETION = "_REGARD_COMPLETE"
+"""Variable by which click's shell completion asks for its script, and then for completions."""
 
 
 class Interrupted(click.Abort):
@@ -102,8 +107,14 @@ class Commands(click.Group):
                 code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
                 if stop.signal is not None:  # a server that closed itself
                     raise click.Abort
-            except Exception as error:
-                if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
+            except click.exceptions.NoArgsIsHelpError as bare:
+                click.echo(bare.format_message())  # plain `regard` asks for help: no error
+                sys.exit(0)
+            except BaseException as error:
+                if isinstance(error, SystemExit) and COMPLETION in os.environ and error.code == 1:
+                    shells = "bash_source, zsh_source or fish_source"
+                    sys.exit(_say(f"{COMPLETION}: expected {shells}; got {os.environ[COMPLETION]!r}", 2))
+                if _ours(error) or ("--debug" in given and not isinstance(error, click.ClickException | click.Abort)):
                     raise
                 sys.exit(_tell(error, stop.exit_code))
             sys.exit(code if isinstance(code, int) else 0)
@@ -112,7 +123,7 @@ class Commands(click.Group):
 def _language(given: Sequence[str]) -> str:
     """`--lang`, else REGARD_LANG; what is neither is refused by the option itself."""
     chosen = os.environ.get("REGARD_LANG", "")
-    for word, following in zip(given, [*given[1:], ""], strict=True):
+    for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
             chosen = following if word == "--lang" else word.partition("=")[2]
     return chosen if chosen in LANGUAGES else "en"
@@ -126,7 +137,16 @@ EXAMPLES = (
 )
 
 
-def _tell(error: Exception, stopped: int = 130) -> int:
+def _ours(error: BaseException) -> bool:
+    """Whether regard or its shell completion ends the command by itself, with a code of its own."""
+    if not isinstance(error, SystemExit) or error.code == 1:  # which would say that a gate failed
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    places = (Path(__file__).parents[1], Path(click.__file__).parent)
+    return bool(frames) and any(Path(frames[-1].filename).is_relative_to(place) for place in places)
+
+
+def _tell(error: BaseException, stopped: int = 130) -> int:
     """Print one line about an error; return its exit code, `stopped` where the user or a signal ended the command."""
     if isinstance(error, RegardError):
         return _say(_in_words(error), error.exit_code)
@@ -134,6 +154,8 @@ def _tell(error: Exception, stopped: int = 130) -> int:
         context = getattr(error, "ctx", None)
         hint = f" ({say('term.see_help', command=context.command_path)})" if context else ""
         return _say(error.format_message().rstrip(".") + hint, 2)
+    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):
+        error = error.__cause__  # click takes it for the end of a terminal's input; no command of ours asks for any
     if isinstance(error, click.Abort):
         return _say(error.remedy if isinstance(error, Interrupted) else say("term.interrupted"), stopped)
     if isinstance(error, BrokenPipeError):
@@ -141,8 +163,7 @@ def _tell(error: Exception, stopped: int = 130) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     # never 1: a crash must not look like a gate that failed
-    said = f"{type(error).__name__}: {error}"
-    return _say(f"{_whose(error)}: {said}. Try: the same command with --debug for the traceback", 4)
+    return _say(f"{_whose(error)}: {described(error)}. Try: the same command with --debug for the traceback", 4)
 
 
 def _in_words(error: RegardError) -> str:
@@ -158,7 +179,7 @@ def _in_words(error: RegardError) -> str:
     return say("error.try", said=said, remedy=retold(error.remedy)) if error.remedy else said
 
 
-def _whose(error: Exception) -> str:
+def _whose(error: BaseException) -> str:
     """Who has to do something: this machine, the author of a file that the user brought, or we."""
     if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
         return "this machine"

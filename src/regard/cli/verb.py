@@ -7,7 +7,21 @@ from typing import Any
 
 import click
 
+from regard.files import limited, parse_size
 from regard.present.saying import LANGUAGES, known, language, say
+
+READING = {"data", "text_column"}
+"""Options of the commands that read data."""
+
+
+def _limited(context: click.Context, option: click.Parameter, size: str | None) -> None:
+    """Limit the size of files for as long as the command runs."""
+    if size is None:
+        return
+    try:
+        context.with_resource(limited(parse_size(size)))
+    except ValueError:
+        raise click.BadParameter(f"expected a size such as 500MB or 2GB; got {size!r}", context, option) from None
 
 
 class Verb(click.Command):
@@ -38,6 +52,9 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
                               envvar="REGARD_LANG", show_envvar=True, expose_value=False,
                               help="Language of the output.")(marked)  # fmt: skip
         marked = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(marked)
+        if READING & {option.name for option in getattr(function, "__click_params__", ())}:
+            marked = click.option("--max-bytes", metavar="SIZE", expose_value=False, callback=_limited,
+                                  help="Largest file to read, such as 500MB (default: 2GB).")(marked)  # fmt: skip
         command = click.command(name, cls=Verb)(marked)
         command.examples = examples
         return command
