@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 _VARIABLES: Mapping[str, str] = {
@@ -42,6 +43,19 @@ def hub(*, download: bool = False) -> Iterator[None]:
         yield
     finally:
         _leave()
+
+
+def snapshot_of(source: str) -> Path | None:
+    """The directory of a Hugging Face id in the local cache, if it is there."""
+    with hub():
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+
+        try:
+            held = try_to_load_from_cache(source, "config.json")
+        except HFValidationError:
+            return None
+    return Path(held).parent if isinstance(held, str) else None
 
 
 def _enter() -> None:

@@ -17,9 +17,11 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.files import exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
+from regard.models.adapter_limits import check_adapter
 from regard.models.checkpoints import open_peft, open_pretrained
 from regard.models.code_names import code_file
-from regard.models.hub import hub
+from regard.models.config_limits import check_model, opening
+from regard.models.hub import snapshot_of
 from regard.models.huggingface import Options, from_transformers, task_row
 from regard.models.native import open_network
 from regard.models.text import Overflow
@@ -103,17 +105,23 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
             return _family(read_family(folder), options, trust_remote_code, download)
         options = replace(options, folder=folder, name=options.name or folder.resolve().name)
         if (folder / "regard.json").is_file():
-            return open_network(folder, options)
+            with opening(source):
+                return open_network(folder, options)
         if (folder / "adapter_config.json").is_file():
-            opened = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
-            return _adapted(opened, options)
+            with opening(source):
+                check_adapter(folder)
+                opened = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
+                return _adapted(opened, options)
         source = str(folder)
     elif not _may_be_id(source):
         raise InputError(f"model {source}", expected="a name, a directory or a Hugging Face id", got="no such path")
-    elif "/" not in source and not download and not _cached(source):
+    elif "/" not in source and not download and snapshot_of(source) is None:
         raise UnknownName("model", source, names("source"))
-    opened = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
-    return _adapted(opened, options)
+    with opening(source):
+        if (place := folder if folder.is_dir() else snapshot_of(source)) is not None:
+            check_model(place)
+        opened = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
+        return _adapted(opened, options)
 
 
 def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
@@ -127,14 +135,6 @@ def _family(family: Family, options: Options, trust_remote_code: bool, download:
 
 def _may_be_id(source: str) -> bool:
     return source.count("/") <= 1 and not source.startswith((".", "/", "~")) and source.strip() == source != ""
-
-
-def _cached(source: str) -> bool:
-    with hub():
-        from transformers.utils.hub import cached_file
-
-        return cached_file(source, "config.json", local_files_only=True, _raise_exceptions_for_missing_entries=False,
-                           _raise_exceptions_for_connection_errors=False) is not None  # fmt: skip
 
 
 def _adapted(opened: tuple[nn.Module, Any, str, list[str]], options: Options) -> TorchModel:

@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.errors import InputError, RegardError
 from regard.models.checkpoints import adapter_base
 from regard.models.code_names import code_file
-from regard.models.hub import hub
+from regard.models.hub import snapshot_of
 from regard.networks.family import is_family, read_family
 from regard.records import Spec
 from regard.registry import named_model
@@ -85,7 +85,7 @@ def _files(source: str) -> Iterator[tuple[str, Path]]:
         yield code[0].name, code[0]
         return
     if not folder.is_dir():
-        snapshot = _snapshot(source)
+        snapshot = snapshot_of(source)
         if snapshot is None:
             return
         folder = snapshot
@@ -95,7 +95,7 @@ def _files(source: str) -> Iterator[tuple[str, Path]]:
     adapter = folder / "adapter_config.json"
     if adapter.is_file():
         base = adapter_base(folder, json.loads(adapter.read_text("utf-8")))
-        beside = Path(base) if Path(base).is_dir() else _snapshot(base)
+        beside = Path(base) if Path(base).is_dir() else snapshot_of(base)
         for name, path in () if beside is None else _inside(beside):
             yield f"base/{name}", path
 
@@ -105,16 +105,3 @@ def _inside(folder: Path) -> Iterator[tuple[str, Path]]:
         for path in folder.glob(pattern):
             if path.is_file():
                 yield path.name, path
-
-
-def _snapshot(source: str) -> Path | None:
-    """The directory of a Hugging Face id in the local cache."""
-    with hub():
-        from huggingface_hub import try_to_load_from_cache
-        from huggingface_hub.errors import HFValidationError
-
-        try:
-            held = try_to_load_from_cache(source, "config.json")
-        except HFValidationError:
-            return None
-    return Path(held).parent if isinstance(held, str) else None

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from regard.errors import InputError, UnknownName
+from regard.files import read_json
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.series import SeriesTransformer
@@ -40,6 +41,10 @@ NETWORKS: Final[Mapping[str, Callable[..., Network]]] = {
     )
 }
 _ABOUT, _WEIGHTS = "regard.json", "model.safetensors"
+MOST_LAYERS: Final = 64
+"""Layers that may be built whatever the weights say."""
+FREE_NUMBERS: Final = 1 << 22
+"""Numbers that a config may need beyond its weights, to be told tensor by tensor what does not fit."""
 
 
 def save_checkpoint(
@@ -95,19 +100,36 @@ def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
             got="another sha256",
             remedy="save the checkpoint again",
         )
-    try:
-        network = NETWORKS[kind](**about["config"])
-    except (KeyError, TypeError) as error:
-        raise InputError(str(directory / _ABOUT), expected=f"a config of {kind}", got=str(error)) from error
+    network = _built(kind, about.get("config"), tensors, directory)
     _fill(network, tensors, str(weights))
     return network.eval(), about
 
 
+def _built(kind: str, config: Any, tensors: Mapping[str, torch.Tensor], directory: Path) -> Network:
+    """The network of a config; one that needs other tensors than there are is refused before it takes memory."""
+    path = directory / _ABOUT
+    try:
+        layers = config.get("layers", 0)
+        if not isinstance(layers, int) or layers > max(MOST_LAYERS, len(tensors)):
+            got = f"{str(layers)[:40]} layers with {len(tensors)} tensors"
+            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got=got)
+        with torch.device("meta"):
+            shapes = {name: tensor.shape for name, tensor in NETWORKS[kind](**config).state_dict().items()}
+        if sum(shape.numel() for shape in shapes.values()) > FREE_NUMBERS + sum(t.numel() for t in tensors.values()):
+            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got="a far larger one")
+        return NETWORKS[kind](**config)
+    except InputError:
+        raise
+    except Exception as error:  # a config of wrong types and sizes fails wherever they are used first
+        got = f"{type(error).__name__}: {error}".split("\n", 1)[0][:200]
+        raise InputError(str(path), expected=f"a config of {kind}", got=got) from error
+
+
 def _read_about(path: Path) -> dict[str, Any]:
     try:
-        about = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), expected="the description of a regard network", got=str(error)) from error
+        about = read_json(path, str(path))
+    except InputError as error:
+        raise InputError(str(path), expected="the description of a regard network", got=error.got) from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InputError(str(path), expected=f'"format": "{FORMAT}"', got="another file")
     if about.get("version") != VERSION:

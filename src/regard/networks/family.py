@@ -7,13 +7,13 @@ runs/reviews/seed-1/
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from regard.errors import InputError
+from regard.files import read_json
 from regard.records import Json
 
 FORMAT: Final = "regard-family"
@@ -59,9 +59,9 @@ def read_family(directory: Path) -> Family:
     """The family in a directory; an error where nobody is trained yet."""
     path = directory / FILE
     try:
-        about = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(str(path), expected="the description of a family", got=str(error)) from error
+        about = read_json(path, str(path))
+    except InputError as error:
+        raise InputError(str(path), expected="the description of a family", got=error.got) from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("version") != VERSION:
         raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
     if not about.get("members"):
@@ -69,11 +69,25 @@ def read_family(directory: Path) -> Family:
             f"family {directory}", expected="at least one trained member", got="none yet",
             remedy="finish its `regard train`",
         )  # fmt: skip
+    _check_members(about, str(path))
     family = Family(directory, about)
     for name in (*family.members, family.best):
         if Path(name).name != name or not (directory / name).is_dir():
             raise InputError(str(path), expected="members that are directories inside the family's own", got=name[:80])
     return family
+
+
+def _check_members(about: Mapping[str, Any], subject: str) -> None:
+    """Refuse members that are no names of directories beside the file, and a best one that is none of them."""
+    members, seeds = about["members"], about.get("seeds")
+    shaped = isinstance(members, list) and all(isinstance(m, dict) and "seed" in m for m in members)
+    if not shaped or not isinstance(seeds, list):
+        raise InputError(subject, expected='"members": [{"name", "seed"}, ...] and "seeds"', got="something else")
+    names = [str(member.get("name")) for member in members]
+    strange = next((name for name in names if Path(name).name != name or name == ".."), None)
+    if strange is not None or about.get("best") not in names:
+        got = repr(about.get("best") if strange is None else strange)[:80]
+        raise InputError(subject, expected="names of directories beside it, the best one among them", got=got)
 
 
 def membership(directory: Path) -> dict[str, Json] | None:

@@ -1,0 +1,111 @@
+"""The files that hold a model's weights: where they may lie, and how much they hold. Nothing is loaded here."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from regard.errors import InputError
+from regard.files import check_file, kind_of, parse_json, read_json, shown_size
+
+INDEXES: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+LARGEST_HEADER: Final = 100 << 20
+"""Bytes; safetensors itself refuses longer ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the weight files of a directory hold: their bytes, and the tensors that their headers list."""
+
+    size: int
+    tensors: Mapping[str, tuple[int, ...]]
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The weight files that a directory names; every one inside it, or in the blobs of the hub's cache."""
+    names: set[str] = set()
+    for index in INDEXES:
+        if kind_of(folder / index) == "file":
+            names |= _listed(folder / index)
+    names |= {path.name for path in (*folder.glob("*.safetensors"), *folder.glob("*.bin"))}
+    files = [folder / name for name in sorted(names)]
+    for file in files:
+        _check_place(file, folder)
+    return files
+
+
+def held(folder: Path) -> Held:
+    """How much the weight files hold; headers that cannot be true are refused."""
+    size, tensors = 0, dict[str, tuple[int, ...]]()
+    for file in weight_files(folder):
+        if kind_of(file) != "file":
+            continue  # named by an index, not there: loading says so
+        size += file.stat().st_size
+        if file.suffix == ".safetensors":
+            tensors |= header(file)
+    return Held(size, tensors)
+
+
+def header(file: Path) -> dict[str, tuple[int, ...]]:
+    """Shapes of the tensors of a safetensors file, from its first bytes."""
+    subject = f"weights of {file}"
+    size = check_file(file, subject, largest=1 << 50)
+    with file.open("rb") as opened:
+        start = opened.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 1 << 63
+        if length > min(LARGEST_HEADER, size - 8):
+            got = (
+                f"a header of {shown_size(float(length))} in {shown_size(size)}" if len(start) == 8 else "too few bytes"
+            )
+            raise InputError(subject, expected="a safetensors file", got=got)
+        text = opened.read(length)
+    try:
+        entries = parse_json(text)
+    except ValueError:
+        entries = None
+    if not isinstance(entries, dict):
+        raise InputError(subject, expected="a safetensors file", got="a header that is no JSON object")
+    return {name: _shape(entry, subject) for name, entry in entries.items() if name != "__metadata__"}
+
+
+def _shape(entry: Any, subject: str) -> tuple[int, ...]:
+    shape = entry.get("shape") if isinstance(entry, dict) else None
+    if not isinstance(shape, list) or not all(isinstance(n, int) and 0 <= n < 1 << 48 for n in shape):
+        raise InputError(subject, expected="a safetensors file", got="a tensor without a shape")
+    return tuple(shape)
+
+
+def _listed(index: Path) -> set[str]:
+    """Names of the files of an index; none of them may lead out of its directory."""
+    value = read_json(index)
+    table = value.get("weight_map") if isinstance(value, dict) else None
+    if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
+        raise InputError(f"file {index}", expected='"weight_map": tensor names and file names', got="something else")
+    for name in table.values():
+        if Path(name).name != name or name in ("", ".", "..") or "\\" in name or "\0" in name:
+            raise InputError(
+                f"file {index}", expected="names of files beside it", got=repr(name)[:80],
+                remedy="move the file into the model's directory",
+            )  # fmt: skip
+    return set(table.values())
+
+
+def _check_place(file: Path, folder: Path) -> None:
+    """Refuse links to anything but safetensors files and blobs of the hub's cache."""
+    if kind_of(file) == "nothing":
+        return
+    real, home = file.resolve(), folder.resolve()
+    if real.is_relative_to(home) or real.suffix == ".safetensors" or _is_blob(real):
+        return
+    raise InputError(
+        f"file {file}", expected="a file inside the model's directory", got=f"a link to {real}",
+        remedy="copy the file into the directory",
+    )  # fmt: skip
+
+
+def _is_blob(path: Path) -> bool:
+    """Whether it lies where the hub's cache keeps content: models--NAME/blobs/HASH."""
+    return path.parent.name == "blobs" and path.parent.parent.name.startswith("models--")
