@@ -15,6 +15,7 @@ from regard.evaluate.counting import Estimate, Probe, estimate, probe
 from regard.evaluate.engines.processes import Processes
 from regard.evaluate.engines.serial import Serial
 from regard.evaluate.preconditions import of_run
+from regard.evaluate.repeatability import RepeatCheck, current_fingerprint, worse
 from regard.evaluate.running import Job, Progress, run_shards
 from regard.evaluate.stored_summaries import summaries_from_tables
 from regard.evaluate.studies import cost_in_words, run_studies
@@ -77,6 +78,7 @@ def audit(
     read = opening.open_data(wanted, limit or chosen.examples, seed)
     whole, notes = opening.prepared(live, read, limit)
     examples, label_table = opening.matched(live, read, whole, labels)
+    current_fingerprint(live)  # a live model may have been trained on since it was opened
     about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
     about_model |= opening.siblings(live) | opening.improved(live) | opening.files(live)
     settings = plan.settings(
@@ -113,11 +115,13 @@ def audit(
         }  # fmt: skip
         writer.open(manifest, examples)
         try:
+            check = _repeat_check(writer, job, say)
             engine, setup = _engine(live, workers, say)
             guess = cost.seconds / max(1, workers) if cost else None
             run_shards(writer, job, engine, setup, progress=progress, first_guess=guess)
             run_studies(writer, live, examples, settings, say)
             found = Run(path)
+            _finish_check(check, writer, found, say)
             if "preconditions" not in found.manifest:
                 # after the shards: an example that ends a process has been found out by then
                 tested = of_run(live, examples, found.examples(), seed=seed)
@@ -140,10 +144,39 @@ def _silent(sentence: str) -> None:
     """Nobody listens."""
 
 
+def _middling(job: Job) -> list[Example]:
+    """The examples, those of middling length first."""
+    middle = float(np.median([*job.lengths.values()]))
+    return sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - middle))
+
+
+def _repeat_check(writer: RunWriter, job: Job, say: Say) -> RepeatCheck | None:
+    """Ask the model the same inputs twice before the audit; None where the run holds the answer already."""
+    stored = writer.repeatability()
+    if stored is not None and stored.get("finished"):
+        return None
+    check = RepeatCheck(job.model, _middling(job), fingerprint=job.model.fingerprint)
+    seen = check.start()
+    if not seen.repeats:  # at once: whatever stops this session, the next one must know
+        writer.note_repeatability({**worse(stored, seen), "finished": False})
+        say(" ".join(seen.sentences))
+    return check
+
+
+def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say: Say) -> None:
+    """Ask them again after the audit, and store what came of it."""
+    if check is None:
+        return
+    stored = writer.repeatability()
+    seen = check.end(found.examples())
+    writer.note_repeatability({**worse(stored, seen), "finished": True})
+    if not seen.repeats and stored is None:
+        say(" ".join(seen.sentences))
+
+
 def _probed(job: Job) -> Probe | None:
     """A look at the model through an example of middling length; None where none can be read."""
-    middle = float(np.median([*job.lengths.values()]))
-    for example in sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - middle))[:MOST_PROBES]:
+    for example in _middling(job)[:MOST_PROBES]:
         try:
             encoded = job.model.encode(example)
             if encoded.units.free.any():

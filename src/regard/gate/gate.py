@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName
 from regard.gate.against import Against
 from regard.gate.check import Check, compared
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
@@ -88,6 +88,8 @@ def gate(
     opened = run if isinstance(run, Run) else Run(run)
     stored = Stored(opened)
     against = _against(stored, policy, baseline)
+    for checked in (stored, *(() if against is None else (against.old,))):
+        _refuse_broken(checked)
     named = {g.name for g in policy.gates} | {d.name for d in policy.drifts}
     for name in allow_fail:
         if name not in named or not name:
@@ -105,6 +107,15 @@ def gate(
         str(opened.path), policy.path, tuple(checks), (how, *_notes(stored, against)),
         inconclusive or policy.inconclusive, str(against.old.run.path) if against else "",
     )  # fmt: skip
+
+
+def _refuse_broken(stored: Stored) -> None:
+    """An error where the model of a run does not repeat its answers: no number of it decides anything."""
+    if stored.broken:
+        raise Incomplete(
+            f"model of run {stored.run.path}", expected="the same answer to the same input", got=stored.broken,
+            remedy="fix the model (evaluation mode, fixed seeds, no state) and audit it anew",
+        )  # fmt: skip
 
 
 def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:

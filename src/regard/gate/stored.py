@@ -17,6 +17,7 @@ from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
 from regard.records import Floats, Json, Score, Spec
 from regard.registry import entry, names
+from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 MODEL = "model"
@@ -65,6 +66,11 @@ class Stored:
     @property
     def complete(self) -> bool:
         return str(self.run.manifest.get("status")) == "complete"
+
+    @property
+    def broken(self) -> str:
+        """What is wrong with the model, so that no number passes; "" for a sound one."""
+        return broken_model(self.run.manifest)
 
     @property
     def seed(self) -> int:

@@ -12,10 +12,12 @@ from regard.judge.evidence import evidence_of
 from regard.judge.judging import judge
 from regard.judge.margins import PRINTED
 from regard.judge.nouns import about
+from regard.judge.refusal import refused
 from regard.judge.there import WHY
 from regard.records import Judgement, Spec, Verdict
 from regard.registry import entry
 from regard.store.judgements import keep_judgements
+from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 
@@ -40,6 +42,9 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
     made = [judge(evidence) for evidence in found]
     if not made and _nothing(tested):
         made = [_from_defects(tested)]
+    broken = broken_model(manifest)
+    if broken:
+        made = [refused(judgement, broken) for judgement in made]
     if rows:
         made = [about(judgement, str(rows[0]["kind"]), str(rows[0]["place_kind"])) for judgement in made]
     if keep:

@@ -173,6 +173,11 @@ class TorchModel:
     def fingerprint(self) -> str:
         return identity.fingerprint(self.module, {**self.traits.config, "task": self.task})
 
+    def fingerprint_now(self) -> str:
+        """Hash the weights again: `fingerprint` remembers those of its first call."""
+        self.__dict__.pop("fingerprint", None)
+        return self.fingerprint
+
     @property
     def dtype(self) -> torch.dtype:
         return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.float32)

@@ -31,6 +31,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "verdicts": manifest.pop("judgements", []),
         "exhibits": exhibits_json(material),
         "preconditions": manifest.get("preconditions"),
+        "repeatability": manifest.get("repeatability"),
         "reading": list(reading(material)),
         "problems": [dict(p) for p in run.problems()],
         "costs": [dict(c) for c in run.costs()],

@@ -38,7 +38,7 @@ def _document(material: Material) -> str:
     parts = [
         f"# {_plain(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
         _plain(_facts(material)),
-        *_reading(material), *_other(material), *_reliance(material), *_instead(material), *_verdicts(material),
+        *_broken(material), *_reading(material), *_exhibits(material), *_verdicts(material),
         f"## {say('results.title')}", *_results(material), _list(map(_plain, reading(material))),
         f"## {say('limits.title')}",
         _list([*(say(f"limits.{name}") for name in ALWAYS), *map(_plain, untested(material))]),
@@ -72,6 +72,14 @@ def _facts(material: Material) -> str:
         seed=m.get("seed", say("unknown")), profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],
     )  # fmt: skip
+
+
+def _broken(material: Material) -> list[str]:
+    return [f"**{_plain(retold(material.broken))}**"] if material.broken else []
+
+
+def _exhibits(material: Material) -> list[str]:
+    return [] if material.broken else [*_other(material), *_reliance(material), *_instead(material)]
 
 
 def _reading(material: Material) -> list[str]:

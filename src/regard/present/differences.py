@@ -34,10 +34,12 @@ class Difference:
     n: int
     better: str
     level: float = 0.95
+    refused: bool = False
+    """The model does not repeat its answers: the difference says nothing about the method."""
 
     @property
     def reading(self) -> Reading:
-        if not (math.isfinite(self.low) and math.isfinite(self.high)) or self.better == "none":
+        if self.refused or not (math.isfinite(self.low) and math.isfinite(self.high)) or self.better == "none":
             return "undefined"
         if self.low <= 0.0 <= self.high:
             return "not told apart"
@@ -76,4 +78,5 @@ def _difference(score: Score, base: Score, place: Setting, material: Material, l
         sums.n,
         score.better,
         level,
+        bool(material.broken),
     )

@@ -11,6 +11,7 @@ from regard.errors import UnknownName
 from regard.present import counts
 from regard.present.differences import Difference, differences
 from regard.present.evidence import Column, evidence, main_settings, of_a_part, other_method
+from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.saying import count, say
 from regard.records import Summary
@@ -30,7 +31,9 @@ def reading(material: Material) -> list[str]:
     """Sentences in the order in which a reader needs them."""
     found = evidence(material.summaries, material.methods, material.own_operators)
     if not found.cells:
-        return [say("words.no_summary")]
+        return [*_broken(material), say("words.no_summary")]
+    if material.broken:
+        return [*_broken(material), *_few(material), *_left_nothing(material)]
     against = differences(material)
     sentences = []
     for column in _spoken(main_settings(found.columns)):
@@ -47,6 +50,11 @@ def reading(material: Material) -> list[str]:
     if not material.manifest.get("judgements"):
         sentences.append(say("not_a_verdict"))
     return sentences
+
+
+def _broken(material: Material) -> list[str]:
+    """That the model does not repeat its answers: then nothing else may be said about methods."""
+    return [retold(material.broken)] if material.broken else []
 
 
 def _spoken(columns: Sequence[Column]) -> list[Column]:

@@ -13,7 +13,7 @@ from regard.present.objective_scale import about_task
 from regard.present.palette import LEVELS, SERIES_COLOURS
 from regard.present.run_reader import Material, RunReader
 from regard.present.saying import language, say, speaking
-from regard.present.sections.facts import fact_line, unfinished
+from regard.present.sections.facts import broken, fact_line, unfinished
 from regard.present.sections.first_screen import first_screen
 from regard.present.viewer_block import digest, viewer_script
 from regard.store.blobs import write_output
@@ -89,7 +89,7 @@ def _page(material: Material) -> str:
         "body", None,
         tag("a", {"class": "skip", "href": "#main"}, say("page.skip")),
         tag("header", None, tag("h1", None, say("page.title", model=model, data=data)), fact_line(material),
-            unfinished(material), _veiled(material)),
+            broken(material), unfinished(material), _veiled(material)),
         tag("main", {"id": "main"}, first_screen(material), tag("p", {"class": "note"}, say("caveat")),
             tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections.values(), cut),
         tag("footer", None, tag("p", None, say("page.footer", version=version))),

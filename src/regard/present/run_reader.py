@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from regard.evaluate.stored_summaries import checked_summaries
 from regard.present.answers import shown_answer
 from regard.records import Attention, Floats, Relevance, Score, Summary
+from regard.store.manifest import broken_model
 from regard.store.run import Run
 
 
@@ -41,6 +42,11 @@ class Material:
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         return self.run.manifest
+
+    @cached_property
+    def broken(self) -> str:
+        """What is wrong with the model, so that no claim may be made; "" for a sound one."""
+        return broken_model(self.manifest)
 
     @cached_property
     def examples(self) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from regard.errors import InputError
 from regard.protocols import Dataset, Model
@@ -33,6 +34,18 @@ def versions() -> dict[str, Json]:
 
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def broken_model(manifest: Mapping[str, Any]) -> str:
+    """What is wrong with the model of a run, so that it allows no verdict; "" for a sound model.
+
+    >>> broken_model({"repeatability": {"repeats": False, "sentence": "It answers by chance."}})
+    'It answers by chance.'
+    """
+    stored = manifest.get("repeatability") or {}
+    return (
+        "" if stored.get("repeats", True) else str(stored.get("sentence") or "The model does not repeat its answers.")
+    )
 
 
 def model_facts(model: Model, source: str) -> dict[str, Json]:

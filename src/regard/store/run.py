@@ -46,6 +46,8 @@ BLANK = (
     "units",
 )  # fmt: skip
 """What an example has in any case, if only as None."""
+LATE = ("preconditions", "repeatability")
+"""Facts about the model that are found out while the run goes on."""
 LARGEST_INLINE = 16384
 """Arrays with more numbers than this are not written out among the examples, only referred to."""
 
@@ -77,7 +79,7 @@ class Run:
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
         status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
-        late: dict[str, Any] = {name: self._facts[name] for name in ("preconditions", "shift") if name in self._facts}
+        late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift") if name in self._facts}
         return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judged}
 
     def with_judgements(self, judgements: Sequence[Judgement]) -> Run:
@@ -330,6 +332,15 @@ class RunWriter:
         """What a look at some of the finished examples said about the attention of the model."""
         self._book.note(preconditions=found)
 
+    def repeatability(self) -> dict[str, Any] | None:
+        """What is stored about whether the model repeats its answers; None if nothing is."""
+        stored: dict[str, Any] | None = self._book.facts().get("repeatability")
+        return stored
+
+    def note_repeatability(self, found: Json) -> None:
+        """Whether the model answers the same input the same way, and how large its noise is."""
+        self._book.note(repeatability=found)
+
     def close(self, status: str, *, summaries: Sequence[Summary] | None = None) -> None:
         """Set the status, and the summaries if there are any."""
         facts: dict[str, Json] = {"status": status, "finished": now()}
@@ -340,7 +351,7 @@ class RunWriter:
 
     def _write_manifest(self) -> None:
         facts = self._book.facts()
-        late = {"preconditions": facts["preconditions"]} if "preconditions" in facts else {}
+        late = {name: facts[name] for name in LATE if name in facts}
         shown = {**facts["manifest"], **late, "status": facts.get("status", "running"), "identity": facts["identity"]}
         text = json.dumps(shown, indent=2, ensure_ascii=False)
         with room_on_disk(self.path):

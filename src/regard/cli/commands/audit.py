@@ -28,6 +28,7 @@ from regard.evaluate import shelf
 from regard.files import exists
 from regard.present.saying import say
 from regard.registry import entry, named_model
+from regard.store.manifest import broken_model
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -229,6 +230,9 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
         from regard.present.verdict_words import verdict_table
 
         out, material = results(), Material(run)
+        if material.broken:
+            out.print(retold(material.broken), markup=False, style="bold red")
+            out.print()
         if material.manifest["judgements"]:
             out.print(verdict_table(material.manifest["judgements"]))
         if material.manifest.get("shift"):
@@ -249,8 +253,14 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
 
 def _judge(run: Run, page: Path, *, asked: bool) -> None:
-    """An error where there is no number at all, or none of a method that was asked for by name."""
+    """An error where the model is broken, where there is no number at all, or none of a method asked for by name."""
     problems = run.problems()
+    broken = broken_model(run.manifest)
+    if broken:
+        raise Incomplete(
+            f"model of run {run.path}", expected="the same answer to the same input", got=broken,
+            remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
+        )  # fmt: skip
     if not any(s.n for s in run.summaries()):
         first = next((p["message"] for p in problems), "no example could be judged")
         raise Incomplete(f"run {run.path}", expected="at least one number", got=first, remedy=f"see {page}")

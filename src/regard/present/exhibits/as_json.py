@@ -14,6 +14,8 @@ from regard.records import Json
 
 def exhibits_json(material: Material) -> dict[str, Json]:
     """Each exhibit, or null where the run has nothing for it."""
+    if material.broken:
+        return dict.fromkeys(("other_attention", "reliance", "instead"))
     other, relied, better = other_attention(material), reliance(material), instead(material)
     return {
         "other_attention": _other(other) if other else None,

@@ -55,6 +55,11 @@ def unfinished(material: Material) -> Html | None:
     return tag("p", {"class": "warn", "role": "status"}, words)
 
 
+def broken(material: Material) -> Html | None:
+    """A banner where the model does not repeat its answers."""
+    return tag("p", {"class": "warn", "role": "alert"}, retold(material.broken)) if material.broken else None
+
+
 def examples(material: Material) -> str:
     asked = len(material.examples)
     everything = int(material.manifest["data"].get("n", asked))

@@ -30,6 +30,8 @@ TEXT, DOTS = "--text '...'", '"..."'
 
 def first_screen(material: Material) -> Html:
     """What a reader with two minutes sees."""
+    if material.broken:
+        return _reading(material)
     exhibits = (_other(material), _reliance(material), _instead(material))
     return join(
         _reading(material),

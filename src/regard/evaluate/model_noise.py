@@ -1,0 +1,140 @@
+"""The noise of a model: how far its answers to the same input lie apart."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from regard.records import Answers, Floats, Json
+
+SEED = 20_240_613
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """One answer: the objective, its probability, and the probabilities of all classes where there are any."""
+
+    value: float
+    probability: float
+    distribution: Floats | None = None
+
+    @staticmethod
+    def of(answers: Answers, row: int = 0) -> Answer:
+        table = answers.distribution
+        spread = None if table is None else np.asarray(table[row], np.float64)
+        return Answer(float(answers.value[row]), float(answers.probability[row]), spread)
+
+    @staticmethod
+    def unknown() -> Answer:
+        return Answer(np.nan, np.nan)
+
+    @property
+    def known(self) -> bool:
+        """Whether all of it are numbers; a log-odds may be infinite."""
+        numbers = [self.value, self.probability, *(() if self.distribution is None else self.distribution)]
+        return not bool(np.isnan(numbers).any())
+
+    def apart(self, other: Answer) -> tuple[float, float]:
+        """(difference of the objective, largest difference of any probability); NaN where one of them is unknown."""
+        moved = gap(self.probability, other.probability)
+        if self.distribution is not None and other.distribution is not None:
+            each = [gap(float(a), float(b)) for a, b in zip(self.distribution, other.distribution, strict=True)]
+            moved = float(np.max([moved, *each]))  # NaN if any is
+        return gap(self.value, other.value), moved
+
+
+def gap(one: float, other: float) -> float:
+    """
+    >>> gap(1.0, 0.5), gap(float("inf"), float("inf")), gap(float("nan"), 1.0)
+    (0.5, 0.0, nan)
+    """
+    return 0.0 if one == other else abs(one - other)
+
+
+def differs(one: Answer, other: Answer, tolerance: float) -> bool:
+    """Whether two answers are not the same up to rounding; one that is a number and one that is none differ."""
+    if not (one.known and other.known):
+        return one.known != other.known
+    value, probability = one.apart(other)
+    size = max(abs(one.value), abs(other.value))
+    if one.distribution is not None:  # log-odds near 0 round by what they are the difference of
+        size = max(1.0, size)
+    return value > tolerance * size or (one.distribution is not None and probability > tolerance)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Of the objective and of its probability: pooled standard deviation of the answers to one input, and the largest
+    difference of two of them. unknown: answers that were no number."""
+
+    value_sd: float = 0.0
+    value_largest: float = 0.0
+    probability_sd: float = 0.0
+    probability_largest: float = 0.0
+    unknown: int = 0
+
+    def in_words(self, examples: int, times: int) -> str:
+        """
+        >>> Noise(0.5, 1.5, 0.1, 0.3).in_words(3, 8)[:56]
+        'Asked 8 times about each of 3 examples, its score differ'
+        """
+        parts = []
+        if self.value_largest or self.probability_largest:
+            parts.append(
+                f"Asked {times} times about each of {examples} examples, its score differs by up to "
+                f"{self.value_largest:.2g} (standard deviation {self.value_sd:.2g}) and its probability by up to "
+                f"{self.probability_largest:.2g} (standard deviation {self.probability_sd:.2g})."
+            )
+        if self.unknown:
+            parts.append(f"Of {examples * times} repeated answers {self.unknown} are NaN.")
+        return " ".join(parts)
+
+    def to_json(self) -> dict[str, Json]:
+        numbers = {
+            "value_sd": self.value_sd, "value_largest": self.value_largest, "probability_sd": self.probability_sd,
+            "probability_largest": self.probability_largest,
+        }  # fmt: skip
+        told: dict[str, Json] = {name: x if np.isfinite(x) else None for name, x in numbers.items()}
+        return {**told, "unknown": self.unknown}
+
+
+def measured(answers: Sequence[Sequence[Answer]]) -> Noise:
+    """Of the answers to each of some inputs; those that are no numbers are counted, not used."""
+    known = [[a for a in some if a.known] for some in answers]
+    apart = [a.apart(b) for some in known for a, b in combinations(some, 2)]
+    values, probabilities = ([pair[i] for pair in apart] for i in (0, 1))
+    return Noise(
+        _pooled([[a.value for a in some] for some in known]), float(np.max(values, initial=0.0)),
+        _pooled([[a.probability for a in some] for some in known]), float(np.max(probabilities, initial=0.0)),
+        sum(len(some) for some in answers) - sum(len(some) for some in known),
+    )  # fmt: skip
+
+
+def _pooled(groups: Sequence[Sequence[float]]) -> float:
+    """Root of the mean variance within groups of at least two."""
+    variances = [0.0 if len(set(g)) == 1 else float(np.var(g, ddof=1)) for g in groups if len(g) > 1]
+    return float(np.sqrt(np.mean(variances))) if variances else 0.0
+
+
+@contextmanager
+def seeded(seed: int = SEED) -> Iterator[None]:
+    """Seed every global random generator, and put them back as they were."""
+    torch = sys.modules.get("torch")
+    plain, legacy = random.getstate(), np.random.get_state()
+    with ExitStack() as stack:
+        if torch is not None:
+            stack.enter_context(torch.random.fork_rng())
+            torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(plain)
+            np.random.set_state(legacy)
