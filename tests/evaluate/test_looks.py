@@ -24,6 +24,8 @@ SITES = {name: Site(name, 0, "self", i, 4) for i, name in enumerate(("one", "two
 class Seen:
     """A model that counts what it is asked."""
 
+    name = "seen"
+
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
 

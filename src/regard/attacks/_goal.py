@@ -35,15 +35,17 @@ class Goal:
 
     def reached(self, i: int, rows: Floats) -> Bools:
         """Which answers about example i are at the goal: another class leads, and by more than a tie."""
-        rows = np.nan_to_num(rows, nan=-np.inf) if np.isnan(rows).any() else rows
+        unknown = np.isnan(rows).any(1)  # of a row that cannot be read, or is not known: never a success
         chosen = self.before[i] if self.wanted is None else self.wanted
         rest = np.delete(rows, chosen, axis=1).max(1)
         mine = rows[:, chosen]
         found: Bools = mine > rest + TIE if self.wanted is not None else rest > mine + TIE
-        return found
+        return found & ~unknown
 
     def predicted(self, i: int, row: Floats) -> int:
-        """The class of one answer; the one it was where classes are equal."""
+        """The class of one answer; the one it was where classes are equal, or the answer is not known."""
+        if np.isnan(row).any():
+            return self.before[i]
         return self.before[i] if row[self.before[i]] >= row.max() - TIE else int(row.argmax())
 
 

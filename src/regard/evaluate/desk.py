@@ -18,6 +18,7 @@ from regard.errors import InputError, Unsupported
 from regard.evaluate.answer_names import answer_of
 from regard.evaluate.batching import BATCH, TOKENS, Batching
 from regard.evaluate.counted import PaidFunction, PaidSteering, PaidTogether
+from regard.evaluate.known_answers import UnknownAnswer, known, known_arrays, known_slopes
 from regard.evaluate.looks import Held, Looks, RowOf, taken_apart
 from regard.evaluate.origins import unit_origins
 from regard.evaluate.said import Said, joined, one_by_one, some_of
@@ -172,7 +173,10 @@ class Desk:
         """Whether the model can read and answer an example; it is read in."""
         try:
             self.welcome(example)
-            self.base([example.id])
+            try:
+                self.base([example.id])
+            except UnknownAnswer:  # once more: every shard must find the same ones readable
+                self.base([example.id])
         except Exception:  # who brings something from outside does without it; its own turn reports it
             return False
         return True
@@ -242,7 +246,7 @@ class Desk:
             else:
                 targets = self._given_targets(part, self._origin)
                 answers = self.model.forward(encoded, targets)
-            return list(zip(one_by_one(answers), targets, strict=True))
+            return list(zip(self._each(answers), targets, strict=True))
 
         # the undisturbed forwards belong to everyone; those of a variant to whoever asked for it
         with self.paid_by(*self.payer_of("model", "base")):
@@ -275,7 +279,7 @@ class Desk:
 
         def ask(part: Sequence[tuple[str, Encoded]]) -> list[Said]:
             targets = [self._base[name][1] for name, _ in part]
-            return one_by_one(self.model.forward([encoded for _, encoded in part], targets))
+            return self._each(self.model.forward([encoded for _, encoded in part], targets))
 
         answers = self._batching.answers(changed, [encoded.length for _, encoded in changed], ask)
         self._removed.update(zip(new, answers, strict=True))
@@ -297,7 +301,8 @@ class Desk:
 
             def ask(part: Sequence[str], missing: tuple[Point, ...] = missing) -> list[Slopes]:
                 targets = [self._base[name][1] for name in part]
-                return self.model.slopes([self._encoded[name] for name in part], targets, missing)
+                slopes = self.model.slopes([self._encoded[name] for name in part], targets, missing)
+                return list(known_slopes(slopes, self.model.name))
 
             found = self._batching.answers(group, self._lengths(group), ask)
             for name, slopes in zip(group, found, strict=True):
@@ -328,7 +333,7 @@ class Desk:
                 changed.append(self.model.remove(self._encoded[name], drop, operator, rng))
 
             def ask(part: Sequence[Encoded], name: str = name) -> list[Said]:
-                return one_by_one(self.model.nearly(self._encoded[name], self._base[name][1], part, schedule))
+                return self._each(self.model.nearly(self._encoded[name], self._base[name][1], part, schedule))
 
             found.update(zip(mine, self._batching.answers(changed, [e.length for e in changed], ask), strict=True))
         self._pay(forwards=len(asked))
@@ -337,7 +342,7 @@ class Desk:
     def continuous(self, name: str) -> Continuous:
         """The objective as a function; its caller pays for every row."""
         (target,) = self.targets([name])
-        return PaidFunction(self.model.continuous(self._encoded[name], target), self._pay)
+        return PaidFunction(self.model.continuous(self._encoded[name], target), self._pay, self.model.name)
 
     def attention(self, name: str, beside: Sequence[str] = ()) -> Sequence[SiteAttention]:
         """The sites of one example alone: no padding, whatever the model's layout.
@@ -354,7 +359,7 @@ class Desk:
             alike = self._alike(name, [other for other in beside if other not in self._sites])
             found = self._captured(alike)
             if found is None:
-                alike, found = [name], [self.model.capture([self._encoded[name]], self.targets([name])).sites]
+                alike, found = [name], [self._capture([name])]
             self._sites.update(zip(alike, found, strict=True))
             self._pools = all(site.site.kind == "pooling" for site in found[0])
             self._pay(forwards=len(alike))
@@ -362,7 +367,7 @@ class Desk:
 
     def _captured(self, alike: Sequence[str]) -> list[Sequence[SiteAttention]] | None:
         """The sites of each of these; None where the rows of a pass are not these examples alone."""
-        sites = self.model.capture([self._encoded[name] for name in alike], self.targets(alike)).sites
+        sites = self._capture(alike)
         if len(alike) == 1:
             return [sites]
         if any(site.shape[0] != len(alike) for site in sites):  # examples are cut into pieces
@@ -375,6 +380,12 @@ class Desk:
         if len(set(self._lengths(alike))) > 1:
             return None
         return [[RowOf(site, row) for site in sites] for row in range(len(alike))]
+
+    def _capture(self, names: Sequence[str]) -> Sequence[SiteAttention]:
+        """The sites of a pass whose answers are numbers."""
+        capture = self.model.capture([self._encoded[name] for name in names], self.targets(names))
+        known(capture.answers, self.model.name)
+        return capture.sites
 
     def _alike(self, name: str, others: Sequence[str]) -> list[str]:
         """The example and others of the same length, as many as go in a batch together without padding.
@@ -426,9 +437,12 @@ class Desk:
         alike = self._near(name, [other for other in others if other not in self._base])
         encoded = [self._encoded[n] for n in alike]
         found = self.model.decided_slopes(encoded, kind)
-        if found is None or not self._looks.hold(alike, encoded, found[2], kind):
+        if found is None:
             return False
-        self._base.update(zip(alike, zip(one_by_one(found[0]), found[1], strict=True), strict=True))
+        known(found[0], self.model.name)
+        if not self._looks.hold(alike, encoded, found[2], kind):
+            return False
+        self._base.update(zip(alike, zip(self._each(found[0]), found[1], strict=True), strict=True))
         self._pay(forwards=len(alike), backwards=len(alike))
         return True
 
@@ -458,7 +472,7 @@ class Desk:
                 targets = [self._base[name][1] for name, _ in part]
                 alike = len({text for _, text in part}) == 1
                 edits: Edits = list(by_key[part[0]]) if alike else [list(by_key[key]) for key in part]
-                return one_by_one(self.model.forward([self._encoded[name] for name, _ in part], targets, edits))
+                return self._each(self.model.forward([self._encoded[name] for name, _ in part], targets, edits))
 
             answers = self._batching.answers(group, self._lengths([name for name, _ in group]), ask)
             self._edited.update(zip(group, answers, strict=True))
@@ -474,6 +488,7 @@ class Desk:
         def ask(part: Sequence[int]) -> list[Answers]:
             targets = [self._base[names[i]][1] for i in part]
             said = self.model.swept([self._encoded[names[i]] for i in part], targets, [edits[i] for i in part])
+            known(said, self.model.name)
             ends = np.cumsum([0, *(counts[i] for i in part)]).tolist()
             return [some_of(said, start, stop) for start, stop in pairwise(ends)]
 
@@ -486,7 +501,7 @@ class Desk:
     def steered(self, name: str, places: Sequence[Edit]) -> Steered:
         """The answer as a function of attention weights; its caller pays for every row."""
         (target,) = self.targets([name])
-        return PaidSteering(self.model.steered(self._encoded[name], target, places), self._pay)
+        return PaidSteering(self.model.steered(self._encoded[name], target, places), self._pay, self.model.name)
 
     def routed(self, name: str, reads: Sequence[Read], donors: Sequence[tuple[str, Sequence[Read]]]) -> list[Said]:
         """What it says about one example with the attention output of each donor in place of its own."""
@@ -497,7 +512,7 @@ class Desk:
             (target,) = self.targets([name])
             given = [(self._encoded[donors[i][0]], self.targets([donors[i][0]])[0], donors[i][1]) for i in new]
             answers = self.model.routed(self._encoded[name], target, reads, given)
-            self._routed.update(zip([keys[i] for i in new], one_by_one(answers), strict=True))
+            self._routed.update(zip([keys[i] for i in new], self._each(answers), strict=True))
             self._pay(forwards=len(new))
         return [self._routed[key] for key in keys]
 
@@ -529,7 +544,7 @@ class Desk:
 
         def ask(part: Sequence[tuple[int, Encoded]]) -> list[Said]:
             targets = [self._base[asked[i][0]][1] for i, _ in part]
-            return one_by_one(self.model.forward([encoded for _, encoded in part], targets))
+            return self._each(self.model.forward([encoded for _, encoded in part], targets))
 
         said = self._batching.answers(read, [encoded.length for _, encoded in read], ask)
         self._pay(forwards=len(read))
@@ -548,13 +563,14 @@ class Desk:
         targets = dict(zip(names, self.targets(names), strict=True))
 
         def ask(part: Sequence[str]) -> list[NDArray[np.float32]]:
-            return self.model.input_gradients([self._encoded[n] for n in part], [targets[n] for n in part])
+            gradients = self.model.input_gradients([self._encoded[n] for n in part], [targets[n] for n in part])
+            return known_arrays(gradients, self.model.name)
 
         return self._batching.answers(names, self._lengths(names), ask)
 
     def together(self, examples: Sequence[Example]) -> Together:
         """Examples as one function; its caller pays for every row."""
-        return PaidTogether(self.model.together(examples), self._pay)
+        return PaidTogether(self.model.together(examples), self._pay, self.model.name)
 
     # ------------------------------------------------------------------ who pays
 
@@ -571,6 +587,10 @@ class Desk:
         return self._till.costs()
 
     # ------------------------------------------------------------------ batches
+
+    def _each(self, answers: Answers) -> list[Said]:
+        """The answer to each question, none of them unknown."""
+        return one_by_one(known(answers, self.model.name))
 
     def _lengths(self, names: Iterable[str]) -> list[int]:
         return [self._encoded[name].length for name in names]

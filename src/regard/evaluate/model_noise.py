@@ -36,9 +36,9 @@ class Answer:
 
     @property
     def known(self) -> bool:
-        """Whether all of it are numbers; a log-odds may be infinite."""
+        """Whether all of it are finite numbers."""
         numbers = [self.value, self.probability, *(() if self.distribution is None else self.distribution)]
-        return not bool(np.isnan(numbers).any())
+        return bool(np.isfinite(numbers).all())
 
     def apart(self, other: Answer) -> tuple[float, float]:
         """(difference of the objective, largest difference of any probability); NaN where one of them is unknown."""
@@ -92,7 +92,7 @@ class Noise:
                 f"{self.probability_largest:.2g} (standard deviation {self.probability_sd:.2g})."
             )
         if self.unknown:
-            parts.append(f"Of {examples * times} repeated answers {self.unknown} are NaN.")
+            parts.append(f"Of {examples * times} repeated answers {self.unknown} are NaN or infinite.")
         return " ".join(parts)
 
     def to_json(self) -> dict[str, Json]:

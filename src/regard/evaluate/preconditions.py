@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import CaptureError, RegardError, Unsupported
+from regard.evaluate.known_answers import unknown
 from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Encoded, Model, SiteAttention, Target
@@ -164,6 +165,8 @@ def examine(
         defects += _of_weights(found, two_towers=_two_towers(model))
         try:
             moved = _moved(model, read, found.site)
+            if np.isnan(moved):
+                raise unknown(f"answer of {model.name} under changed attention", 1, len(read))
         except RegardError as refusal:
             notes.append(f"whether {found.site.key} is used could not be tested: {refusal}")
             continue
@@ -220,7 +223,10 @@ def _twin(model: Model, encoded: Encoded, rng: np.random.Generator) -> Encoded |
 def _some_rows(site: SiteAttention) -> NDArray[np.float32]:
     """(head, query, key): all rows, or some evenly spread."""
     queries = site.shape[2]
-    return site.rows(0, sorted({round(q) for q in np.linspace(0, queries - 1, min(queries, _ROWS))}))
+    rows = site.rows(0, sorted({round(q) for q in np.linspace(0, queries - 1, min(queries, _ROWS))}))
+    if not np.isfinite(rows).all():
+        raise unknown(f"attention {site.site.key}", 1, 1)
+    return rows
 
 
 def _of_weights(found: _Seen, *, two_towers: bool) -> list[Defect]:
@@ -256,15 +262,19 @@ def _worst(gaps: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
 
 
 def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
-    """The largest change of any answer when the weights of a site are zeroed, made equal or shuffled.
+    """The largest change of any answer when the weights of a site are zeroed, made equal or shuffled; NaN if unknown.
 
-    The first clear change ends the search, so a site that is used costs one or two passes.
+    The first clear change ends the search, so a site that is used costs one or two passes. An answer that is no number
+    says neither that the site is used nor that it is not.
     """
     largest = 0.0
     for encoded, target, plain in read:
         for what in ("mask_heads", "uniform", "permute"):
             changed = model.forward([encoded], [target], [Edit(what, site=site.key)])
             step = _change(changed, plain)
+            if np.isnan(step):
+                largest = step
+                continue
             if step > _CLEARLY:
                 return step
             if step > 0:
@@ -273,16 +283,17 @@ def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
                 step = _change(changed, same)
             if step > UNMOVED:
                 return step
-            largest = max(largest, step)
+            largest = float(np.max([largest, step]))  # NaN once one of them is
     return largest
 
 
 def _change(one: Answers, other: Answers) -> float:
-    """In the objective, or in any probability."""
-    step = float(np.abs(one.value - other.value).max())
+    """In the objective, or in any probability; NaN where an answer is not a finite number."""
+    steps = [np.abs(one.value - other.value).max()]
     if one.distribution is not None and other.distribution is not None:
-        step = max(step, float(np.abs(one.distribution - other.distribution).max()))
-    return step
+        steps.append(np.abs(one.distribution - other.distribution).max())
+    step = float(np.max(steps))
+    return step if np.isfinite(step) else np.nan
 
 
 def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str, Any]], *, seed: int) -> Preconditions:

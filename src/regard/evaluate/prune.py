@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from regard.errors import CaptureError, InputError, Unsupported
-from regard.evaluate.head_survey.importance import batches, gradient_importance, within_layer
+from regard.evaluate.head_survey.importance import batches, gradient_importance
+from regard.evaluate.head_survey.importance import ranking as by_importance
 from regard.evaluate.head_survey.material import Material, material_of
 from regard.evaluate.head_survey.naming import Head, by_site, chosen_heads, named_heads
 from regard.evaluate.head_survey.removal import masks
@@ -152,7 +153,7 @@ def _chosen(
         notes.append("one independent example only: heads are ranked and audited on the same")
     some = material.some(ranking)
     table = gradient_importance(material.model, some.encoded, some.targets, known)
-    important = within_layer(np.nan_to_num(np.nanmean(table, 0)), known)
+    important = by_importance(table, known)
     order = sorted(range(len(known)), key=lambda i: (round(float(important[i]), 6), i))
     return judged, _sensible([known[i] for i in sorted(order[:count])])
 
@@ -193,11 +194,12 @@ def _audit(base: Answers, again: Answers, gold: Sequence[int | None], clusters: 
     pairs: dict[str, tuple[Floats, Floats]] = {}
     if base.distribution is not None and again.distribution is not None:
         first, second = base.distribution.argmax(-1), again.distribution.argmax(-1)
-        known = np.array([math.nan if g is None else float(g) for g in gold])
+        fine = np.isfinite(base.distribution).all(-1) & np.isfinite(again.distribution).all(-1)
+        known = np.array([float(g) if g is not None and ok else math.nan for g, ok in zip(gold, fine, strict=True)])
         if not np.isnan(known).all():
             right = [np.where(np.isnan(known), np.nan, (x == known).astype(float)) for x in (first, second)]
             pairs["accuracy"] = (right[0], right[1])
-        pairs["agreement"] = (np.ones(len(first)), (first == second).astype(np.float64))
+        pairs["agreement"] = (np.where(fine, 1.0, np.nan), np.where(fine, (first == second).astype(np.float64), np.nan))
     pairs["objective"] = (base.value, again.value)
     rows = []
     for measure, (a, b) in pairs.items():

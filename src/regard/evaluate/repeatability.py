@@ -40,7 +40,7 @@ _SENTENCES: Final[dict[Kind, str]] = {
     "keeps state": "The model keeps state: its answer depends on the calls before.",
     "is in training mode": "The model is in training mode ({modules}).",
     "changed": "The model's weights changed during the audit.",
-    "returns NaN": "The model returns NaN at times for an input that it answers at other times.",
+    "returns NaN": "The model returns NaN or infinity at times for an input that it answers at other times.",
     "depends on batch": "The model's answer to an example depends on the other examples in its batch.",
 }
 REFUSED: Final = "Verdicts are refused: this could explain any difference between methods."

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.answer_names import named, written_by
@@ -19,6 +18,7 @@ from regard.evaluate.batching import BATCH, TOKENS
 from regard.evaluate.case import DeskCase, label
 from regard.evaluate.desk import Desk
 from regard.evaluate.kept import facts_of
+from regard.evaluate.known_answers import UnknownAnswer, unknown
 from regard.evaluate.travelling import example_from_json, example_to_json
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
@@ -27,7 +27,6 @@ from regard.store.ledger import Problem
 from regard.store.pages import Page, joined_relevance, number, units_to_json
 
 T = TypeVar("T")
-NO_NUMBER = "the model's answer is not a number (NaN): its weights, or what it computes from them, are broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,11 @@ class _Notes:
         said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
         self.problems.append(Problem(name, stage, said))
 
+    def healed(self, name: str, stage: str, error: Exception) -> None:
+        """Report a model that answered together with NaN what it answers alone with numbers: those are used."""
+        if isinstance(error, UnknownAnswer):
+            self.problems.append(Problem(name, stage, f"{error.subject}: {error.got}; asked again, it gave numbers"))
+
 
 def compute(
     model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = (), walk: Sequence[str] = ()
@@ -166,29 +170,23 @@ def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes
             notes.report(example.id, "encode", error)
     case = DeskCase(desk, readable, settings.by_name, settings.companions)
     try:
-        said = case.base()
-        if not _unknown(said.value, said.distribution):
-            return case
-    except Exception:  # the fault of some example: each is asked by itself
-        pass
+        case.base()
+        return case
+    except Exception as error:  # the fault of some example: each is asked by itself
+        first = error
     answered = [e for e in readable if _answers(desk, e, notes)]
+    if len(answered) == len(readable):
+        notes.healed(readable[0].id, "forward", first)
     return DeskCase(desk, answered, settings.by_name, settings.companions)
 
 
 def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
     try:
-        (said,) = desk.base([example.id])
+        desk.base([example.id])  # an answer that is no number is an error
     except Exception as error:
         notes.report(example.id, "forward", error)
         return False
-    if _unknown(said.value, said.distribution):
-        notes.problems.append(Problem(example.id, "forward", NO_NUMBER))
-        return False
     return True
-
-
-def _unknown(value: ArrayLike, distribution: ArrayLike | None) -> bool:
-    return bool(np.isnan(value).any() or (distribution is not None and np.isnan(distribution).any()))
 
 
 def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
@@ -201,7 +199,7 @@ def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T
     try:
         return [call(case)]
     except Exception as error:
-        failures = [(case.ids[0], error)]
+        first, failures = error, [(case.ids[0], error)]
     results = []
     if len(case.ids) > 1:
         failures = []
@@ -210,6 +208,8 @@ def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T
                 results.append(call(case.subset([i])))
             except Exception as error:
                 failures.append((case.ids[i], error))
+    if results and not failures:
+        notes.healed(case.ids[0], f"{kind} {name}".strip(), first)
     if not results and all(isinstance(error, Unsupported) for _, error in failures):
         notes.skipped[name] = str(failures[0][1])
     else:
@@ -242,7 +242,11 @@ def named_findings(found: Sequence[Score], spec: Spec) -> list[Score]:
 def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
     try:
         with desk.paid_by("model", "kept attention"):
-            return [site.dense() for site in desk.attention(name)]
+            sites = [site.dense() for site in desk.attention(name)]
+        bad = sum(not np.isfinite(site.weights).all() for site in sites)
+        if bad:  # no picture is drawn of what is not known
+            raise unknown(f"attention of {desk.model.name}", bad, len(sites))
+        return sites
     except Exception as error:
         notes.report(name, "kept attention", error)
         return []

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import Unsupported
+from regard.evaluate.known_answers import unknown
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._choice import chosen_sites
 from regard.protocols import Case, Read, SiteAttention
@@ -101,6 +102,8 @@ def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
     for site in chosen_sites(case, i, layers, name):
         queries = tuple(rows_read(case, i, site))
         weights = np.asarray(site.rows(0, queries), np.float64)
+        if not np.isfinite(weights).all():  # else nothing on any unit would pass for no preference
+            raise unknown(f"attention {site.site.key}", 1, 1)
         read.append(pooled_heads(weights.mean(1), heads))
         only = (heads,) if isinstance(heads, int) else None
         chosen = weights if only is None else weights[list(only)]

@@ -45,7 +45,7 @@ class Mean:
         The two variances are added (which counts what they share twice), the degrees of freedom are Satterthwaite's.
         One seed alone is no sample of seeds: then the mean is about that one.
         """
-        there = ~np.isnan(values)
+        there = np.isfinite(values)
         known = there.any(-1)
         rows = np.where(there, values, 0.0).sum(-1)[known] / there.sum(-1)[known]
         by_example = Mean.of(rows, np.asarray(clusters, np.str_)[known])
@@ -61,8 +61,11 @@ class Mean:
 
     @staticmethod
     def of(values: Floats, clusters: ArrayLike, *, share: bool = False) -> Mean:
-        """NaN is no value. share: the values are yes or no; one of each is added, so that all alike is not certain."""
-        there = ~np.isnan(values)
+        """NaN and infinity are no values.
+
+        share: the values are yes or no; one of each is added, so that all alike is not certain.
+        """
+        there = np.isfinite(values)
         v = values[there]
         names = np.asarray(clusters, np.str_)[there]
         if not len(v):

@@ -19,7 +19,8 @@ so nearly: theirs is above 0.01."""
 
 
 def uniform_gap(weights: NDArray[Any]) -> Floats:
-    """(head,) the largest |n w - 1| over the rows of weights (head, query, key); NaN where no row has two keys.
+    """(head,) the largest |n w - 1| over the rows of weights (head, query, key); NaN where no row has two keys,
+    or where a weight is not a number.
 
     n counts the keys with any weight; rows are brought to a sum of 1 first (a sink takes part of some).
 
@@ -30,7 +31,7 @@ def uniform_gap(weights: NDArray[Any]) -> Floats:
     keys, choice = _keys(rows)
     share = rows / np.where(choice, rows.sum(-1), 1.0)[..., None]
     gap = np.where(rows > 0, np.abs(keys[..., None] * share - 1.0), 0.0).max(-1)
-    return _largest(gap, choice)
+    return np.where(_unknown(rows), np.nan, _largest(gap, choice))
 
 
 def constant_gap(one: NDArray[Any], other: NDArray[Any]) -> Floats:
@@ -44,7 +45,12 @@ def constant_gap(one: NDArray[Any], other: NDArray[Any]) -> Floats:
     keys, choice = _keys(a)
     _, also = _keys(b)
     gap = (keys[..., None] * np.abs(a - b)).max(-1)
-    return _largest(gap, choice & also)
+    return np.where(_unknown(a) | _unknown(b), np.nan, _largest(gap, choice & also))
+
+
+def _unknown(weights: Floats) -> NDArray[np.bool_]:
+    """(head,) whether a weight is not a number: nothing follows from the others."""
+    return np.asarray(~np.isfinite(weights).all((-2, -1)))
 
 
 def _keys(rows: Floats) -> tuple[Floats, NDArray[np.bool_]]:

@@ -46,11 +46,11 @@ class ClusterSums:
 
     @staticmethod
     def of(values: ArrayLike, clusters: Sequence[str]) -> ClusterSums:
-        """NaN values are counted as undefined and left out; a cluster of nothing else disappears."""
+        """NaN and infinite values are counted as undefined and left out; a cluster of nothing else disappears."""
         v = np.asarray(values, np.float64)
         if v.shape != (len(clusters),):
             raise ValueError(f"expected one value per cluster entry, got {v.shape} and {len(clusters)}")
-        defined = ~np.isnan(v)
+        defined = np.isfinite(v)
         names, where = np.unique(np.asarray(clusters, np.str_)[defined], return_inverse=True)
         # sorted within a cluster, so that the sum does not depend on the order in which shards came back
         by = np.lexsort((v[defined], where))

@@ -34,7 +34,7 @@ def mean_interval(
     if not sums.n:
         return Interval(float("nan"), float("nan"), float("nan"), level)
     v = np.asarray(values, np.float64)
-    if kind == "auto" and np.isin(v[~np.isnan(v)], (0.0, 1.0)).all():
+    if kind == "auto" and np.isin(v[np.isfinite(v)], (0.0, 1.0)).all():
         draws_made = len(sums.names)
         low, high = wilson(sums.mean * draws_made, draws_made, level=level)
         return Interval(sums.mean, float(low), float(high), level)

@@ -33,7 +33,7 @@ def summarise(
     where = dict(score.where)
     for name, column in score.curves.items():
         if np.shape(column) == (len(score.ids), 1) and np.isfinite(column).any():
-            where[name] = float(np.nanmean(column))
+            where[name] = float(column[np.isfinite(column)].mean())
     return Summary(
         metric=score.metric,
         method=score.method,

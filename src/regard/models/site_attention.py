@@ -102,7 +102,7 @@ class LazyAttention:
         index = torch.tensor([head])
         scores = scores_of(self.call, batch=slice(example, example + 1), heads=index, rows=rows, columns=keys)
         lse = self.row_log_sum_exp()[example, head, queries, None]
-        weights = torch.where(torch.isfinite(lse), torch.exp(scores[0, 0] - lse), 0.0)
+        weights = torch.where(torch.isneginf(lse), 0.0, torch.exp(scores[0, 0] - lse))  # a row that sees nothing
         array = as_array(weights)
         if self.real.keys is not None:
             array[:, ~self.real.keys[example, keys].numpy()] = 0.0
@@ -148,7 +148,6 @@ class DenseAttention:
         rows = chosen_rows(example, queries, self.shape, self.site)
         chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
         weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
-        weights = np.nan_to_num(weights) if self.real.queries is not None else weights
         blank(weights, self.real, example, rows)
         return weights
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,7 @@ def pack(
 def _example(
     shown: Shown, number: int, chunks: Chunks, labels: Sequence[str], first: set[tuple[str, int]], left_out: list[str]
 ) -> ExampleEntry:
+    shown = _known(shown, left_out)
     axes, where = axes_of(shown.units, [a.site for a in shown.attentions], [a.shape for a in shown.attentions],
                           given=shown.axes, made=shown.made)  # fmt: skip
     thumbs: list[NDArray[np.uint8]] = []
@@ -136,13 +137,9 @@ def _example(
     heads = sum(s.heads for s in sites)
     if missing:
         left_out.append(say("pack.left_heads", missing=missing, heads=heads, id=shown.id, most=POOLED))
-    odd = sum(int((~np.isfinite(a.weights)).sum()) for a in shown.attentions)
     if shown.relevances:
         table = np.stack([np.asarray(v, np.float32) for _, v in shown.relevances.values()])
-        odd += int((~np.isfinite(table)).sum())
-        chunks.add(f"{number}/relevance", np.nan_to_num(table, posinf=0.0, neginf=0.0).astype("<f4"))
-    if odd:
-        left_out.append(say("pack.not_numbers", n=odd, id=shown.id))
+        chunks.add(f"{number}/relevance", table.astype("<f4"))
     picture, pixels = picture_of(shown.inputs.get("image"))
     series, numbers = series_of(shown.inputs.get("series"))
     for name, array in (("picture", pixels), ("series", numbers)):
@@ -201,6 +198,21 @@ def _site(
         [*small, offset], kept, attention.checked,
     )  # fmt: skip
     return entry, heads - len(full)
+
+
+def _known(shown: Shown, left_out: list[str]) -> Shown:
+    """The example without maps and relevances in which something is not a number: a 0 in its place would be a claim."""
+    sites = [a for a in shown.attentions if np.isfinite(a.weights).all()]
+    methods = {name: pair for name, pair in shown.relevances.items() if np.isfinite(pair[1]).all()}
+    keys = {a.site.key for a in sites}
+    others = [a for a in shown.alternatives if np.isfinite(a.weights).all() and a.site in keys]
+    maps = [m for m in shown.maps if np.isfinite(m.values).all()]
+    if len(sites) == len(shown.attentions) and len(methods) == len(shown.relevances):
+        return replace(shown, alternatives=others, maps=maps)
+    odd = sum(int((~np.isfinite(a.weights)).sum()) for a in shown.attentions)
+    odd += sum(int((~np.isfinite(values)).sum()) for _, values in shown.relevances.values())
+    left_out.append(say("pack.not_numbers", n=odd, id=shown.id))
+    return replace(shown, attentions=sites, relevances=methods, alternatives=others, maps=maps)
 
 
 def _alternative(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.evaluate.head_survey.naming import Head
+from regard.evaluate.known_answers import known_weight_slopes
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Edit, Floats
 
@@ -33,7 +34,7 @@ def gradient_importance(
     """
     out = np.full((len(encoded), len(heads)), np.nan)
     for i, (item, target) in enumerate(zip(encoded, targets, strict=True)):
-        found = {s.site.key: s for s in model.weight_slopes(item, target, "in_graph")}
+        found = {s.site.key: s for s in known_weight_slopes(model.weight_slopes(item, target, "in_graph"), model.name)}
         for h, head in enumerate(heads):
             slopes = found.get(head.site.key)
             if slopes is not None:
@@ -51,6 +52,13 @@ def within_layer(importance: Floats, heads: Sequence[Head]) -> Floats:
         lengths[head.site.key] = float(np.hypot(lengths.get(head.site.key, 0.0), np.nan_to_num(x)))
     whole = np.array([lengths[head.site.key] for head in heads])
     return np.where(whole > 0, importance / np.where(whole > 0, whole, 1.0), 0.0)
+
+
+def ranking(importance: Floats, heads: Sequence[Head]) -> Floats:
+    """(head,) mean over the examples, within its layer; infinite where it is unknown, so that such a head goes last."""
+    known = np.isfinite(importance)
+    mean = np.where(known, importance, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+    return np.where(known.any(0), within_layer(mean, heads), np.inf)
 
 
 def switched_off(
@@ -75,11 +83,12 @@ def switched_off(
 
 
 def same_decision(base: Answers, said: Answers) -> Floats | None:
-    """(row,) 1 where the most probable class is the same; None where there are no classes."""
+    """(row,) 1 where the most probable class is the same, NaN where an answer is; None where there are no classes."""
     if base.distribution is None or said.distribution is None:
         return None
     same: Floats = (base.distribution.argmax(-1) == said.distribution.argmax(-1)).astype(np.float64)
-    return same
+    known = np.isfinite(base.distribution).all(-1) & np.isfinite(said.distribution).all(-1)
+    return np.where(known, same, np.nan)
 
 
 def batches(encoded: Sequence[Encoded]) -> Iterator[list[int]]:

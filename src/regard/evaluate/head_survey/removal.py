@@ -85,7 +85,7 @@ def _judged(
         if same is not None and said.distribution is not None:
             kept[batch] = same
             for row, i in enumerate(batch):
-                if gold[i] is not None:
+                if gold[i] is not None and np.isfinite(said.distribution[row]).all():
                     right[i] = float(int(said.distribution[row].argmax()) == gold[i])
     named = {"accuracy": right, "agreement": kept, "objective": value}
     return {name: column for name, column in named.items() if not np.isnan(column).all()}

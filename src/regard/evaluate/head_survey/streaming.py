@@ -105,10 +105,14 @@ def _observe(
     found.sites.setdefault(site.key, site)
     for name in methods:
         found.columns.setdefault((site.key, name), _late(found.examples, heads))
+    unknown = False
     for b in range(batch):
         for start in range(0, queries, step):
             rows: Ints = np.arange(start, min(start + step, queries))
             weights = attention.rows(b, rows.tolist()).astype(np.float64)
+            if not np.isfinite(weights).all():  # nothing is known about this site of this example
+                unknown = True
+                continue
             allowed = allowed_keys(site, weights, rows, keys, queries)
             view = View(
                 site, weights, rows, allowed, axes.same, axes.query_tokens[rows], axes.key_tokens, axes.special,
@@ -119,7 +123,7 @@ def _observe(
                 _add(sums[name], found.columns[site.key, name], tally, view)
     for name, total in sums.items():
         column, nothing = found.columns[site.key, name], np.full(heads, np.nan)
-        r = total.rows
+        r = 0 if unknown else total.rows
         column.value.append(total.value / r if r else nothing)
         column.null.append(total.null / r if r else nothing)
         column.variance.append(total.variance / r**2 if r else nothing)

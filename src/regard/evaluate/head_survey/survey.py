@@ -11,7 +11,8 @@ from regard.errors import RegardError
 from regard.evaluate.head_survey.axes import Corpus
 from regard.evaluate.head_survey.findings import HeadRow, HeadSurvey, Measured, measured
 from regard.evaluate.head_survey.health import Health, NullSpaces, SiteHealth, States, warnings_of
-from regard.evaluate.head_survey.importance import batches, gradient_importance, switched_off, within_layer
+from regard.evaluate.head_survey.importance import batches, gradient_importance, switched_off
+from regard.evaluate.head_survey.importance import ranking as by_importance
 from regard.evaluate.head_survey.material import Material, material_of
 from regard.evaluate.head_survey.naming import Head, named_heads
 from regard.evaluate.head_survey.probe import repeated_tokens
@@ -137,7 +138,7 @@ def _importance(
             progress=lambda done: told("gradients", done, len(ranking.encoded)),
         )  # fmt: skip
         slopes = measured(table, ranking.clusters, found, seed)
-        ranked = within_layer(np.nan_to_num(np.nanmean(table, 0)), found)
+        ranked = by_importance(table, found)
     except RegardError as reason:
         notes.append(f"no importance by gradient: {reason}")
     if ablate < 1:
@@ -153,7 +154,7 @@ def _importance(
         return slopes, {}, []
     drops = measured(off.drop, judged.clusters, found, seed)
     if ranked is None:
-        ranked = off.drop.mean(0)
+        ranked = np.where(np.isfinite(off.drop).all(0), off.drop.mean(0), np.inf)  # what is unknown goes last
         notes.append("heads are pruned in the order of the drop, learnt on the examples that judge it")
     order = sorted(range(len(found)), key=lambda i: (round(float(ranked[i]), 6), i))
     curve = pruning_curve(

@@ -1,0 +1,89 @@
+"""NaN is unknown: no method ever computes with an answer, a gradient or a weight that is not a finite number.
+
+The desk calls these on everything that a model gives out. An error leaves the example out of the method that asked,
+with the reason; nothing unknown is remembered, so it never turns into 0, "not moved" or the first class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.protocols import Parts, Slopes, WeightSlopes, Zeroed
+from regard.records import Answers
+
+REMEDY = "look at its weights, and at what it computes where units are removed or attention is changed"
+T = TypeVar("T")
+
+
+def known(answers: Answers, name: str) -> Answers:
+    """The answers as they are, or an error where one of them is not a finite number."""
+    each = np.isfinite(answers.value) & np.isfinite(answers.probability)
+    if answers.distribution is not None:
+        each = each & np.isfinite(answers.distribution).all(-1)
+    bad = int((~each).sum())
+    if bad:
+        raise unknown(f"answer of {name}", bad, len(each))
+    return answers
+
+
+def known_slopes(slopes: Sequence[Slopes], name: str) -> Sequence[Slopes]:
+    """Gradients as they are; the ends of a path may be unknown where no point lies on it."""
+    _refuse(f"gradient of {name}", ((s.dot, s.norm, s.value) for s in slopes))
+    return slopes
+
+
+def known_weight_slopes(slopes: Sequence[WeightSlopes], name: str) -> Sequence[WeightSlopes]:
+    _refuse(f"attention gradient of {name}", ((s.weights, s.gradient) for s in slopes))
+    return slopes
+
+
+def known_parts(parts: Sequence[Parts], name: str) -> Sequence[Parts]:
+    _refuse(f"attention output of {name}", ((p.weights, p.values, p.own, p.whole) for p in parts))
+    return parts
+
+
+def known_zeroed(outputs: Sequence[Zeroed], name: str) -> Sequence[Zeroed]:
+    _refuse(f"layer output of {name}", ((z.distance,) for z in outputs))
+    return outputs
+
+
+def known_arrays(arrays: list[T], name: str) -> list[T]:
+    _refuse(f"gradient of {name}", ((a,) for a in arrays))
+    return arrays
+
+
+def known_tensor(tensor: Any, name: str) -> Any:
+    """A torch tensor of answers as it is, or an error."""
+    each = tensor.detach().isfinite()
+    if not bool(each.all()):
+        raise unknown(f"answer of {name}", int((~each).sum()), int(each.numel()))
+    return tensor
+
+
+def known_logits(tensor: Any, name: str) -> Any:
+    """Logits as they are, or an error; a class may be ruled out (-inf)."""
+    seen = tensor.detach()
+    bad = seen.isnan() | seen.isposinf()
+    if bool(bad.any()):
+        raise unknown(f"answer of {name}", int(bad.sum()), int(bad.numel()))
+    return tensor
+
+
+class UnknownAnswer(InputError):
+    """What a model gave out is not a finite number."""
+
+
+def unknown(subject: str, bad: int, count: int) -> UnknownAnswer:
+    return UnknownAnswer(
+        subject, expected="finite numbers", got=f"NaN or infinite ones for {bad} of {count}", remedy=REMEDY
+    )
+
+
+def _refuse(subject: str, rows: Iterable[Iterable[Any]]) -> None:
+    fine = [all(bool(np.isfinite(array).all()) for array in row) for row in rows]
+    if not all(fine):
+        raise unknown(subject, fine.count(False), len(fine))
