@@ -21,13 +21,15 @@ from regard.evaluate.head_survey.naming import Head
 from regard.evaluate.known_answers import known
 from regard.evaluate.preconditions import examine
 from regard.judge.comparing import Mean
-from regard.judge.verdicts import verdicts
+from regard.judge.evidence import evidence_of
+from regard.judge.judging import judge
+from regard.judge.verdicts import _methods, verdicts
 from regard.measures.degenerate import constant_gap, uniform_gap
 from regard.measures.intervals import ClusterSums
 from regard.measures.mean_interval import mean_interval
 from regard.present.pack import pack_of_run
 from regard.present.report import report
-from regard.records import Answers, Edit, Site
+from regard.records import Answers, Edit, Judgement, Score, Site
 from regard.store.run import Run
 
 FEW: dict[str, Any] = {
@@ -76,6 +78,30 @@ def unlike(touched: Table, clean: Table) -> list[tuple[str, ...]]:
     return found
 
 
+def cleaned(touched: list[Score], sound: list[Score]) -> list[Score]:
+    """The numbers of the sound run, for exactly those examples about which the touched run has one."""
+    known = {(s.metric, s.method, str(dict(s.where))): s for s in sound}
+    found = []
+    for score in touched:
+        other = known[score.metric, score.method, str(dict(score.where))]
+        at = [other.ids.index(name) for name in score.ids]
+        values = np.where(np.isnan(score.values), np.nan, other.values[at])
+        curves = {name: np.asarray(rows)[at] for name, rows in other.curves.items() if len(rows) == len(other.ids)}
+        found.append(replace(score, values=values, curves={**score.curves, **curves}))
+    return found
+
+
+def judged(run: Run, findings: list[Score], scores: list[Score]) -> list[Judgement]:
+    """What the judge says about these numbers."""
+    own, plain = _methods(run.manifest)
+    defects = run.manifest["preconditions"]["defects"]
+    labels = run.manifest["model"]["labels"]
+    evidence = evidence_of(
+        run.examples(), findings, defects=defects, labels=labels, scores=scores, own=own, plain=plain
+    )
+    return [judge(one) for one in evidence]
+
+
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Run, Table]:
     net, run = audited(None, tmp_path_factory.mktemp("clean") / "run")
@@ -83,7 +109,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Run, Table]:
     return net.calls, run, numbers(run)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_nan_and_inf_at_random_calls_are_never_a_value(
     seed: int, tmp_path: Path, clean: tuple[int, Run, Table]
 ) -> None:
@@ -96,7 +122,8 @@ def test_nan_and_inf_at_random_calls_are_never_a_value(
     assert unlike(numbers(run), table) == []
     # whatever was hit is told: as a problem of an example, or as a model that does not repeat its answers
     assert run.problems() or not run.manifest["repeatability"]["repeats"] or fault.hits == 1
-    for ours, theirs in zip(verdicts(run), verdicts(sound), strict=True):
+    known_alone = [cleaned(list(of(run)), list(of(sound))) for of in (Run.findings, Run.scores)]
+    for ours, theirs in zip(verdicts(run), judged(run, *known_alone), strict=True):
         pairs = zip(ours.verdicts, theirs.verdicts, strict=True)
         assert [(a.question, a.answer) for a, b in pairs if a.answer not in ("uninformative", b.answer)] == []
     assert run.manifest["preconditions"]["defects"] == sound.manifest["preconditions"]["defects"]

@@ -77,6 +77,7 @@ def put_swaps(
     choice: ModelChoice, data: str | Examples | None, swaps: str, method: str, limit: int, seed: int, *, as_json: bool
 ) -> None:
     from regard.evaluate import opening
+    from regard.evaluate.repeatability import warning
     from regard.evaluate.sensitive import MEASURES, sensitive
     from regard.perturbations.terms import families_of
 
@@ -88,6 +89,7 @@ def put_swaps(
         live = choice.open()
         read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
         examples, notes = opening.prepared(live, read, limit)
+        notes = [*filter(None, [warning(live, examples[0])]), *notes]
         found = sensitive(
             live, examples, families, method=method, seed=seed,
             progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),

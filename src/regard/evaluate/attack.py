@@ -15,6 +15,7 @@ from regard.evaluate.attack_table import AttackRow, row, worst
 from regard.evaluate.attack_watch import watched
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
+from regard.evaluate.repeatability import warning
 from regard.evaluate.said import finite
 from regard.evaluate.transfer import Transfer, transfer
 from regard.protocols import Dataset, Model
@@ -102,6 +103,7 @@ def attack(
     live = opening.open_model(model, device)
     specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
     examples, name, notes = _examples(model, live, data, n, seed, labels)
+    notes += filter(None, [warning(live, examples[0])])
     companions = () if "text" in examples[0].inputs else examples
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
     case = DeskCase(desk, examples, companions=companions)

@@ -150,18 +150,21 @@ def _table(
 ) -> None:  # fmt: skip
     from regard.evaluate import opening
     from regard.evaluate.noise_table import noise_table, specs_of
+    from regard.evaluate.repeatability import warning
 
     with bar(remarks(), making=choice.making) as shown:
         live = choice.open()
         read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
         whole, notes = opening.prepared(live, read, limit)
         examples, _ = opening.matched(live, read, whole, labels)
+        notes = [*filter(None, [warning(live, examples[0])]), *notes]
         rows = noise_table(
             live, examples, specs_of(examples[0], names), severities, seed=seed,
             progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
         )  # fmt: skip
     if as_json:
-        return print_json({"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows]})
+        return print_json({"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows],
+                           "notes": notes})  # fmt: skip
     from regard.present import counts
     from regard.present.terminal import plain_table
 

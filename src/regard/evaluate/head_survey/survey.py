@@ -21,6 +21,7 @@ from regard.evaluate.head_survey.removal import CurvePoint, pruning_curve
 from regard.evaluate.head_survey.roles import HeadScore, Role, Seen, judge
 from regard.evaluate.head_survey.streaming import Streamed, stream
 from regard.evaluate.opening import open_model, said_by
+from regard.evaluate.repeatability import warning
 from regard.models.adapter import TorchModel
 from regard.protocols import Dataset, Model, SiteAttention, Target
 from regard.records import Example, Spec
@@ -56,6 +57,7 @@ def heads(
     live = open_model(model, device)
     told = progress or (lambda what, done, total: None)
     material, gold, notes, name = material_of(live, model, data, limit, seed)
+    notes = [*filter(None, [warning(live, material.examples[0])]), *notes]
     corpus = Corpus()
     for item in material.encoded:
         corpus.add(item)
