@@ -50,7 +50,8 @@ _IMPROVEMENT = record(
 _MODEL = record(
     {"name": TEXT},
     {"source": TEXT, "fingerprint": TEXT, "task": TEXT, "labels": optional(listed(SCALAR)), "operators": TEXTS,
-     "spec": optional(SPEC), "family": optional(table(ANYTHING)), "improvement": optional(_IMPROVEMENT)},
+     "spec": optional(SPEC), "family": optional(table(ANYTHING)), "improvement": optional(_IMPROVEMENT),
+     "files": optional(TEXT)},
 )  # fmt: skip
 _DATA = record(
     {"name": TEXT},
@@ -107,6 +108,10 @@ _DEFECT = record(
     {"n": COUNT, "measured": optional(NUMBER_OR_NAN), "limit": optional(NUMBER_OR_NAN)},
 )
 PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": TEXTS})
+REPEATABILITY = record(
+    {"repeats": FLAG, "sentence": TEXT},
+    {"kinds": TEXTS, "examples": COUNT, "times": COUNT, "passes": COUNT, "noise": table(ANYTHING), "modules": TEXTS},
+)
 FACTS: dict[str, Shape] = {
     "identity": record({}, {"specs": SPECS}),
     "manifest": MANIFEST,
@@ -117,6 +122,7 @@ FACTS: dict[str, Shape] = {
     "judgements": listed(JUDGEMENT),
     "shift": optional(SHIFT),
     "preconditions": optional(PRECONDITIONS),
+    "repeatability": optional(REPEATABILITY),
 }
 """Fact -> its shape; facts that are not listed here nobody reads."""
 
