@@ -22,6 +22,7 @@ from regard.evaluate.studies import cost_in_words, run_studies
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.flops import flops_per_position, machine_flops
+from regard.models.pass_history import forget_passes
 from regard.protocols import Dataset, Executor, Model
 from regard.records import Example, Json, Spec
 from regard.store.export import export
@@ -98,6 +99,7 @@ def audit(
         **({"sampled": f"{settings.sampled} at {settings.share}"} if settings.sampled else {}),
     )  # fmt: skip
     with RunWriter(path, who, text=text) as writer:
+        forget_passes()
         seen = _probed(job)
         cost = estimate(live, examples, settings, seen) if seen else None
         for sentence in (*_sentences(about_data, cost, workers), cost_in_words(settings)):
@@ -124,6 +126,7 @@ def audit(
             _finish_check(check, writer, found, say)
             if "preconditions" not in found.manifest:
                 # after the shards: an example that ends a process has been found out by then
+                forget_passes()
                 tested = of_run(live, examples, found.examples(), seed=seed)
                 writer.note_preconditions(tested.to_json())
                 for sentence in tested.sentences():

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from regard.errors import RegardError, Unsupported
 from regard.evaluate.shard import Settings, named_findings
+from regard.models.pass_history import forget_passes
 from regard.protocols import Model
 from regard.records import Example, Score, Spec
 from regard.registry import build, entry
@@ -107,6 +108,7 @@ def in_words(score: Score) -> str:
 
 def _page(study: AuditStudy, spec: Spec) -> Page:
     name, start = f"experiment {spec.name}", time.monotonic()
+    forget_passes()
     try:
         found = named_findings(build(spec)(study), spec)
     except Unsupported as refusal:

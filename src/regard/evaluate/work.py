@@ -9,6 +9,7 @@ from typing import Any, cast
 from regard.errors import InputError
 from regard.evaluate.shard import Settings, compute
 from regard.evaluate.travelling import example_from_json
+from regard.models.pass_history import forget_passes
 from regard.protocols import Model
 from regard.records import Spec
 from regard.store.pages import Page
@@ -46,7 +47,8 @@ def open_model(payload: Mapping[str, Any]) -> Model:
 
 
 def do_shard(model: Model, payload: Mapping[str, Any]) -> Page:
-    """The page of one shard."""
+    """The page of one shard; the same bytes whatever this process computed before."""
+    forget_passes()
     examples = [example_from_json(value) for value in payload["examples"]]
     settings = Settings.from_json(payload["settings"])
     return compute(model, examples, settings, keep=payload["keep"], walk=payload["walk"])

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from regard.errors import InputError, Unsupported
 from regard.models.encoded import Item
 from regard.models.objective import Said
+from regard.models.pass_history import forgettable
 from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.protocols import Target
 
@@ -59,6 +60,12 @@ class SparseRuns:
     """Keeps the last example; proves itself once per model, or refuses."""
 
     def __init__(self) -> None:
+        self.clear()
+        forgettable(self)
+
+    def clear(self) -> None:
+        """Forget the last example and the proof."""
+        self._item: Item | None = None
         self._key: tuple[object, ...] = ()
         self._kept: list[_FeedForward] = []
         self._proved = False
@@ -80,15 +87,15 @@ class SparseRuns:
 
     def _keep(self, model: Layered, item: Item, target: Target) -> None:
         stamp = tuple(p._version for p in model.module.parameters())
-        key = (id(item), str(target), stamp)
-        if key == self._key:
+        key = (str(target), stamp)
+        if item is self._item and key == self._key:
             return
         kept = _feed_forwards(model)
         with torch.inference_mode(), _watched(kept):
             _run(model, [item], target)
         if any(one.calls != 1 or one.enters is None or one.enters.shape != _shape(one.leaves) for one in kept):
             raise _refused(model, "layers whose feed-forward part is not one call over all positions")
-        self._kept, self._key = kept, key
+        self._item, self._kept, self._key = item, kept, key
 
     def _prove(self, model: Layered, item: Item, target: Target, variants: Sequence[Item]) -> None:
         some = [item, *variants[:3]]

@@ -15,6 +15,7 @@ from torch import nn
 from regard.models.kinds import kind_of, pattern_of_call, pattern_of_weights, shape_of_pattern
 from regard.models.layout import Layout
 from regard.models.marks import Mark
+from regard.models.pass_history import forgettable
 from regard.models.registered import RegisteredSites
 from regard.models.tap import ROOT, Event, EventKey
 from regard.records import Site, SiteKind
@@ -22,7 +23,7 @@ from regard.records import Site, SiteKind
 ShapeClass = tuple[Any, ...]
 
 _HEAD_NAMES = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "num_attn_heads", "heads")
-_PLANS: weakref.WeakKeyDictionary[nn.Module, dict[bool, Plan]] = weakref.WeakKeyDictionary()
+_PLANS: weakref.WeakKeyDictionary[nn.Module, dict[bool, Plan]] = forgettable(weakref.WeakKeyDictionary())
 
 
 @dataclass(slots=True, eq=False)

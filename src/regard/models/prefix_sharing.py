@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.models.pass_history import forgettable
+
 SHORTEST = 8
 """A shorter prefix is not worth a second call."""
 
@@ -24,6 +26,11 @@ class PrefixCache:
     """
 
     def __init__(self) -> None:
+        self.clear()
+        forgettable(self)
+
+    def clear(self) -> None:
+        """Forget the prefix and the proof."""
         self.works = True
         self._proved = False
         self._ids: list[int] = []

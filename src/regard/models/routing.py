@@ -21,6 +21,7 @@ from regard.errors import Unsupported
 from regard.models.capture_call import rewritten_call
 from regard.models.encoded import Item
 from regard.models.objective import Said
+from regard.models.pass_history import forgettable
 from regard.models.probing import rows_first
 from regard.models.tapped import Runs
 from regard.protocols import Read, Target
@@ -41,8 +42,9 @@ class _Place:
     time: int
 
 
-_PLACES: WeakKeyDictionary[nn.Module, dict[tuple[object, ...], _Place]] = WeakKeyDictionary()
-_GIFTS: WeakKeyDictionary[nn.Module, dict[tuple[object, ...], tuple[Item, tuple[Tensor, bool]]]] = WeakKeyDictionary()
+_PLACES: WeakKeyDictionary[nn.Module, dict[tuple[object, ...], _Place]] = forgettable(WeakKeyDictionary())
+_Gifts = dict[tuple[object, ...], tuple[Item, tuple[Tensor, bool]]]
+_GIFTS: WeakKeyDictionary[nn.Module, _Gifts] = forgettable(WeakKeyDictionary())
 
 
 def routed(model: Runs, item: Item, target: Target, reads: Sequence[Read], donors: Sequence[Donor]) -> Said:

@@ -20,6 +20,7 @@ from regard.models.capture_call import rewritten_call
 from regard.models.encoded import Item
 from regard.models.finished import Resume
 from regard.models.objective import Said
+from regard.models.pass_history import forgettable
 from regard.models.plan import plan_of
 from regard.models.resume import record_below
 from regard.models.tapped import Runs, key_padding
@@ -32,7 +33,7 @@ POSITIONS, POOLED = 2048, 1 << 15
 CHECKED = 4
 """Rows that are computed from the bottom, once, to see whether what is below may be shared."""
 
-_TRUSTED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], bool]] = WeakKeyDictionary()
+_TRUSTED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], bool]] = forgettable(WeakKeyDictionary())
 
 
 class RunsBackward(Runs, Protocol):

@@ -14,6 +14,7 @@ from regard.models.capture_call import capture_call
 from regard.models.encoded import Item
 from regard.models.finished import Resume
 from regard.models.objective import Said
+from regard.models.pass_history import forgettable
 from regard.models.resume import patterns_of, record_below
 from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.protocols import Check, Edits, Mode, SiteAttention, Target
@@ -73,7 +74,7 @@ def _one_batch(model: Runs, items: Sequence[Item]) -> None:
         )  # fmt: skip
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class EditedRuns:
     """Forward passes with edited attention. A second edit of the same sites of the same batch computes nothing below
     the lowest of them again; neither do many edits of one example in one batch."""
@@ -82,6 +83,14 @@ class EditedRuns:
     _about: tuple[object, ...] = ()
     _resume: Resume | None = field(default=None)
     _trusted: dict[tuple[str, ...], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        forgettable(self)
+
+    def clear(self) -> None:
+        """Forget the last batch, and which sites let rows share what is below them."""
+        self._items, self._about, self._resume = (), (), None
+        self._trusted.clear()
 
     def said(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
         _one_batch(model, items)
