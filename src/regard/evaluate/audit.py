@@ -19,6 +19,7 @@ from regard.evaluate.repeatability import RepeatCheck, current_fingerprint, wors
 from regard.evaluate.running import Job, Progress, run_shards
 from regard.evaluate.stored_summaries import summaries_from_tables
 from regard.evaluate.studies import cost_in_words, run_studies
+from regard.evaluate.torch_threads import recorded_threads
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.flops import flops_per_position, machine_flops
@@ -98,7 +99,7 @@ def audit(
         batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS], **({} if text else {"text": False}),
         **({"sampled": f"{settings.sampled} at {settings.share}"} if settings.sampled else {}),
     )  # fmt: skip
-    with RunWriter(path, who, text=text) as writer:
+    with RunWriter(path, who, text=text) as writer, recorded_threads(writer, live, workers) as threads:
         forget_passes()
         seen = _probed(job)
         cost = estimate(live, examples, settings, seen) if seen else None
@@ -118,7 +119,7 @@ def audit(
         writer.open(manifest, examples)
         try:
             check = _repeat_check(writer, job, say)
-            engine, setup = _engine(live, workers, say)
+            engine, setup = _engine(live, workers, threads, say)
             guess = cost.seconds / max(1, workers) if cost else None
             run_shards(writer, job, engine, setup, progress=progress, first_guess=guess)
             run_studies(writer, live, examples, settings, say)
@@ -213,7 +214,7 @@ def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) ->
     return said
 
 
-def _engine(model: Model, workers: int, say: Say) -> tuple[Executor, dict[str, Json]]:
+def _engine(model: Model, workers: int, threads: int, say: Say) -> tuple[Executor, dict[str, Json]]:
     """Worker processes where a Spec can rebuild the model, else this process."""
     if workers < 1:
         raise InputError("workers", expected="at least 1", got=str(workers))
@@ -222,7 +223,4 @@ def _engine(model: Model, workers: int, say: Say) -> tuple[Executor, dict[str, J
     if model.spec is None:
         say(f"model {model.name} is a live module that no other process can rebuild: it runs in this process alone")
         return Serial(model), {}
-    import torch  # only to share out its threads
-
-    threads = max(1, torch.get_num_threads() // workers)
     return Processes(workers), {"model": model.spec.to_json(), "threads": threads}

@@ -256,6 +256,18 @@ class RunWriter:
     ) -> None:
         self._book.close()
 
+    def settle(self, name: str, choice: Json) -> Json:
+        """Make a choice of this machine part of the identity. A run that was begun before keeps its own.
+
+        Call it before `open`. A run that recorded no such choice stays without it.
+        """
+        begun = self._book.facts().get("identity")
+        if begun is None:
+            self.identity[name] = choice
+        elif name in begun:
+            self.identity[name] = begun[name]
+        return self.identity.get(name, choice)
+
     def open(self, manifest: Mapping[str, Json], examples: Sequence[Example]) -> None:
         """Begin, or go on where it stopped. What a killed writer left half-done is swept away."""
         facts = self._book.facts()
