@@ -103,8 +103,7 @@ def _campaign(options: argparse.Namespace, originals: Path, home: Path) -> int:
 
 
 def _corpus(record: Record, originals: Path, home: Path) -> None:
-    start = record.done("corpus")
-    tasks = [Task("corpus", 0, number) for number in range(start, len(CORPUS))]
+    tasks = [Task("corpus", 0, number) for number in record.todo("corpus", len(CORPUS))]
     for result in run_all(tasks, originals, home / "work"):
         _entered(record, result, CORPUS[result.task.number].name)
     record.write()
@@ -125,10 +124,10 @@ def _inputs(
 
 
 def _counted(options: argparse.Namespace, record: Record, targets: list[str]) -> Iterator[Task]:
-    """What is still to be tried; results come nearly in order, so that the count is where to go on."""
+    """What is still to be tried."""
     for target, count in divided(options.inputs).items():
         if target in targets:
-            yield from (Task(target, options.seed, number) for number in range(record.done(target), count))
+            yield from (Task(target, options.seed, number) for number in record.todo(target, count))
 
 
 def _endless(seed: int, targets: list[str]) -> Iterator[Task]:
@@ -156,8 +155,7 @@ def _verdict(record: Record) -> int:
     wrong += [
         f"{part} failed" for part in ("kills", "offline", "soak") if not record.data.get(part, {}).get("met", True)
     ]
-    record.data["met"] = not wrong
-    record.write()
+    record.finish(met=not wrong)
     print(f"{totals['inputs']} inputs, seed {record.data['seed']}: {', '.join(wrong) or 'no failure'}", flush=True)
     return 1 if wrong else 0
 

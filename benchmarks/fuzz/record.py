@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,31 +34,45 @@ class Record:
         self.path = path
         about = {"command": command, "commit": commit(), "seed": seed}
         earlier = _read(path) if path is not None else {}
-        same = all(earlier.get(key) == value for key, value in about.items())
+        same = not earlier.get("complete", True) and all(earlier.get(key) == value for key, value in about.items())
         self.data: dict[str, Any] = (
             earlier
             if same
             else {
                 **about,
                 "machine": f"{platform.machine()}, Python {platform.python_version()}",
+                "complete": False,
                 "met": False,
                 "inputs": {},
                 "failures": [],
             }
         )
 
-    def done(self, target: str) -> int:
-        """How many inputs of a target were tried."""
-        return int(self.data["inputs"].get(target, {}).get("tried", 0))
+    def todo(self, target: str, count: int) -> Iterator[int]:
+        """Numbers of the inputs of a target that were not tried yet."""
+        known = set(self._tried(target))
+        return (number for number in range(count) if number not in known)
 
     def enter(self, result: Result) -> None:
         counts = self.data["inputs"].setdefault(result.task.target, {"tried": 0})
         counts["tried"] += 1
         counts[result.kind] = counts.get(result.kind, 0) + 1
+        self._tried(result.task.target).append(result.task.number)
         if not result.good and len(self.data["failures"]) < MOST_FAILURES:
             self.data["failures"].append(
                 {"kind": result.kind, "detail": result.detail[:400], "again": again(result.task)}
             )
+
+    def _tried(self, target: str) -> list[int]:
+        """Not a count: with two workers inputs end in another order than they begin."""
+        numbers: list[int] = self.data.setdefault("tried", {}).setdefault(target, [])
+        return numbers
+
+    def finish(self, *, met: bool) -> None:
+        """The last word; the numbers of single inputs are needed no more."""
+        self.data |= {"complete": True, "met": met}
+        self.data.pop("tried", None)
+        self.write()
 
     def note(self, part: str, figures: dict[str, Any]) -> None:
         self.data[part] = figures
@@ -75,7 +90,7 @@ class Record:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         new = self.path.with_name(f".{self.path.name}.new")
-        new.write_text(json.dumps(self.data, indent=1, ensure_ascii=True) + "\n", "utf-8")
+        new.write_text(json.dumps(self.data, indent=1) + "\n", "utf-8")
         os.replace(new, self.path)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import socket
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +92,6 @@ def _parquet(folder: Path, about: Any) -> Case:
 
 def _described(name: str, file: str, content: Any) -> None:
     def make(originals: Materials, folder: Path) -> Case:
-        import shutil
-
         path = folder / "datasets"
         shutil.copytree(originals.root / "datasets", path)
         (path / file).write_text(dumps(content), "utf-8")
@@ -204,3 +205,43 @@ def _bomb_of_lines(originals: Materials, folder: Path) -> Case:
 def _numbers(originals: Materials, folder: Path) -> Case:
     words = ["audit", str(originals.network), "--data", str(originals.root / "numbers.csv")]
     return Case([[*words, *AUDIT, "--out", str(folder / "run")]], REFUSED)
+
+
+@ENTRIES.past("an arrow file whose offsets lead out of it")
+def _offsets(originals: Materials, folder: Path) -> Case:
+    """pyarrow reads them unless it is asked to check, and the process dies."""
+    import pyarrow as pa
+
+    table = pa.table({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
+    path = folder / "datasets" / "data.arrow"
+    path.parent.mkdir()
+    with pa.ipc.new_stream(str(path), table.schema) as stream:
+        stream.write_table(table)
+    right, wrong = struct.pack("<3i", 0, 11, 21), struct.pack("<3i", 0, 1 << 26, 21)
+    content = path.read_bytes()
+    assert right in content
+    path.write_bytes(content.replace(right, wrong))
+    (path.parent / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}), "utf-8")
+    return _refused(path.parent)
+
+
+@ENTRIES.past("an arrow file that was cut")
+def _cut_arrow(originals: Materials, folder: Path) -> Case:
+    shutil.copytree(originals.root / "datasets", folder / "datasets")
+    (path,) = (folder / "datasets").glob("*.arrow")
+    path.write_bytes(path.read_bytes()[:-600])
+    return _read(folder / "datasets")
+
+
+def _packed(name: str, change: Callable[[bytes], bytes]) -> None:
+    @ENTRIES.past(f"a gzip file {name}")
+    def make(originals: Materials, folder: Path) -> Case:
+        path = folder / "good.csv.gz"
+        path.write_bytes(change(gzip.compress(originals.csv.read_bytes(), mtime=0)))
+        return _read(path)
+
+
+_packed("that was cut", lambda content: content[: len(content) // 2])
+_packed("with damage inside", lambda content: content[:40] + b"\xff" * 40 + content[80:])
+_packed("with a wrong checksum", lambda content: content[:-8] + bytes(8))
+_packed("that is none", lambda content: b"text,label\na film,pos\n")

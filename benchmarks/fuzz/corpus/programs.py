@@ -53,3 +53,29 @@ def _import(originals: Materials, folder: Path) -> Case:
 @ENTRIES.past("an escape in the name of a command")
 def _escape(originals: Materials, folder: Path) -> Case:
     return Case([["\x1b[31maudit"], ["explain", "\x1b]0;x\x07", "--text", "a \u202efilm"]], frozenset({2}))
+
+
+def _nobody(name: str, word: str) -> None:
+    @ENTRIES.past(f"a model called {name}")
+    def make(originals: Materials, folder: Path) -> Case:
+        lines = [["capture", word, "--text", "a film"], ["perturb", word, "--data", str(originals.csv)]]
+        return Case(
+            [*lines, ["audit", word, "--data", str(originals.csv), "--out", str(folder / "run")]], frozenset({2})
+        )
+
+
+_nobody("by a picture", "\U0001f600")
+_nobody("by a long word", "x" * 5000)
+_nobody("by many brackets", "a:b=" + "[" * 2000)
+_nobody("by two words", "no body")
+_nobody("by a word that is no id", "-a..b-")
+
+
+@ENTRIES.past("data called by a long word")
+def _long_data(originals: Materials, folder: Path) -> Case:
+    return Case([["perturb", str(originals.network), "--data", "x" * 5000]], frozenset({2}))
+
+
+@ENTRIES.past("a run called by a long word")
+def _long_run(originals: Materials, folder: Path) -> Case:
+    return Case([["report", "x" * 5000], ["metrics", "x" * 5000]], frozenset({2}))

@@ -155,3 +155,22 @@ def _fillings(originals: Materials, folder: Path) -> Case:
     test = f'[[test]]\nname = "all"\nkind = "minimum functionality"\ntemplate = "{slots}"\nlabel = "pos"\nmost = 20\n'
     (folder / "tests.toml").write_text(f"[lists]\n{lists}\n{test}", "utf-8")
     return Case([["perturb", str(originals.network), "--tests", str(folder / "tests.toml")]], INPUT_CODES)
+
+
+def _hostile_text(name: str, file: str, content: str, *words: str) -> None:
+    """A policy, a template or a Spec that its parser cannot take."""
+
+    @ENTRIES.past(f"{name} in {file}")
+    def make(originals: Materials, folder: Path) -> Case:
+        (folder / file).write_text(content, "utf-8")
+        places = {"NETWORK": originals.network, "RUN": originals.run, "FILE": folder / file, "CSV": originals.csv}
+        places["PAGE"] = folder / "page.html"
+        return Case([[str(places.get(word, word)) for word in words]], REFUSED, silent=True)
+
+
+for _word, _content in (("deep lists", "a = " + "[" * 5000 + "]" * 5000), ("a huge number", "a = " + "9" * 5000)):
+    _hostile_text(_word, "policy.toml", _content, "gate", "RUN", "--policy", "FILE")
+    _hostile_text(_word, "tests.toml", _content, "perturb", "NETWORK", "--tests", "FILE")
+    _hostile_text(_word, "swaps.toml", _content, "perturb", "NETWORK", "--data", "CSV", "--swaps", "FILE")
+for _word, _content in (("deep lists", "[" * 100_000), ("a huge number", '{"kind": ' + "9" * 5000 + "}")):
+    _hostile_text(_word, "spec.json", _content, "view", "NETWORK", "--spec", "FILE", "--html", "PAGE")
