@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.evaluate.repeatability import warning
 from regard.evaluate.said import finite
+from regard.evaluate.torch_threads import threads_for, torch_threads
 from regard.evaluate.transfer import Transfer, transfer
+from regard.models.pass_history import forget_passes
 from regard.protocols import Dataset, Model
 from regard.records import Attacked, Example, Json, Spec, Threat
 from regard.registry import arguments, entry
@@ -105,26 +108,42 @@ def attack(
     examples, name, notes = _examples(model, live, data, n, seed, labels)
     notes += filter(None, [warning(live, examples[0])])
     companions = () if "text" in examples[0].inputs else examples
+
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
-    case = DeskCase(desk, examples, companions=companions)
-    _fits(live, case, specs)
-    said = case.base().distribution
-    if said is not None:
-        finite(said, live.name)
-    who: dict[str, Json] = {
-        "model": live.name, "fingerprint": live.fingerprint, "data": name, "examples": opening.digest(examples),
-        "seed": seed, "threat": wanted.to_json(), "watch": watch,
-    }  # fmt: skip
-    lines = Lines(None if out is None else Path(out), who)
-    try:
-        found = {str(spec): _one(case, spec, wanted, watch, lines, progress) for spec in specs}
-    finally:
-        lines.close()
-    say = progress or (lambda what, done, total: None)
-    checks: list[Check] = []
-    if check:
-        say("sanity checks", 0, 1)
-        checks = sanity(case, specs, found, wanted)
+
+    def fresh_case(some: Sequence[Example]) -> DeskCase:
+        """A case of these examples whose records do not depend on what was asked before."""
+        forget_passes()
+        return DeskCase(desk.fresh(), some, companions=companions)
+
+    with torch_threads(threads_for(live, 1)):
+        forget_passes()
+        case = DeskCase(desk, examples, companions=companions)
+        _fits(live, case, specs)
+        said = case.base().distribution
+        if said is not None:
+            finite(said, live.name)
+        who: dict[str, Json] = {
+            "model": live.name, "fingerprint": live.fingerprint, "data": name, "examples": opening.digest(examples),
+            "seed": seed, "threat": wanted.to_json(), "watch": watch,
+        }  # fmt: skip
+        lines = Lines(None if out is None else Path(out), who)
+        try:
+            found = {
+                str(spec): _one(fresh_case, examples, spec, _Question(wanted, watch), lines, progress) for spec in specs
+            }
+        finally:
+            lines.close()
+        say = progress or (lambda what, done, total: None)
+        checks: list[Check] = []
+        if check:
+            say("sanity checks", 0, 1)
+            checks = sanity(fresh_case(examples), specs, found, wanted)
+        transfers: list[Transfer] = []
+        if to:
+            forget_passes()
+            models = [live, *(opening.open_model(m, device) for m in to)]
+            transfers = transfer(models, examples, specs, wanted, found, seed, say)
     rows = []
     for spec in specs:
         facts = entry("attack", spec.name).facts
@@ -132,8 +151,6 @@ def attack(
         rows.append(row(str(spec), str(facts["access"]), found[str(spec)], wanted.budget, keeps=keeps))
     about = {str(s): found[str(s)] for s in specs if _counts(s)}
     together = worst(about, wanted.budget)
-    transfers = transfer([live, *(opening.open_model(m, device) for m in to)], examples, specs, wanted, found, seed, say
-                         ) if to else []  # fmt: skip
     return AttackRun(
         live.name, name, seed, wanted, live.labels, tuple(examples), found, (*rows, *([together] if together else [])),
         tuple(checks), tuple(transfers), tuple(notes), time.perf_counter() - start, lines.path,
@@ -192,29 +209,42 @@ def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
             )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of every attack: the threat, and the explainer whose move is measured."""
+
+    threat: Threat
+    watch: str | None
+
+
 def _one(
-    case: DeskCase, spec: Spec, threat: Threat, watch: str | None, lines: Lines, progress: Progress | None
-) -> tuple[Attacked, ...]:
-    """One attack on every example, shard by shard; what the file already holds is not asked again."""
-    name, total = str(spec), len(case.ids)
-    if not all((name, i) in lines.known for i in case.ids):
-        whole = entry("attack", spec.name).facts["scope"] == "case"
-        size = total if whole else SHARD if "text" in case.examples[0].inputs else WIDE
-        for first in range(0, total, size):
-            part = list(range(first, min(total, first + size)))
-            if progress is not None:
-                progress(name, first, total)
-            part = [i for i in part if whole or (name, case.ids[i]) not in lines.known]
-            if not part:
-                continue
-            some = case.subset(part)
-            made = [replace(one, attack=name) for one in some.attacked(spec, threat)]
-            if watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
-                try:
-                    made = watched(some, made, watch)
-                except Unsupported:  # a model without attention is attacked all the same
-                    watch = None
-            lines.add((name, one, case.examples[i]) for i, one in zip(part, made, strict=True))
+    fresh_case: Callable[[Sequence[Example]], DeskCase], examples: Sequence[Example], spec: Spec, asked: _Question,
+    lines: Lines, progress: Progress | None,
+) -> tuple[Attacked, ...]:  # fmt: skip
+    """One attack on every example, shard by shard; a shard that the file holds is not asked again.
+
+    A shard of which the file holds a part is asked as a whole: its batches are those of an undisturbed attack.
+    """
+    name, total = str(spec), len(examples)
+    whole = entry("attack", spec.name).facts["scope"] == "case"
+    size = total if whole else SHARD if "text" in examples[0].inputs else WIDE
+    for first in range(0, total, size):
+        part = examples[first : first + size]
+        missing = [e.id for e in part if (name, e.id) not in lines.known]
+        if not missing:
+            continue
+        if progress is not None:
+            progress(name, first, total)
+        made = zip(_shard(fresh_case(part), spec, asked), part, strict=True)
+        lines.add((name, one, example) for one, example in made if example.id in missing)
     if progress is not None:
         progress(name, total, total)
-    return tuple(lines.known[name, i] for i in case.ids)
+    return tuple(lines.known[name, e.id] for e in examples)
+
+
+def _shard(case: DeskCase, spec: Spec, asked: _Question) -> list[Attacked]:
+    made = [replace(one, attack=str(spec)) for one in case.attacked(spec, asked.threat)]
+    if asked.watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
+        with suppress(Unsupported):  # a model without attention is attacked all the same
+            made = watched(case, made, asked.watch)
+    return made

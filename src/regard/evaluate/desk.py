@@ -181,6 +181,12 @@ class Desk:
             return False
         return True
 
+    def fresh(self) -> Desk:
+        """A desk that knows the undisturbed answers of this one, and nothing else that was asked here."""
+        other = Desk(self.model, seed=self.seed, batch=self._batching.rows, tokens=self._batching.tokens)
+        other._encoded, other._base = dict(self._encoded), dict(self._base)
+        return other
+
     # ------------------------------------------------------------------ variants
 
     def shuffled(self, draw: int) -> Desk:

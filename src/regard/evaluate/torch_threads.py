@@ -34,9 +34,16 @@ def threads_for(model: Model, workers: int) -> int:
 def recorded_threads(writer: RunWriter, model: Model, workers: int) -> Iterator[int]:
     """The number of threads that the run was begun with, or begins with now; torch has as many inside the block."""
     number = int(str(writer.settle("threads", threads_for(model, workers))))
+    with torch_threads(number):
+        yield number
+
+
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Give torch that many threads inside the block, and as many as before after it."""
     before = torch.get_num_threads()
     torch.set_num_threads(number)
     try:
-        yield number
+        yield
     finally:
         torch.set_num_threads(before)
