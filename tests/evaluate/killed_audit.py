@@ -1,8 +1,11 @@
-"""Run as a program: an audit of the toy that says when it has begun, and may be killed at any moment."""
+"""Run as a program: an audit of the toy, or of a named model, that reports its progress and may be killed any time."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 from torch_toy import Texts, TorchToy, sentences
 
@@ -15,11 +18,23 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def main(out: str, workers: str) -> None:
+def start(out: Path, workers: int, model: str = "") -> subprocess.Popen[str]:
+    """This program as a process of its own; what it prints can be read."""
+    places = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen(
+        [sys.executable, __file__, str(out), str(workers), model],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": places},
+    )
+
+
+def main(out: str, workers: str, model: str = "") -> None:
     def progress(done: int, total: int, eta: float | None) -> None:
         print(done, flush=True)
 
-    run = audit(TorchToy(delay=0.01), Texts(TEXTS), out=out, workers=int(workers), progress=progress, **OPTIONS)
+    opened = model or TorchToy(delay=0.01)
+    run = audit(opened, Texts(TEXTS), out=out, workers=int(workers), progress=progress, **OPTIONS)
     print("complete", run.manifest["status"], flush=True)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from regard.store.export import TABLES
+from regard.store.pages import attention_to_bytes
 from regard.store.run import Run, summary_to_json
 
 
@@ -32,23 +36,18 @@ def content(run: Run) -> dict[str, Any]:
     }
 
 
-def same(one: Run, other: Run, *, atol: float = 1e-6) -> None:
-    """The same numbers to a millionth, and otherwise the same."""
-    a, b = content(one), content(other)
-    for part in ("status", "problems", "costs", "skipped"):
-        assert a[part] == b[part], part
-    assert one.methods() == other.methods()
-    for method in one.methods():
-        assert one.relevance(method).ids == other.relevance(method).ids
-        np.testing.assert_allclose(one.relevance(method).values, other.relevance(method).values, atol=atol)
-    assert a["scores"].keys() == b["scores"].keys()
-    for mine, theirs in zip(one.scores(), other.scores(), strict=True):
-        assert (mine.metric, mine.method, mine.ids) == (theirs.metric, theirs.method, theirs.ids)
-        np.testing.assert_allclose(mine.values, theirs.values, atol=atol)
-    for mine, theirs in zip(one.summaries(), other.summaries(), strict=True):
-        assert (mine.metric, mine.method, mine.n, mine.role) == (theirs.metric, theirs.method, theirs.n, theirs.role)
-        np.testing.assert_allclose([mine.estimate, mine.low], [theirs.estimate, theirs.low], atol=1e-5)
-    assert one.kept() == other.kept()
+def stored_bytes(run: Run) -> dict[str, bytes]:
+    """Everything that a complete run holds, as bytes; only seconds, dates and the speed of the machine are left out."""
+    pages = [replace(page, costs=tuple(replace(c, seconds=0.0) for c in page.costs)) for page in run._pages]
+    facts = {name: run._facts[name] for name in ("identity", "status", "summaries", "preconditions")}
+    about = {k: v for k, v in run.manifest.items() if k in ("model", "data", "specs", "methods", "checked", "rejected")}
+    tables = {f"{name}.parquet": run.path / "tables" / f"{name}.parquet" for name in TABLES if name != "costs"}
+    return {
+        **{f"page {i}": page.to_bytes() for i, page in enumerate(pages)},
+        **{f"attention of {name}": attention_to_bytes(run.capture(name)) for name in run.kept()},
+        **{name: path.read_bytes() for name, path in tables.items()},
+        "facts": json.dumps([facts, about, run.problems(), run.skipped], sort_keys=True).encode(),
+    }
 
 
 def _plain(values: Any) -> list[Any]:
