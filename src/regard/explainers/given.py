@@ -122,7 +122,7 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
         name, value = str(row.values.get("id")), row.values.get("relevance")
         try:
             if "unit" in table.columns:
-                found.setdefault(name, {})[int(row.values["unit"])] = float(value)
+                found.setdefault(name, {})[int(row.values["unit"])] = float(str(value))
             else:
                 found[name] = parse_json(value) if isinstance(value, str) else value
         except (TypeError, ValueError, OverflowError) as problem:
