@@ -66,7 +66,10 @@ def data_facts(data: Dataset, source: str, notes: Sequence[str] = ()) -> dict[st
 def identity(
     *, model: Mapping[str, Json], data: Mapping[str, Json], seed: int, specs: Sequence[Spec], **settings: Json
 ) -> dict[str, Json]:
-    """What decides the numbers; two runs with equal identities have equal tables."""
+    """What decides the numbers: two runs with equal identities have equal tables, byte for byte, on one kind of machine.
+
+    The writer adds the number of torch threads (`RunWriter.settle`), on which the last bit of a sum depends.
+    """
     listed: list[Json] = [spec.to_json() for spec in specs]
     plug_ins: list[Json] = [*sorted({owner(spec.kind, spec.name) for spec in specs} - {""})]
     return {
