@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -128,3 +130,34 @@ def test_a_worker_killed_from_outside_while_busy() -> None:
 def test_fewer_than_one_worker_is_refused(workers: int) -> None:
     with pytest.raises(InputError, match="at least 1"):
         processes(workers=workers)
+
+
+BUSY = """
+import os, signal, sys, time
+
+def prepare(payload):
+    return None
+
+def act(state, payload):
+    os.kill(os.getpid(), signal.SIGTERM)  # a signal to the whole group is the coordinator's business
+    print("busy", flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    from regard.evaluate.engines.processes import Processes
+    from regard.protocols import Task
+
+    for outcome in Processes(1).run("busy:prepare", {}, "busy:act", [Task("a", {})]):
+        print(outcome, flush=True)
+"""
+
+
+def test_no_worker_outlives_its_coordinator(tmp_path: Path) -> None:
+    (tmp_path / "busy.py").write_text(BUSY, "utf-8")
+    words = [sys.executable, str(tmp_path / "busy.py")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path) as coordinator:
+        assert coordinator.stdout is not None
+        assert coordinator.stdout.readline() == b"busy\n"
+        coordinator.kill()
+        # the worker holds the other end of this pipe: it ends when the worker does
+        assert coordinator.communicate(timeout=120)[0] == b""

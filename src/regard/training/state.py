@@ -126,14 +126,12 @@ def _restore(network: nn.Module, optimizer: optim.Optimizer, tensors: Mapping[st
 
 def _set_aside(directory: Path, commit: Path, error: Exception) -> None:
     """Rename what is damaged, so that it is neither used nor lost, and say what happens instead."""
-    file = commit
-    if isinstance(error, Mismatch) and error.place.endswith(".safetensors"):
-        file = directory / error.place
+    tensors = directory / error.place if isinstance(error, Mismatch) and error.place.endswith(".safetensors") else None
+    file = tensors if tensors is not None and tensors.exists() else commit
     instead = "the state saved before it" if commit.name == _COMMIT and (directory / _PREVIOUS).exists() else ""
     if file != commit:
         os.replace(commit, commit.with_name(commit.name + DAMAGED))
-    if file.exists():
-        set_aside(file, error, f"the training goes on from {instead or 'the beginning'}")
+    set_aside(file, error, f"the training goes on from {instead or 'the beginning'}")
 
 
 def _named(commit: Path) -> str:
