@@ -9,7 +9,7 @@ import pytest
 
 from regard.errors import InputError, Unsupported
 from regard.evaluate.attack import AttackRun, attack
-from regard.evaluate.attack_records import FILE, from_json, to_json
+from regard.evaluate.attack_records import FILE, Lines, from_json, to_json
 from regard.evaluate.attack_table import WORST, row
 from regard.models.load import load
 from regard.models.pass_history import forget_passes
@@ -94,3 +94,37 @@ def test_an_empty_denominator_is_no_number() -> None:
     found = row("x", "black box", [Attacked("a", "x", "skipped", why="misclassified")], 10)
     assert found.attacked == 0
     assert found.rate != found.rate
+
+
+LINE = {
+    "attack": "a", "id": "0", "status": "failed", "why": "", "queries": 1, "label": 0, "before": 0, "after": 0,
+    "said_before": [0.5], "said_after": [0.5], "perturbed": None, "similarity": 1.0, "similarity_is": "x",
+    "curve": [[1, 0.5]], "origin": None, "extras": {}, "notes": [], "original": {}, "adversarial": None,
+}  # fmt: skip
+DAMAGE = {
+    "half a line": '{"attack": "a"',
+    "no object": "[]",
+    "a status that is not": json.dumps({**LINE, "status": "maybe"}),
+    "a number as text": json.dumps({**LINE, "queries": "1"}),
+    "no base64": json.dumps(
+        {**LINE, "adversarial": {"id": "0", "label": 0, "rationale": None, "group": None, "parent": None, "slices": {},
+                                 "inputs": {"image": {"array": "x", "dtype": "<f4", "shape": [2]}}}}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_line_is_named_and_nothing_is_lost(what: str, tmp_path: Path) -> None:
+    good = json.dumps({**LINE, "why": "a\u2028b"}, ensure_ascii=False)
+    text = "\n".join(['{"who": 1}', good, DAMAGE[what], good]) + "\n"
+    (tmp_path / FILE).write_text(text, "utf-8")
+    with pytest.raises(InputError, match=rf"{FILE}, line 3.*remove that line"):
+        Lines(tmp_path, {"who": 1})
+    assert (tmp_path / FILE).read_text("utf-8") == text
+
+
+def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"who": 1}\n' + json.dumps(LINE) + '\n{"attack": "a", "id', "utf-8")
+    lines = Lines(tmp_path, {"who": 1})
+    lines.close()
+    assert [*lines.known] == [("a", "0")]
