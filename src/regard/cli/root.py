@@ -189,6 +189,8 @@ def _whose(error: BaseException) -> str:
         file = Path(frame.filename)
         if file.is_relative_to(ours):
             break
+        if file.parent.parent.name == "models" and "transformers" in file.parts:
+            return f"error inside the model ({file.name}, line {frame.lineno}); its config.json may not fit it"
         if file.is_file() and not any(file.is_relative_to(place) for place in libraries):
             return f"error in {file}, line {frame.lineno}"
     return "internal error (a bug, please report)"

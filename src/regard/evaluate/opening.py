@@ -14,6 +14,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.evaluate.answer_names import named
+from regard.evaluate.modality import check_modality
 from regard.evaluate.travelling import example_to_json
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json
@@ -58,6 +59,7 @@ def open_data(data: str | Dataset | list[Example] | tuple[Example, ...], limit: 
 
 def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[str]]:
     """The examples as the model will read them, and what was done to them: a long text becomes windows."""
+    check_modality(model, data)
     found: list[Example] = []
     notes: list[str] = []
     cut = 0
@@ -97,6 +99,7 @@ def matched(
 
     Only where a label of the data can stand for a class; other tasks keep their labels as they are.
     """
+    check_modality(model, data, examples)
     seen = [named(e.label, data.labels) for e in examples if e.label is not None]
     classes = "classification" in model.task and "token" not in model.task
     if not seen or not model.labels or not classes or any(isinstance(label, list) for label in seen):

@@ -1,0 +1,61 @@
+"""Whether a model can read a data set at all, checked before an audit starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+from regard.errors import InputError
+from regard.protocols import Dataset, Model
+from regard.records import Example
+
+_KINDS: Final = {
+    "text": ("text", "texts"),
+    "image": ("image", "images"),
+    "audio": ("audio", "sounds"),
+    "series": ("series", "series of numbers"),
+    "tabular": ("row", "rows of numbers"),
+}
+"""Modality -> the entry of an example's inputs, and its name in a message."""
+TRIED: Final = 20
+"""Examples that are encoded to see whether any fits."""
+
+
+def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | None = None) -> None:
+    """Refuse data of another kind than the model reads: not one example could be judged."""
+    kind = _KINDS.get(str(getattr(model, "modality", "")))
+    if kind is None:
+        return  # a model of the user's own, which reads whatever it reads
+    entry, noun = kind
+    first = list(islice(data if examples is None else examples, TRIED))
+    if first and not any(entry in example.inputs for example in first):
+        remedy = "--text-column NAME, if a column holds the texts" if entry == "text" else f"data with {noun}"
+        expected = f"{noun}, which the model {model.name} reads"
+        raise InputError(f"data {data.name}", expected=expected, got=_what(data, first[0]), remedy=remedy)
+    if entry != "text":
+        _check_shapes(model, data, first)
+
+
+def _check_shapes(model: Model, data: Dataset, examples: Sequence[Example]) -> None:
+    """Refuse arrays none of which has the shape that the model reads; say what is wrong with the first."""
+    problems: list[InputError] = []
+    for example in examples:
+        try:
+            model.encode(example)
+        except InputError as error:
+            problems.append(error)
+            continue
+        return
+    if problems:
+        one = problems[0]
+        raise InputError(f"data {data.name}, {one.subject}", expected=one.expected, got=one.got, remedy=one.remedy)
+
+
+def _what(data: Dataset, example: Example) -> str:
+    for entry, noun in _KINDS.values():
+        if entry in example.inputs:
+            columns = [str(column) for column in getattr(data, "columns", ())]
+            shown = f" ({', '.join(columns[:5])}{', ...' if len(columns) > 5 else ''})" if columns else ""
+            return noun + shown
+    return ", ".join(sorted(example.inputs)) or "empty examples"
