@@ -119,10 +119,11 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
     for row in table.walk(None):
         if row.problem:
             raise InputError(f"{Path(file).name}, {table.counted} {row.number}", expected="a row", got=row.problem)
-        name, value = str(row.values.get("id")), row.values.get("relevance")
+        name = str(row.values.get("id"))
+        value: Any = row.values.get("relevance")
         try:
             if "unit" in table.columns:
-                found.setdefault(name, {})[int(row.values["unit"])] = float(str(value))
+                found.setdefault(name, {})[int(row.values.get("unit", ""))] = float(value)
             else:
                 found[name] = parse_json(value) if isinstance(value, str) else value
         except (TypeError, ValueError, OverflowError) as problem:
