@@ -134,6 +134,9 @@ class Worker:
             start_new_session=True,
         )
         self._done = 0
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            raise RuntimeError(f"a worker could not start: {' '.join(command)}")
 
     def _watched(self, process: subprocess.Popen[str]) -> dict[str, object] | None:
         """The answer, {"kind": "hang"}, or None where the process died."""

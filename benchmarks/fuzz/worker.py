@@ -121,6 +121,7 @@ def main() -> None:
     limit_this_process()
     prepare_this_process()
     watch_errors()
+    answers.write("ready\n")
     for count, line in enumerate(sys.stdin):
         asked = json.loads(line)
         home = folder / "case"
