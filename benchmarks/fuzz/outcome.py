@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal[
     "ok",
@@ -104,15 +104,10 @@ def watch_errors() -> None:
     if tell is None or getattr(tell, "watched", False):
         return
 
-    def told(error: Exception) -> int:
-        frames = traceback.extract_tb(error.__traceback__)
-        ours = [
-            f"{frame.filename.rpartition('/regard/')[2]}:{frame.lineno}"
-            for frame in frames
-            if "/regard/" in frame.filename
-        ]
-        _where[:] = ours[-1:]
-        return int(tell(error))
+    def told(error: BaseException, *rest: Any, **options: Any) -> Any:
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if "/regard/" in f.filename]
+        _where[:] = [f"{frame.filename.rpartition('/regard/')[2]}:{frame.lineno}" for frame in frames[-1:]]
+        return tell(error, *rest, **options)
 
     setattr(told, "watched", True)  # noqa: B010
     setattr(root, "_tell", told)  # noqa: B010
