@@ -23,9 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # a shell that starts the tests in the background makes them, and every command they start, deaf to Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no defect: examples have no deadline, and slow generation fails no test.
-hypothesis.settings.register_profile(
-    "regard", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True
-)
+hypothesis.settings.register_profile("regard", suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
 hypothesis.settings.load_profile("regard")
 HARDWARE = "hardware: "
 """How the reason of a skip begins that no installation can cure."""

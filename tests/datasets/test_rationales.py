@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.datasets.rationales import places_elsewhere, places_in_text
@@ -14,7 +14,6 @@ from regard.datasets.rationales import places_elsewhere, places_in_text
 words = st.lists(st.text("abcé电", min_size=1, max_size=4), min_size=1, max_size=8)
 
 
-@settings(deadline=None)
 @given(words, st.data())
 def test_marks_and_spans_say_the_same(tokens: list[str], data: st.DataObject) -> None:
     text = "  ".join(tokens)

@@ -19,7 +19,6 @@ def examples(sizes: dict[str, int]) -> list[Example]:
     return [Example(f"{c}{i}", {"text": f"{c} {i}"}, c) for c, size in sizes.items() for i in range(size)]
 
 
-@settings(deadline=None)
 @given(counts, st.integers(1, 200))
 def test_quotas_are_exact_within_one_and_sum_up(sizes: dict[str, int], n: int) -> None:
     total = sum(sizes.values())
@@ -30,7 +29,6 @@ def test_quotas_are_exact_within_one_and_sum_up(sizes: dict[str, int], n: int) -
         assert seats[name] <= count
 
 
-@settings(deadline=None)
 @given(counts)
 def test_a_class_is_only_left_out_when_there_are_not_seats_enough(sizes: dict[str, int]) -> None:
     """One seat per class is always possible if the floors leave as many seats as there are empty classes."""
@@ -42,7 +40,7 @@ def test_a_class_is_only_left_out_when_there_are_not_seats_enough(sizes: dict[st
     assert len(empty) == max(0, small - (n - floors))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(counts, st.integers(1, 60), st.integers(0, 3), st.randoms(use_true_random=False))
 def test_the_sample_does_not_depend_on_the_order(sizes: dict[str, int], n: int, seed: int, rng: random.Random) -> None:
     items = examples(sizes)
@@ -85,7 +83,7 @@ def test_many_labels_are_numbers_and_the_sample_is_then_the_smallest_keys_of_all
     assert stream.total == 500
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=30),
     st.integers(1, 40),
@@ -117,7 +115,6 @@ def test_a_stream_holds_no_more_than_it_needs() -> None:
     assert len(groups.chosen()) == 10
 
 
-@settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_split_is_a_function_of_the_content(one: str, other: str) -> None:
     if normalised(one) == normalised(other):

@@ -37,7 +37,7 @@ def alone() -> dict[str, dict[str, np.ndarray]]:
 
 
 @given(st.permutations(range(12)), st.integers(1, 20), st.integers(1, 12), st.integers(8, 300))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_batch_order_and_company_do_not_matter(
     alone: dict[str, dict[str, np.ndarray]], order: list[int], batch: int, n: int, tokens: int
 ) -> None:

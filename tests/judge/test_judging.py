@@ -260,7 +260,7 @@ def test_the_order_and_the_names_of_examples_change_nothing() -> None:
     assert judge(renamed) == judge(evidence) == judge(made())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from(["evidence", "half", "default"]), st.floats(0.01, 0.3))
 def test_a_random_ranking_in_the_place_of_attention_never_holds(seed: int, how: How, noise: float) -> None:
     evidence = made(n=40, how={"negative": how, "positive": how}, seed=seed, noise=noise)

@@ -28,7 +28,7 @@ def made(heads: int, queries: int, keys: int, width: int, seed: int) -> tuple[np
 
 
 @given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_gram_identity(heads: int, queries: int, keys: int, width: int, seed: int) -> None:
     weights, values, _ = made(heads, queries, keys, width, seed)
     want = np.linalg.norm(written_out(weights, values), axis=-1)

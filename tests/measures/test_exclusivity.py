@@ -14,7 +14,7 @@ from regard.measures.exclusivity_of_many import displaceable_of_many, most_dista
 CASES = st.tuples(st.integers(2, 7), st.integers(0, 10_000), st.floats(0.01, 1.0))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(CASES)
 def test_no_search_finds_a_more_distant_attention_within_the_cap(case: tuple[int, int, float]) -> None:
     n, seed, cap = case
@@ -39,7 +39,7 @@ def test_where_nothing_fits_attention_stays_what_it_is() -> None:
     assert other.tolist() == [0.5, 0.5]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CASES)
 def test_displacing_is_what_a_search_without_those_units_finds(case: tuple[int, int, float]) -> None:
     n, seed, cap = case
@@ -81,7 +81,7 @@ def _within(shares: np.ndarray, logits: np.ndarray, p: np.ndarray, cap: float) -
     return np.asarray(shares[0.5 * np.abs(_softmax(shares @ logits) - p).sum(-1) <= cap])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(MANY)
 def test_of_many_classes_the_value_lies_between_a_fine_enumeration_and_a_bound_that_nothing_beats(
     case: tuple[int, int, int, float],
@@ -110,7 +110,7 @@ def test_of_many_classes_the_value_lies_between_a_fine_enumeration_and_a_bound_t
         assert float(jsd(reached, np.broadcast_to(alpha, reached.shape)).max()) <= found.upper + 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.tuples(st.integers(2, 7), st.integers(0, 10_000), st.sampled_from([0.02, 0.05, 0.2])))
 def test_two_classes_are_a_case_of_many(case: tuple[int, int, float]) -> None:
     n, seed, cap = case
@@ -126,7 +126,7 @@ def test_two_classes_are_a_case_of_many(case: tuple[int, int, float]) -> None:
     assert known == displaceable(single, away, float(low), float(high)) or known is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(MANY)
 def test_displacing_among_many_classes_is_never_denied_wrongly(case: tuple[int, int, int, float]) -> None:
     n, classes, seed, cap = case

@@ -44,7 +44,7 @@ def test_rows_without_a_choice_are_undefined() -> None:
 
 
 @given(st.integers(1, 4), st.integers(2, 9), st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_evenness_is_between_its_ends(heads: int, keys: int, seed: int) -> None:
     value, defined = row_evenness(maps(heads, 3, keys, seed), np.ones((3, keys), bool))
     assert ((value >= 0) & (value <= 1 + 1e-12)).all()

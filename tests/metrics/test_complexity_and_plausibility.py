@@ -63,7 +63,7 @@ def test_gini_is_the_mean_difference(values: list[float]) -> None:
     assert float(gini_of(v)) == pytest.approx(want, abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(2, 30), st.integers(0, 10**6))
 def test_average_precision_is_scikit_learns(n: int, seed: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
@@ -76,7 +76,7 @@ def test_average_precision_is_scikit_learns(n: int, seed: int) -> None:
         assert average_precision(values, gold) == pytest.approx(metrics.average_precision_score(gold, values))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(masks)
 def test_f1_is_scikit_learns(pair: tuple[list[bool], list[bool]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
@@ -110,7 +110,7 @@ def spelled_out(chosen: list[bool], gold: list[bool]) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(masks)
 def test_iou_f1_spelled_out(pair: tuple[list[bool], list[bool]]) -> None:
     np.testing.assert_allclose(iou_f1(*pair), spelled_out(*pair), atol=1e-12)

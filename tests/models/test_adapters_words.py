@@ -41,7 +41,7 @@ def test_words(text: str, expected: list[str]) -> None:
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_words_cover_everything_but_space_and_never_overlap(text: str) -> None:
     covered = np.zeros(len(text), int)
     last = 0

@@ -46,7 +46,7 @@ def test_words_of_ascii_are_the_words_of_the_slow_way(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(text=st.text(alphabet="abcdefg hiJKL.,'-é3自然在再!\n", max_size=60), severity=st.sampled_from(SEVERITIES))
 def test_the_alignment_is_true_for_any_text(name: str, text: str, severity: int) -> None:
     made = put(name, severity, text)

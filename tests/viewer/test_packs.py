@@ -26,7 +26,7 @@ def arrays(heads: int, rows: int, columns: int, seed: int = 0) -> np.ndarray:
 
 
 @drawn(st.integers(1, 4), st.integers(1, 40), st.integers(1, 40), st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_byte_is_within_the_error_that_is_stated(heads: int, rows: int, columns: int, seed: int) -> None:
     weights = arrays(heads, rows, columns, seed)
     packed, tops, error = to_bytes(weights)

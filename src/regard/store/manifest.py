@@ -66,7 +66,7 @@ def data_facts(data: Dataset, source: str, notes: Sequence[str] = ()) -> dict[st
 def identity(
     *, model: Mapping[str, Json], data: Mapping[str, Json], seed: int, specs: Sequence[Spec], **settings: Json
 ) -> dict[str, Json]:
-    """What decides the numbers: two runs with equal identities have equal tables, byte for byte, on one kind of machine.
+    """What decides the numbers: on one kind of machine, runs with equal identities have byte-equal tables.
 
     The writer adds the number of torch threads (`RunWriter.settle`), on which the last bit of a sum depends.
     """
