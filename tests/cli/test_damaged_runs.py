@@ -185,6 +185,15 @@ def test_a_damaged_page_is_named(what: str, run: Path, regard: Call) -> None:
         assert str(file) in result.stderr
 
 
+def test_a_step_that_is_not_a_number_is_not_shown(run: Path, regard: Call) -> None:
+    def change(arrays: dict[str, Any], facts: Any) -> Any:
+        row = next(r for r in facts["rows"] if r.get("walks"))
+        row["walks"][0]["total"] = float("nan")
+
+    repacked(run, change)
+    assert regard(*words("view", run)).exit_code == 0
+
+
 def test_damaged_attention_is_named(run: Path, regard: Call) -> None:
     repacked(run, lambda arrays, facts: at((0, 4), 7)(facts), "artifact")
     result = regard(*words("view", run))

@@ -186,7 +186,7 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
         example.get("label"), _shown(material, example), example.get("probability"), example.get("value"),
         example.get("distribution") or (), said, rationale_units(units, example.get("rationale")),
         reading=example.get("reading") or {}, alternatives=alternatives_of(material.findings, example, units, sites),
-        walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys],
+        walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys and _is_finite(cut)],
         made=example.get("written") if material.task == "sequence_to_sequence" else None,
     )  # fmt: skip
 
@@ -240,6 +240,15 @@ def _measured(value: Mapping[str, Any] | None) -> MeasuredEntry | None:
 def walk_entry(found: Walkthrough, sites: Sequence[Attention], *, features: int = 8, keys: int = 12) -> WalkEntry:
     """A walk-through cut to what can be read: its strongest keys and features."""
     return _walk(found.cut(features=features, keys=keys), [a.site.key for a in sites])
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether every number of a JSON value is one that a page can hold; a walk with NaN in it is not shown."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _walk(cut: Mapping[str, Any], sites: Sequence[str]) -> WalkEntry:
