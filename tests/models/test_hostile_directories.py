@@ -49,7 +49,7 @@ def adapter(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = BertForSequenceClassification.from_pretrained(original, num_labels=3)
     tuned = get_peft_model(base, LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"]))
     place = tmp_path_factory.mktemp("adapter")
-    tuned.save_pretrained(place)
+    tuned.save_pretrained(str(place))
     return place
 
 
