@@ -229,7 +229,7 @@ def _adapter(made: Materials) -> None:
 
     base = AutoModelForSequenceClassification.from_pretrained(made.bert)
     wanted = peft.LoraConfig(task_type="SEQ_CLS", r=2, target_modules=["query", "value"])
-    peft.get_peft_model(base, wanted).save_pretrained(made.adapter)
+    peft.get_peft_model(base, wanted).save_pretrained(str(made.adapter))
 
 
 class _Stopped(BaseException):

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -138,7 +139,7 @@ class Worker:
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError(f"a worker could not start: {' '.join(command)}")
 
-    def _watched(self, process: subprocess.Popen[str]) -> dict[str, object] | None:
+    def _watched(self, process: subprocess.Popen[str]) -> dict[str, Any] | None:
         """The answer, {"kind": "hang"}, or None where the process died."""
         assert process.stdout is not None
         began: float | None = None

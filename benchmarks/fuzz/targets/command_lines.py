@@ -16,7 +16,17 @@ from benchmarks.fuzz.case import Case
 from benchmarks.fuzz.materials import AUDIT, Materials
 
 CODES = frozenset({0, 2, 3, 4})
-WORK = ("--workers", "--epochs", "--seeds", "--generate", "--budget", "--examples", "--n", "--limit", "--patience")
+WORK: tuple[str, ...] = (
+    "--workers",
+    "--epochs",
+    "--seeds",
+    "--generate",
+    "--budget",
+    "--examples",
+    "--n",
+    "--limit",
+    "--patience",
+)
 WORK += ("--set", "--batch-size")
 SMALL = ("0", "-1", "x", "", "1.5", "nan", "1", "1e9", "٣", "\x1b[31m")
 LEFT_OUT = frozenset({"--debug", "--model", "--help", "--port", "--browser", "--transfer", "--siblings", "--shift"})

@@ -17,7 +17,7 @@ from benchmarks.fuzz.outcome import INPUT_CODES
 
 CODES = INPUT_CODES | {4}
 """4: a configuration may ask for a package that is not installed."""
-NUMBERS = (0, -1, 1, 3, 10**7, 2**63, 1.5, "2", None, [], "@huge@")
+NUMBERS: tuple[Any, ...] = (0, -1, 1, 3, 10**7, 2**63, 1.5, "2", None, [], "@huge@")
 SIZES = (
     "num_attention_heads",
     "num_hidden_layers",
