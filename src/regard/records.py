@@ -87,8 +87,10 @@ class Spec:
                 raise InputError(f"{kind} {text!r}", expected="name:key=value,key=value", got=repr(part))
             try:
                 params[key.strip()] = json.loads(value)
-            except json.JSONDecodeError:
+            except ValueError:
                 params[key.strip()] = value
+            except RecursionError as error:
+                raise InputError(f"{kind} {name[:80]!r}", expected="a value", got="brackets too deep") from error
         return Spec(kind, name.strip(), params)
 
 

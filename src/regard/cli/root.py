@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import sys
@@ -137,6 +138,10 @@ EXAMPLES = (
 )
 
 
+_NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
+"""No file system holds such a path: somebody typed or stored it."""
+
+
 def _ours(error: BaseException) -> bool:
     """Whether regard or its shell completion ends the command by itself, with a code of its own."""
     if not isinstance(error, SystemExit) or error.code == 1:  # which would say that a gate failed
@@ -162,6 +167,9 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
         # whoever read our output has seen enough; the interpreter must not complain about it on the way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    if isinstance(error, OSError) and error.errno in _NO_PATH:
+        path = str(error.filename or "")
+        return _say(f"path {path if len(path) <= 80 else path[:77] + '...'}: {error.strerror}", 2)
     # never 1: a crash must not look like a gate that failed
     return _say(f"{_whose(error)}: {described(error)}. Try: the same command with --debug for the traceback", 4)
 

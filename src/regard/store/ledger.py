@@ -114,7 +114,7 @@ class Ledger:
         except BaseException as error:
             lock.close()
             book.close()
-            if isinstance(error, sqlite3.DatabaseError):
+            if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
                 raise _unusable(root, error) from error
             raise
         return Ledger(root, book, lock)
@@ -126,11 +126,11 @@ class Ledger:
             raise not_a_run(root, f"no {FILE} in it" if root.is_dir() else "no such directory")
         try:
             book = opened_for_reading(root / FILE)
-        except (sqlite3.DatabaseError, OSError) as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
             raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
         try:
             _check(root, book)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             book.close()
             raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
         except BaseException:
@@ -306,9 +306,9 @@ def _hold(root: Path) -> sqlite3.Connection:
     return lock
 
 
-def _unusable(root: Path, error: sqlite3.DatabaseError) -> InputError | EnvironmentProblem:
+def _unusable(root: Path, error: sqlite3.DatabaseError | UnicodeDecodeError) -> InputError | EnvironmentProblem:
     """Why a book cannot be written: the directory does not allow it, or the file is damaged."""
-    if error.sqlite_errorname.startswith((*UNWRITABLE, "SQLITE_IOERR")):
+    if isinstance(error, sqlite3.Error) and error.sqlite_errorname.startswith((*UNWRITABLE, "SQLITE_IOERR")):
         return EnvironmentProblem(
             f"run {root}", expected="a directory that can be written to", got=str(error),
             remedy="copy the run to another place, or give --out elsewhere",

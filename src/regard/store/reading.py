@@ -26,7 +26,7 @@ def opened_for_reading(file: Path) -> sqlite3.Connection:
         if log.is_file() and log.stat().st_size:
             return _copied(file, log)
         return sqlite3.connect(f"file:{place}?immutable=1", uri=True, isolation_level=None)
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):  # the second: what SQLite says about a damaged schema
         pass  # not a database: the caller says so
     return book
 
