@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,16 @@ HARDWARE = "hardware: "
 """How the reason of a skip begins that no installation can cure."""
 BROWSER_PATIENCE = 240_000
 """Milliseconds that a page may take for anything: a safety net below pytest's own, never a measurement."""
+
+
+@pytest.fixture(autouse=True)
+def _modes_of_torch_are_restored() -> Iterator[None]:
+    """A test that leaves inference mode on breaks others in its process, wherever they are."""
+    yield
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        assert torch.is_grad_enabled(), "gradients are still switched off"
+        assert not torch.is_inference_mode_enabled(), "inference mode is still on"
 
 
 @pytest.fixture(scope="session")

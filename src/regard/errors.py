@@ -2,7 +2,8 @@
 
     RegardError                     exit code
     ├── InputError                  2   bad input or usage
-    │   └── UnknownName             2   a name that is not in the phone book, with near misses
+    │   ├── UnknownName             2   a name that is not in the phone book, with near misses
+    │   └── UnknownAnswer           2   a model's answer that is not a finite number
     ├── CaptureError                2   the model computed attention that could not be captured or explained
     ├── Unsupported                 2   this model cannot do what was asked, with the reason
     ├── GateFailed                  1   a threshold was not met

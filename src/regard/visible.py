@@ -36,8 +36,8 @@ def visible(text: str) -> str:
 def shell_word(text: object) -> str:
     """One word of a command that a person may copy into a shell, whatever the name holds.
 
-    >>> shell_word("runs/a"), shell_word("$(reboot).csv"), shell_word("it's")
-    ('runs/a', "'$(reboot).csv'", '\'it\'"\'"\'s\'')
+    >>> print(shell_word("runs/a"), shell_word("$(reboot).csv"))
+    runs/a '$(reboot).csv'
     """
     return shlex.quote(visible(str(text)).replace("\n", "\N{SYMBOL FOR LINE FEED}"))
 

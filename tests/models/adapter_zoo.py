@@ -48,6 +48,7 @@ def t5_tokenizer() -> Any:
 
 
 def _seeded(kind: Any, config: Any, spread: float = 6.0) -> Any:
+    assert not torch.is_inference_mode_enabled(), "a model made here could never be differentiated"
     torch.manual_seed(0)
     model = kind(config).eval()
     with torch.no_grad():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_example
 
-from regard.errors import InputError
+from regard.errors import EnvironmentProblem
 from regard.present.markup import VOID
 from regard.present.report import SECTIONS, report, write_report
 from regard.present.saying import say
@@ -286,6 +286,6 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(EnvironmentProblem, match="No space left on device"):
         write_report(fake_run(n=4), tmp_path / "out" / "report.html")
     assert not list((tmp_path / "out").iterdir())

@@ -87,7 +87,8 @@ def _check_members(about: Mapping[str, Any], subject: str) -> None:
     strange = next((name for name in names if Path(name).name != name or name == ".."), None)
     if strange is not None or about.get("best") not in names:
         got = repr(about.get("best") if strange is None else strange)[:80]
-        raise InputError(subject, expected="names of directories beside it, the best one among them", got=got)
+        expected = "members that are directories inside the family's own, the best one among them"
+        raise InputError(subject, expected=expected, got=got)
 
 
 def membership(directory: Path) -> dict[str, Json] | None:

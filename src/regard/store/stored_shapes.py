@@ -192,15 +192,15 @@ ROW = record(
 WHERE = record(
     {},
     {
-        **dict.fromkeys(("experiment", "role", "operator", "measure", "other", "attention", "attack", "access"), TEXT),
-        **dict.fromkeys(("similarity", "constraints", "method"), TEXT),
+        **dict.fromkeys(("experiment", "role", "attention", "attack", "access", "method"), TEXT),
+        **dict.fromkeys(("similarity", "constraints", "operator", "measure", "other", "weight"), SCALAR),
         **dict.fromkeys(("heads", "layers", "noise", "severity", "class", "answer", "predicted", "when"), SCALAR),
-        **dict.fromkeys(("sizes", "seeds"), listed(NUMBER)),
-        **dict.fromkeys(("probability", "perturbed", "sigma", "radius", "weight"), optional(NUMBER)),
+        **dict.fromkeys(("sizes", "seeds"), either(SCALAR, listed(NUMBER))),
+        **dict.fromkeys(("probability", "perturbed", "sigma", "radius"), optional(NUMBER)),
         "inputs": table(_input), "units": optional(units), "relevance": optional(table(ANYTHING)), "witness": FLAG,
     },
 )  # fmt: skip
-"""The setting of a score. Other keys are shown as they are."""
+"""The setting of a score: parameters of its method, and what the method found. Other keys are shown as they are."""
 RELEVANCE = record({"method": TEXT, "ids": TEXTS, "signed": FLAG, "extras": TEXTS})
 _SCORE = {"metric": TEXT, "method": TEXT, "ids": TEXTS, "better": BETTER, "grid": listed(NUMBER), "curves": TEXTS}
 SCORE = record({**_SCORE, "where": WHERE})
