@@ -263,10 +263,10 @@ def test_a_model_whose_cache_does_not_hold_what_it_should_retires_the_sharing() 
                 out.logits = out.logits + 1.0 + torch.arange(out.logits.shape[-1])
             return out
 
-    cache = PrefixCache()
+    cache, odd = PrefixCache(), Odd().eval()
     ids = torch.randint(2, 20, (1, 20)).repeat(3, 1)
     ids[:, -1] = torch.tensor([3, 4, 5])
     with torch.inference_mode():
-        found = cache.logits(Odd().eval(), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, [20, 20, 20])
+        found = cache.logits(odd, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, [20, 20, 20])
     assert found is None
     assert not cache.works
