@@ -72,7 +72,7 @@ def _statement(statement: str) -> None:
         with sqlite3.connect(run / "ledger.sqlite") as book:
             book.execute(statement)
         book.close()
-        return Case(readers_of(run, folder))
+        return Case([*readers_of(run, folder), ["metrics", str(run), "--metric", "decision_flip"]])
 
 
 for _line in (
@@ -83,6 +83,9 @@ for _line in (
     "DROP TABLE artifact",
     "UPDATE example SET facts = '{}'",
     "UPDATE example SET facts = '[]'",
+    "UPDATE example SET facts = json_set(facts, '$.inputs.text', json_array('a', 'list'))",
+    "UPDATE example SET facts = json_set(facts, '$.inputs.text', json('[[1], [2, 3]]'))",
+    "UPDATE example SET facts = json_set(facts, '$.inputs.text', 'short')",
     "UPDATE fact SET value = '{'",
     "UPDATE task SET blob = '../../up'",
     "ALTER TABLE task RENAME COLUMN blob TO other",

@@ -14,7 +14,7 @@ from regard.evaluate.desk import Desk
 from regard.evaluate.fold import fold
 from regard.evaluate.shard import Settings
 from regard.protocols import Model
-from regard.records import Example, Score, Spec, Summary
+from regard.records import Example, Relevance, Score, Spec, Summary
 from regard.registry import build
 from regard.store.run import Run
 from regard.trust import stored_methods
@@ -57,6 +57,7 @@ def judge_again(
         for method in run.methods():
             relevance = run.relevance(method)
             case = DeskCase(desk, [by_id[name] for name in relevance.ids], settings.by_name)
+            _check_lengths(run, case, relevance)
             case.learn(specs[method], relevance)
             for metric in judging:
                 try:
@@ -68,6 +69,19 @@ def judge_again(
     classes = {row["id"]: str(row["predicted"]) for row in rows if row["predicted"] is not None}
     clusters = {row["id"]: str(row["cluster"]) for row in rows}
     return scores, fold(scores, clusters=clusters, classes=classes, seed=settings.seed, specs=specs)
+
+
+def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
+    """Refuse stored relevances that are not about the units which the model reads now."""
+    for i, name in enumerate(relevance.ids):
+        values, units = len(relevance[i]), len(case.units[i])
+        if values != units:
+            raise InputError(
+                f"run {run.path}",
+                expected=f"one value of {relevance.method} per unit of example {name!r} ({units})",
+                got=str(values),
+                remedy="audit the data anew: the text or the relevance was changed",
+            )
 
 
 def model_of(run: Run, *, allow_code: bool = False) -> Model:
@@ -107,10 +121,19 @@ def example_of(run: Run, row: dict[str, object]) -> Example:
         if isinstance(value, dict) and "blob" in value:
             inputs[name] = run.array(value)
         else:
-            inputs[name] = np.asarray(value, np.float32) if isinstance(value, list) else value
+            inputs[name] = _array(run, name, value) if isinstance(value, list) else value
     places = row.get("rationale")
     marked = tuple(tuple(map(float, p)) for p in places) if isinstance(places, list) else None
     return Example(str(row["id"]), inputs, row["label"], marked, _text(row["group"]), _text(row["parent"]))  # type: ignore[arg-type]
+
+
+def _array(run: Run, name: str, value: list[object]) -> np.ndarray:
+    try:
+        return np.asarray(value, np.float32)
+    except ValueError as error:
+        raise InputError(
+            f"run {run.path}", expected=f"a whole array as input {name!r}", got="rows of different lengths"
+        ) from error
 
 
 def _text(value: object) -> str | None:

@@ -25,12 +25,14 @@ class Mismatch(ValueError):
         self.place, self.expected, self.got = place, expected, got
 
 
-def decoded(text: str | bytes, place: str = "") -> Any:
-    """The JSON value of a text, or a `Mismatch`.
+def decoded(text: object, place: str = "") -> Any:
+    """The JSON value of a text, or a `Mismatch`; a column of a database may hold something else.
 
     >>> decoded('{"n": [1, 2]}')
     {'n': [1, 2]}
     """
+    if not isinstance(text, str | bytes):
+        raise Mismatch(place, "JSON", named(text))
     try:
         value = json.loads(text)
         _depth(value, DEEPEST)

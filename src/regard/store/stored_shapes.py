@@ -160,10 +160,18 @@ def _input(value: Any, place: str) -> None:
     if isinstance(value, dict):
         record({"blob": blob, "shape": listed(COUNT)})(value, place)
     elif isinstance(value, list):
-        for i, part in enumerate(value):
-            _input(part, f"{place}[{i}]")
+        _numbers(value, place)
     else:
         SCALAR(value, place)
+
+
+def _numbers(value: Any, place: str) -> None:
+    """Nested lists of numbers; null is an unknown one."""
+    if isinstance(value, list):
+        for i, part in enumerate(value):
+            _numbers(part, f"{place}[{i}]")
+    else:
+        optional(NUMBER_OR_NAN)(value, place)
 
 
 EXAMPLE = record(
