@@ -14,7 +14,7 @@ from torch_toy import Texts, TorchToy, sentences
 
 from regard.errors import Incomplete
 from regard.evaluate.audit import audit
-from regard.evaluate.repeatability import PROBES, Repeatability, RepeatCheck, warning, worse
+from regard.evaluate.repeatability import EDITED, PROBES, Repeatability, RepeatCheck, warning, worse
 from regard.gate.gate import gate
 from regard.gate.policy import Gate, Policy
 from regard.judge.verdicts import verdicts
@@ -23,7 +23,7 @@ from regard.present.as_json import run_json
 from regard.present.as_markdown import run_markdown
 from regard.present.report import report
 from regard.present.saying import speaking
-from regard.records import Answers
+from regard.records import Answers, Example
 from regard.store.run import Run
 
 FEW: dict[str, Any] = {
@@ -63,14 +63,38 @@ def test_the_noise_is_measured() -> None:
 
 
 @pytest.mark.parametrize("fault", [None, broken.rounding])
-def test_a_sound_model_costs_twelve_passes_and_rounding_passes(fault: Any) -> None:
+def test_a_sound_model_costs_twenty_passes_and_rounding_passes(fault: Any) -> None:
     net = broken.Net(fault)
     check = RepeatCheck(broken.model(net), broken.texts(5))
     assert check.start().repeats
     seen = check.end()
     assert seen.repeats
-    assert seen.passes == net.calls == 4 * PROBES
+    assert seen.passes == net.calls == 4 * (PROBES + EDITED) == 20
+    assert seen.examples == PROBES
     assert not seen.sentences
+
+
+def test_noise_on_edited_inputs_alone_is_found() -> None:
+    """An audit asks mostly about inputs with units removed."""
+    whole = {tuple(int(w[1:]) for w in e.inputs["text"].split()) for e in broken.texts(5)}
+
+    def spoilt(net: broken.Net, ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        known = torch.tensor([[float(tuple(row) in whole)] for row in ids.tolist()])
+        return logits + (1 - known) * 0.5 * torch.randn(logits.shape)
+
+    assert start(broken.Net(spoilt)).kinds == ("answers by chance",)
+
+
+def test_noise_on_the_longest_inputs_alone_is_found(tmp_path: Path) -> None:
+    examples = [Example(f"e{i}", {"text": " ".join(f"w{j + i}" for j in range(4 + i))}, label=i % 2) for i in range(9)]
+
+    def spoilt(net: broken.Net, ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        long = (ids != 0).sum(1, keepdim=True) > 11
+        return logits + long * 0.5 * torch.randn(logits.shape)
+
+    options: Any = {"explainers": ["random"], "metrics": ["entropy"], "experiments": [], "profile": "quick"}
+    run = audit(broken.model(broken.Net(spoilt)), examples, out=tmp_path / "run", **options)
+    assert run.manifest["repeatability"]["kinds"] == ["answers by chance"]
 
 
 def test_dropout_in_training_mode_is_named_with_its_module() -> None:

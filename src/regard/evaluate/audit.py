@@ -154,12 +154,20 @@ def _middling(job: Job) -> list[Example]:
     return sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - middle))
 
 
+def _spread(job: Job) -> list[Example]:
+    """The examples: one of middling length, the longest and the shortest first."""
+    middling = _middling(job)
+    ends = [pick(middling[1:], key=lambda e: job.lengths[e.id]) for pick in (max, min) if len(middling) > 2]
+    first = {example.id: example for example in (*middling[:1], *ends)}
+    return [*first.values(), *(example for example in middling if example.id not in first)]
+
+
 def _repeat_check(writer: RunWriter, job: Job, say: Say) -> RepeatCheck | None:
     """Ask the model the same inputs twice before the audit; None where the run holds the answer already."""
     stored = writer.repeatability()
     if stored is not None and stored.get("finished"):
         return None
-    check = RepeatCheck(job.model, _middling(job), fingerprint=job.model.fingerprint)
+    check = RepeatCheck(job.model, _spread(job), fingerprint=job.model.fingerprint)
     seen = check.start()
     if not seen.repeats:  # at once: whatever stops this session, the next one must know
         writer.note_repeatability({**worse(stored, seen), "finished": False})

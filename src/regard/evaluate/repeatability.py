@@ -1,7 +1,9 @@
 """Does a model answer the same input the same way? Measured before an audit starts and after it ends.
 
 A few examples are asked one at a time, in changing order, so that only the model itself can make answers differ: not
-the batch, and not the order in which regard asks. A model that repeats its answers costs 12 forward passes in all.
+the batch, and not the order in which regard asks. One of them is also asked with half of its units removed, by each of
+two operators: a model may be noisy on edited inputs only, and an audit asks mostly about those. A model that repeats
+its answers costs 20 forward passes in all.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from regard.evaluate.model_noise import Answer, Noise, differs, measured, seeded
+from regard.measures.keyed_random import keyed_rng
 from regard.models.training_mode import normalises_by_batch, training_modules
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Example, Json
@@ -22,6 +25,8 @@ Kind = Literal["answers by chance", "keeps state", "is in training mode", "chang
 
 PROBES: Final = 3
 """Examples that are asked again and again."""
+EDITED: Final = 2
+"""Removal operators by which an example is also asked with half of its units removed."""
 TRIED: Final = 12
 """Examples that are tried to find as many that the model answers."""
 MORE_ROUNDS: Final = 6
@@ -94,6 +99,7 @@ class _Probe:
     encoded: Encoded
     target: Target
     answers: list[Answer] = field(default_factory=list)
+    edited: bool = False
 
 
 class RepeatCheck:
@@ -112,6 +118,8 @@ class RepeatCheck:
             self._admit(example)
             if len(self._probes) == PROBES:
                 break
+        if len(self._probes) > 1:
+            self._admit_edited(self._probes[0])
 
     def start(self) -> Repeatability:
         """Ask every example a second time; measure the noise if the answers differ."""
@@ -141,7 +149,12 @@ class RepeatCheck:
         kinds += self._later
         times = max((len(probe.answers) for probe in self._probes), default=0)
         noise = measured([probe.answers for probe in self._probes])
-        return Repeatability(tuple(kinds), len(self._probes), times, self._passes, noise, tuple(modules))
+        return Repeatability(tuple(kinds), len(self._whole), times, self._passes, noise, tuple(modules))
+
+    @property
+    def _whole(self) -> list[_Probe]:
+        """The examples as they are."""
+        return [probe for probe in self._probes if not probe.edited]
 
     # ------------------------------------------------------------------ asking
 
@@ -158,6 +171,23 @@ class RepeatCheck:
         first = Answer.of(answers)
         if first.known:
             self._probes.append(_Probe(example.id, encoded, target, [first]))
+
+    def _admit_edited(self, probe: _Probe) -> None:
+        """Take the example with every second unit removed, by each of a few operators."""
+        free = np.flatnonzero(probe.encoded.units.free)
+        drop = np.zeros(len(probe.encoded.units), bool)
+        drop[free[::2]] = True
+        for operator in self._model.operators[:EDITED]:
+            try:
+                rng = keyed_rng(0, probe.id, f"repeat {operator}")
+                encoded = self._model.remove(probe.encoded, drop, operator, rng)
+            except Exception:  # an operator that fails is reported by the methods that use it
+                continue
+            edited = _Probe(probe.id, encoded, probe.target, edited=True)
+            first = self._ask(edited)
+            if first.known:
+                edited.answers.append(first)
+                self._probes.append(edited)
 
     def _ask(self, probe: _Probe) -> Answer:
         self._passes += 1
@@ -208,17 +238,18 @@ class RepeatCheck:
     def _answered_otherwise(self, rows: Iterable[Mapping[str, Any]]) -> bool:
         """Whether the audit itself got other answers than were given before it and after it."""
         stored = {str(row["id"]): row for row in rows if row.get("units") is not None}
-        pairs = [(p.answers[0], _stored_answer(stored[p.id])) for p in self._probes if p.id in stored]
+        pairs = [(p.answers[0], _stored_answer(stored[p.id])) for p in self._whole if p.id in stored]
         return any(differs(before, during, STORED_TOLERANCE) for before, during in pairs)
 
     def _depends_on_batch(self) -> bool:
-        self._passes += len(self._probes)
+        probes = self._whole
+        self._passes += len(probes)
         try:
-            together = self._model.forward([p.encoded for p in self._probes], [p.target for p in self._probes])
+            together = self._model.forward([p.encoded for p in probes], [p.target for p in probes])
         except Exception:
             return False
-        rows = [Answer.of(together, i) for i in range(len(self._probes))]
-        return any(differs(p.answers[0], row, STORED_TOLERANCE) for p, row in zip(self._probes, rows, strict=True))
+        rows = [Answer.of(together, i) for i in range(len(probes))]
+        return any(differs(p.answers[0], row, STORED_TOLERANCE) for p, row in zip(probes, rows, strict=True))
 
 
 def warning(model: Model, example: Example) -> str:

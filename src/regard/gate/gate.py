@@ -113,9 +113,11 @@ def _refuse_broken(stored: Stored) -> None:
     """An error where the model of a run does not repeat its answers: no number of it decides anything."""
     if stored.broken:
         raise Incomplete(
-            f"model of run {stored.run.path}", expected="the same answer to the same input", got=stored.broken,
+            f"model of run {stored.run.path}",
+            expected="the same answer to the same input",
+            got=stored.broken.rstrip("."),
             remedy="fix the model (evaluation mode, fixed seeds, no state) and audit it anew",
-        )  # fmt: skip
+        )
 
 
 def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:

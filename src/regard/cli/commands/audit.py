@@ -258,7 +258,7 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
     broken = broken_model(run.manifest)
     if broken:
         raise Incomplete(
-            f"model of run {run.path}", expected="the same answer to the same input", got=broken,
+            f"model of run {run.path}", expected="the same answer to the same input", got=broken.rstrip("."),
             remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
         )  # fmt: skip
     if not any(s.n for s in run.summaries()):
