@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -43,6 +44,9 @@ CREATE TABLE artifact (
 ) STRICT;
 CREATE TABLE problem (task TEXT NOT NULL, id TEXT NOT NULL, stage TEXT NOT NULL, message TEXT NOT NULL) STRICT;
 """
+
+
+_TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", _SCHEMA))
 
 
 def canonical(value: Json | Mapping[str, Json]) -> str:
@@ -280,6 +284,11 @@ def _check(root: Path, book: sqlite3.Connection) -> None:
             got=f"format {version}",
             remedy="open it with the version of regard that wrote it, or audit again into a new directory",
         )
+    # a view or a trigger is a program: reading one may never end
+    for kind, name, sql in book.execute("SELECT type, name, sql FROM sqlite_master"):
+        known = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
+        if not known and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
+            raise not_a_run(root, f"a {FILE} with a {kind} that regard does not write")
 
 
 def _hold(root: Path) -> sqlite3.Connection:

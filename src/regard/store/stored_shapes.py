@@ -108,10 +108,20 @@ _DEFECT = record(
     {"n": COUNT, "measured": optional(NUMBER_OR_NAN), "limit": optional(NUMBER_OR_NAN)},
 )
 PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": TEXTS})
-REPEATABILITY = record(
+_REPEATABILITY = record(
     {"repeats": FLAG, "sentence": TEXT},
     {"kinds": TEXTS, "examples": COUNT, "times": COUNT, "passes": COUNT, "noise": table(ANYTHING), "modules": TEXTS},
 )
+
+
+def repeatability(value: Any, place: str) -> None:
+    """The repeat check: a model repeats its answers where nothing is wrong with it."""
+    _REPEATABILITY(value, place)
+    faultless = not value.get("kinds") and not value["sentence"]
+    if value["repeats"] != faultless:
+        raise Mismatch(f"{place}.repeats", "what the other fields say", named(value["repeats"]))
+
+
 FACTS: dict[str, Shape] = {
     "identity": record({}, {"specs": SPECS}),
     "manifest": MANIFEST,
@@ -122,7 +132,7 @@ FACTS: dict[str, Shape] = {
     "judgements": listed(JUDGEMENT),
     "shift": optional(SHIFT),
     "preconditions": optional(PRECONDITIONS),
-    "repeatability": optional(REPEATABILITY),
+    "repeatability": optional(repeatability),
 }
 """Fact -> its shape; facts that are not listed here nobody reads."""
 
