@@ -31,6 +31,10 @@ EXIT_CODES = {
 }
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal asked this process to end."""
+
+
 class RegardError(Exception):
     """An error that a person can act on.
 

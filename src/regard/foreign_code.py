@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, Stopped
 
 
 def described(error: BaseException) -> str:
@@ -39,7 +39,7 @@ def contained(
     """Turn what the code inside raises into an error of `kind`.
 
     crashes: ordinary exceptions, too; without it they pass as they are, for `--debug` and the line they name.
-    Ctrl-C passes; a subclass of KeyboardInterrupt is no Ctrl-C.
+    Ctrl-C and signals pass; another subclass of KeyboardInterrupt is neither.
     """
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -47,6 +47,6 @@ def contained(
     except RegardError:
         raise
     except BaseException as error:
-        if type(error) is KeyboardInterrupt or (isinstance(error, Exception) and not crashes):
+        if type(error) in (KeyboardInterrupt, Stopped) or (isinstance(error, Exception) and not crashes):
             raise
         raise kind(subject, expected=expected, got=described(error), remedy=remedy) from error

@@ -33,6 +33,15 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(lambda match: _shown(match[0]), text)
 
 
+def as_references(markup: str) -> str:
+    """XML with such characters as numeric references: the same document, and nothing in it that a terminal obeys.
+
+    >>> as_references("<text>a \x9b2J \u202eb</text>")
+    '<text>a &#x9B;2J &#x202E;b</text>'
+    """
+    return _UNSAFE.sub(lambda match: f"&#x{ord(match[0]):X};", markup)
+
+
 def shell_word(text: object) -> str:
     """One word of a command that a person may copy into a shell, whatever the name holds.
 

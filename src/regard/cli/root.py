@@ -112,10 +112,12 @@ class Commands(click.Group):
                 click.echo(bare.format_message())  # plain `regard` asks for help: no error
                 sys.exit(0)
             except BaseException as error:
-                if isinstance(error, SystemExit) and COMPLETION in os.environ and error.code == 1:
+                if COMPLETION in os.environ:
+                    if isinstance(error, SystemExit) and error.code in (0, None):
+                        raise
                     shells = "bash_source, zsh_source or fish_source"
                     sys.exit(_say(f"{COMPLETION}: expected {shells}; got {os.environ[COMPLETION]!r}", 2))
-                if _ours(error) or ("--debug" in given and not isinstance(error, click.ClickException | click.Abort)):
+                if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
                     raise
                 sys.exit(_tell(error, stop.exit_code))
             sys.exit(code if isinstance(code, int) else 0)
@@ -140,15 +142,6 @@ EXAMPLES = (
 
 _NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 """No file system holds such a path: somebody typed or stored it."""
-
-
-def _ours(error: BaseException) -> bool:
-    """Whether regard or its shell completion ends the command by itself, with a code of its own."""
-    if not isinstance(error, SystemExit) or error.code == 1:  # which would say that a gate failed
-        return False
-    frames = traceback.extract_tb(error.__traceback__)
-    places = (Path(__file__).parents[1], Path(click.__file__).parent)
-    return bool(frames) and any(Path(frames[-1].filename).is_relative_to(place) for place in places)
 
 
 def _tell(error: BaseException, stopped: int = 130) -> int:

@@ -12,13 +12,9 @@ from types import FrameType
 from typing import Any
 
 from regard.cli.console import echo
-from regard.errors import DamageWarning
+from regard.errors import DamageWarning, Stopped
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end."""
 
 
 @dataclass

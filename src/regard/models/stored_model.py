@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from regard.errors import InputError, RegardError
 from regard.models.checkpoints import adapter_base
 from regard.models.code_names import code_file
+from regard.models.config_limits import read_config
 from regard.models.hub import snapshot_of
 from regard.networks.family import is_family, read_family
 from regard.records import Spec
@@ -94,7 +94,7 @@ def _files(source: str) -> Iterator[tuple[str, Path]]:
     yield from _inside(folder)
     adapter = folder / "adapter_config.json"
     if adapter.is_file():
-        base = adapter_base(folder, json.loads(adapter.read_text("utf-8")))
+        base = adapter_base(folder, read_config(adapter))
         beside = Path(base) if Path(base).is_dir() else snapshot_of(base)
         for name, path in () if beside is None else _inside(beside):
             yield f"base/{name}", path

@@ -15,6 +15,7 @@ from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.present.saying import say
+from regard.visible import as_references
 
 if TYPE_CHECKING:
     from regard.live.session import Session
@@ -180,7 +181,7 @@ def _write(session: Session, files: list[Path], *, as_json: bool, **how: Any) ->
     written = []
     for path in files:
         if str(path) == "-":
-            click.echo(svg(pack, how["view"], **{k: v for k, v in how.items() if k != "view"}))
+            click.echo(as_references(svg(pack, how["view"], **{k: v for k, v in how.items() if k != "view"})))
             continue
         written.append(write_figure(pack, path, how["view"], **{k: v for k, v in how.items() if k != "view"}))
     session.close()
