@@ -25,6 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 # a shell that starts the tests in the background makes them, and every command they start, deaf to Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and `nohup` makes them deaf to the end of a terminal
 # A busy machine is no defect: examples have no deadline, and slow generation fails no test.
 hypothesis.settings.register_profile("regard", suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
 hypothesis.settings.load_profile("regard")

@@ -123,7 +123,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_file(
 
 def test_a_device_is_written_to_and_not_replaced(audited: tuple[Path, Result], regard: Call) -> None:
     if not Path("/dev/full").is_char_device():
-        pytest.skip("this system has no /dev/full")
+        pytest.skip("hardware: this system has no /dev/full")
     result = regard("report", str(audited[0]), "--format", "md", "--out", "/dev/full")
     assert result.exit_code == 4
     assert Path("/dev/full").is_char_device()
