@@ -7,23 +7,14 @@ import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from benchmarks.__main__ import commit
+from benchmarks.fuzz.outcome import GOOD, Kind
 from benchmarks.fuzz.pool import Result, Task
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "fuzz.json"
-BAD = (
-    "traceback",
-    "internal error",
-    "hang",
-    "wrong exit code",
-    "crash",
-    "code executed",
-    "wrong result",
-    "control characters",
-    "broken case",
-)
+BAD = (*(kind for kind in get_args(Kind) if kind not in GOOD), "broken case")
 MOST_FAILURES = 200
 
 
