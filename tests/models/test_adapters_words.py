@@ -34,6 +34,7 @@ def words(text: str) -> list[str]:
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("  \t\n ", []),
         ("", []),
+        (" \u0591a", ["\u0591a"]),
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:

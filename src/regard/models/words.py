@@ -40,7 +40,8 @@ def clusters(text: str) -> list[Span]:
     for at, char in enumerate(text):
         flag = "\U0001f1e6" <= char <= "\U0001f1ff"
         previous = text[at - 1] if at else ""
-        joins = bool(spans) and (char == _JOINER or previous == _JOINER or _belongs(char) or (flag and flags % 2 == 1))
+        follows = bool(spans) and _kind(previous) != "space"  # a mark after a space has nothing to change
+        joins = follows and (char == _JOINER or previous == _JOINER or _belongs(char) or (flag and flags % 2 == 1))
         flags = flags + 1 if flag else 0
         if joins:
             spans[-1][1] = at + 1
