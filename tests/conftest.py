@@ -26,8 +26,15 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 # a shell that starts the tests in the background makes them, and every command they start, deaf to Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and `nohup` makes them deaf to the end of a terminal
-# A busy machine is no defect: examples have no deadline, and slow generation fails no test.
-hypothesis.settings.register_profile("regard", suppress_health_check=[hypothesis.HealthCheck.too_slow], print_blob=True)
+# A busy machine is no defect: examples have no deadline, and slow generation fails no test. The examples are the same
+# in every run; `make fuzz` draws new ones.
+hypothesis.settings.register_profile(
+    "regard",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    print_blob=True,
+)
 hypothesis.settings.load_profile("regard")
 HARDWARE = "hardware: "
 """How the reason of a skip begins that no installation can cure."""
