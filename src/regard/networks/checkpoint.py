@@ -111,8 +111,8 @@ def _built(kind: str, config: Any, tensors: Mapping[str, torch.Tensor], director
     try:
         layers = config.get("layers", 0)
         if not isinstance(layers, int) or layers > max(MOST_LAYERS, len(tensors)):
-            got = f"{str(layers)[:40]} layers with {len(tensors)} tensors"
-            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got=got)
+            description = f"{str(layers)[:40]} layers with {len(tensors)} tensors"
+            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got=description)
         with torch.device("meta"):
             shapes = {name: tensor.shape for name, tensor in NETWORKS[kind](**config).state_dict().items()}
         if sum(shape.numel() for shape in shapes.values()) > FREE_NUMBERS + sum(t.numel() for t in tensors.values()):
@@ -121,8 +121,8 @@ def _built(kind: str, config: Any, tensors: Mapping[str, torch.Tensor], director
     except InputError:
         raise
     except Exception as error:  # a config of wrong types and sizes fails wherever they are used first
-        got = f"{type(error).__name__}: {error}".split("\n", 1)[0][:200]
-        raise InputError(str(path), expected=f"a config of {kind}", got=got) from error
+        description = f"{type(error).__name__}: {error}".split("\n", 1)[0][:200]
+        raise InputError(str(path), expected=f"a config of {kind}", got=description) from error
 
 
 def _read_about(path: Path) -> dict[str, Any]:
@@ -140,17 +140,17 @@ def _read_about(path: Path) -> dict[str, Any]:
 
 
 def _fill(network: nn.Module, tensors: Mapping[str, torch.Tensor], subject: str) -> None:
-    wanted = network.state_dict()
-    missing, unexpected = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
+    own_tensors = network.state_dict()
+    missing, unexpected = sorted(own_tensors.keys() - tensors.keys()), sorted(tensors.keys() - own_tensors.keys())
     if missing or unexpected:
-        got = "; ".join(
+        difference = "; ".join(
             f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names
         )
-        raise InputError(subject, expected=f"the {len(wanted)} tensors of {type(network).__name__}", got=got)
+        raise InputError(subject, expected=f"the {len(own_tensors)} tensors of {type(network).__name__}", got=difference)
     for name, tensor in tensors.items():
-        if tensor.shape != wanted[name].shape:
+        if tensor.shape != own_tensors[name].shape:
             raise InputError(
-                f"{subject}, tensor {name}", expected=str(tuple(wanted[name].shape)), got=str(tuple(tensor.shape))
+                f"{subject}, tensor {name}", expected=str(tuple(own_tensors[name].shape)), got=str(tuple(tensor.shape))
             )
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise InputError(f"{subject}, tensor {name}", expected="finite numbers", got="NaN or infinity")

@@ -86,9 +86,9 @@ def _check_members(about: Mapping[str, Any], subject: str) -> None:
     names = [str(member.get("name")) for member in members]
     strange = next((name for name in names if Path(name).name != name or name == ".."), None)
     if strange is not None or about.get("best") not in names:
-        got = repr(about.get("best") if strange is None else strange)[:80]
+        offender = repr(about.get("best") if strange is None else strange)[:80]
         expected = "members that are directories inside the family's own, the best one among them"
-        raise InputError(subject, expected=expected, got=got)
+        raise InputError(subject, expected=expected, got=offender)
 
 
 def membership(directory: Path) -> dict[str, Json] | None:

@@ -19,14 +19,14 @@ def greedy(step: Callable[[Tensor], Tensor], batch: int, limit: int, *, device: 
     tensor([[4]])
     """
     last = torch.full((batch, 1), START, dtype=torch.long, device=device)
-    done = torch.zeros(batch, dtype=torch.bool, device=device)
-    made = []
+    ended = torch.zeros(batch, dtype=torch.bool, device=device)
+    tokens = []
     for _ in range(limit):
         logits = step(last).clone()
         logits[:, [PAD, START]] = -torch.inf  # nothing that a text consists of
-        last = logits.argmax(-1, keepdim=True).masked_fill(done[:, None], PAD)
-        made.append(last)
-        done = done | (last[:, 0] == END)
-        if bool(done.all()):
+        last = logits.argmax(-1, keepdim=True).masked_fill(ended[:, None], PAD)
+        tokens.append(last)
+        ended = ended | (last[:, 0] == END)
+        if bool(ended.all()):
             break
-    return torch.cat(made, dim=1)
+    return torch.cat(tokens, dim=1)

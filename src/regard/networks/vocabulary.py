@@ -71,10 +71,10 @@ class Vocabulary:
 
     def split(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
         """The words of a text and their character spans in it."""
-        found = list(_PATTERNS[self.cut].finditer(text))
+        matches = list(_PATTERNS[self.cut].finditer(text))
         # lower-casing can change the length of a text (İ), so spans come first
-        words = [m.group().lower() if self.lower else m.group() for m in found]
-        return words, [m.span() for m in found]
+        words = [m.group().lower() if self.lower else m.group() for m in matches]
+        return words, [m.span() for m in matches]
 
     def encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The numbers of the words of a text, and their character spans in it."""
@@ -117,8 +117,8 @@ class Vocabulary:
         """
         empty = Vocabulary(WRITTEN if written else SPECIALS, lower, cut)
         counts = Counter(word for text in texts for word in empty.split(text)[0])
-        kept = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
-        return Vocabulary((*empty.words, *kept[:limit]), lower, cut)
+        frequent = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
+        return Vocabulary((*empty.words, *frequent[:limit]), lower, cut)
 
 
 def until_end(numbers: Iterable[int]) -> list[int]:
@@ -127,8 +127,8 @@ def until_end(numbers: Iterable[int]) -> list[int]:
     >>> until_end([START, 7, 5, END, 9])
     [7, 5]
     """
-    kept = takewhile(lambda i: i != END, numbers)
-    return [i for i in kept if i not in (START, PAD)]
+    sentence = takewhile(lambda i: i != END, numbers)
+    return [i for i in sentence if i not in (START, PAD)]
 
 
 def pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:

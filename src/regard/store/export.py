@@ -23,14 +23,14 @@ Row = Mapping[str, Any]
 def export(run: Run, out: Path | None = None) -> dict[str, Path]:
     """Write every table into `out` (default: `tables/` in the run); name -> file. Each file is whole or absent."""
     folder = out or run.path / "tables"
-    written = {}
+    files = {}
     with room_on_disk(run.path):
         folder.mkdir(parents=True, exist_ok=True)
         for name, (schema, rows) in TABLES.items():
             path = folder / f"{name}.parquet"
             write_atomically(path, _parquet(pa.schema(schema), rows(run)))
-            written[name] = path
-    return written
+            files[name] = path
+    return files
 
 
 def _parquet(schema: Any, rows: Iterator[Row]) -> bytes:
@@ -66,11 +66,11 @@ def _relevance(run: Run) -> Iterator[Row]:
     for method in run.methods():
         relevance = run.relevance(method)
         for name, values in zip(relevance.ids, relevance, strict=True):
-            known = units.get(name) or {"names": [None] * len(values), "special": [None] * len(values)}
+            example_units = units.get(name) or {"names": [None] * len(values), "special": [None] * len(values)}
             for i, value in enumerate(values):
                 yield {
-                    "example": name, "method": method, "unit": i, "name": known["names"][i],
-                    "special": known["special"][i], "value": float(value),
+                    "example": name, "method": method, "unit": i, "name": example_units["names"][i],
+                    "special": example_units["special"][i], "value": float(value),
                 }  # fmt: skip
 
 

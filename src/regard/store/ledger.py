@@ -203,12 +203,12 @@ class Ledger:
 
     def examples(self) -> list[dict[str, Any]]:
         """Every example, each checked against its shape."""
-        found = []
+        examples = []
         for position, name, text in self._rows("SELECT position, id, facts FROM example ORDER BY position"):
             example = self._value("example", position, text, EXAMPLE)
             self._fits("example", position, "id", example["id"], choice(name))
-            found.append(example)
-        return found
+            examples.append(example)
+        return examples
 
     def tasks(self) -> list[Entry]:
         """Every task; the name of a blob is checked, so that none leads out of the run."""
@@ -223,10 +223,10 @@ class Ledger:
 
     def artifacts(self) -> dict[str, str]:
         """Kept example -> its blob."""
-        found: dict[str, str] = dict(self._rows("SELECT example, blob FROM artifact"))
-        for name, stored in found.items():
+        blobs: dict[str, str] = dict(self._rows("SELECT example, blob FROM artifact"))
+        for name, stored in blobs.items():
             self._fits("artifact", name, "blob", stored, blob)
-        return found
+        return blobs
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Every row; a page of the file that SQLite cannot read is named like any other damage."""
@@ -286,8 +286,8 @@ def _check(root: Path, book: sqlite3.Connection) -> None:
         )
     # a view or a trigger is a program: reading one may never end
     for kind, name, sql in book.execute("SELECT type, name, sql FROM sqlite_master"):
-        known = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
-        if not known and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
+        own_table = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
+        if not own_table and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
             raise not_a_run(root, f"a {FILE} with a {kind} that regard does not write")
 
 
@@ -302,8 +302,8 @@ def _hold(root: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         lock.close()
         if error.sqlite_errorname == "SQLITE_NOTADB":
-            got, remedy = f"damage to {root / 'lock'}", f"remove {root / 'lock'}: it holds no results"
-            raise InputError(f"run {root}", expected="its lock", got=got, remedy=remedy) from error
+            damage, remedy = f"damage to {root / 'lock'}", f"remove {root / 'lock'}: it holds no results"
+            raise InputError(f"run {root}", expected="its lock", got=damage, remedy=remedy) from error
         if not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise _unusable(root, error) from error
         raise InputError(

@@ -23,13 +23,13 @@ PACKAGES = ("regard", "torch", "transformers", "numpy", "safetensors", "pyarrow"
 
 def versions() -> dict[str, Json]:
     """The versions that the numbers may depend on; imports none of them."""
-    found: dict[str, Json] = {"python": platform.python_version(), "system": platform.platform()}
+    by_package: dict[str, Json] = {"python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            by_package[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            by_package[name] = None
+    return by_package
 
 
 def now() -> str:

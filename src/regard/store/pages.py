@@ -136,8 +136,8 @@ def _consistent(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevanc
     for relevance in relevances:
         for name, values in zip(relevance.ids, relevance, strict=True):
             if len(values) != counts.get(name, len(values)):
-                got = f"{len(values)} values for {counts[name]} units"
-                raise Mismatch(f"relevance by {relevance.method}, example {name}", "a value for each unit", got)
+                counts_differ = f"{len(values)} values for {counts[name]} units"
+                raise Mismatch(f"relevance by {relevance.method}, example {name}", "a value for each unit", counts_differ)
 
 
 def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray[Any]]) -> list[Json]:
@@ -222,18 +222,18 @@ def _unpacked_site(fact: Sequence[Any], i: int, arrays: Mapping[str, NDArray[Any
 
 def joined_relevance(parts: Sequence[Relevance], order: Mapping[str, int]) -> Relevance:
     """The parts of one method as one column, examples by `order`. Extras that are per example or per unit follow."""
-    found = sorted(
+    ordered = sorted(
         ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)),
         key=lambda x: x[0],
     )
-    rows = [parts[p][i] for _, p, i in found]
+    rows = [parts[p][i] for _, p, i in ordered]
     extras: dict[str, Floats] = {}
     for name in sorted(set.intersection(*(set(p.extras) for p in parts))) if parts else []:
-        pieces = [_extra(parts[p], name, i) for _, p, i in found]
-        kept = [piece for piece in pieces if piece is not None]
-        if kept and len(kept) == len(pieces):
-            extras[name] = np.concatenate(kept)
-    ids = [parts[p].ids[i] for _, p, i in found]
+        pieces = [_extra(parts[p], name, i) for _, p, i in ordered]
+        whole_pieces = [piece for piece in pieces if piece is not None]
+        if whole_pieces and len(whole_pieces) == len(pieces):
+            extras[name] = np.concatenate(whole_pieces)
+    ids = [parts[p].ids[i] for _, p, i in ordered]
     return Relevance.of(parts[0].method, ids, rows, signed=parts[0].signed, extras=extras)
 
 
@@ -248,18 +248,18 @@ def _extra(part: Relevance, name: str, i: int) -> Floats | None:
 
 def joined_scores(parts: Sequence[Score], order: Mapping[str, int]) -> Score:
     """The parts of one (metric, method, setting) as one column, examples by `order`."""
-    found = sorted(
+    ordered = sorted(
         ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)),
         key=lambda x: x[0],
     )
     first = parts[0]
-    values = np.array([parts[p].values[i] for _, p, i in found], np.float64)
+    values = np.array([parts[p].values[i] for _, p, i in ordered], np.float64)
     curves = {}
     for name in sorted(set.intersection(*(set(p.curves) for p in parts))):
-        pieces = [np.asarray(parts[p].curves[name])[i] for _, p, i in found]
+        pieces = [np.asarray(parts[p].curves[name])[i] for _, p, i in ordered]
         if len({piece.shape for piece in pieces}) == 1:
             curves[name] = np.stack(pieces)
-    ids = tuple(parts[p].ids[i] for _, p, i in found)
+    ids = tuple(parts[p].ids[i] for _, p, i in ordered)
     return Score(first.metric, first.method, ids, values, first.better, first.where, curves, first.grid)
 
 

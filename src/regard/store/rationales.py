@@ -96,11 +96,11 @@ def agreed(marks: Sequence[Mark]) -> dict[str, tuple[tuple[float, ...], ...]]:
     by_example: dict[str, list[Mark]] = {}
     for mark in marks:
         by_example.setdefault(mark.id, []).append(mark)
-    found = {}
-    for name, mine in by_example.items():
-        votes = Counter(place for mark in mine for place in dict.fromkeys(mark.rationale))
-        found[name] = tuple(sorted(place for place, count in votes.items() if 2 * count >= len(mine)))
-    return found
+    places = {}
+    for name, own_marks in by_example.items():
+        votes = Counter(place for mark in own_marks for place in dict.fromkeys(mark.rationale))
+        places[name] = tuple(sorted(place for place, count in votes.items() if 2 * count >= len(own_marks)))
+    return places
 
 
 def _about(row: Mapping[str, Any]) -> dict[str, Json]:
@@ -109,13 +109,13 @@ def _about(row: Mapping[str, Any]) -> dict[str, Json]:
 
 @contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    with open(file.with_name(file.name + ".lock"), "a") as held:
+    with open(file.with_name(file.name + ".lock"), "a") as lock:
         if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(held.fileno(), msvcrt.LK_LOCK, 1)
+            msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield

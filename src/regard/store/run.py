@@ -72,15 +72,15 @@ class Run:
         self._marks = read_marks(self.path / MARKS)
 
     def __repr__(self) -> str:
-        done, total = self.progress
-        return f"Run({str(self.path)!r}: {self.manifest['status']}, {done} of {total} examples)"
+        finished, total = self.progress
+        return f"Run({str(self.path)!r}: {self.manifest['status']}, {finished} of {total} examples)"
 
     @property
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
-        status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
+        status, judgements = self._facts.get("status", "running"), self._facts.get("judgements", [])
         late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift") if name in self._facts}
-        return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judged}
+        return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judgements}
 
     def with_judgements(self, judgements: Sequence[Judgement]) -> Run:
         """This run with other verdicts than those in its book; nothing is written."""
@@ -91,8 +91,8 @@ class Run:
     @property
     def progress(self) -> tuple[int, int]:
         """Examples done, and all of them."""
-        done = {str(row["id"]) for page in self._pages for row in page.rows} | {p.id for p in self._problems}
-        return len(done & set(self._order)), len(self._examples)
+        finished = {str(row["id"]) for page in self._pages for row in page.rows} | {p.id for p in self._problems}
+        return len(finished & set(self._order)), len(self._examples)
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -104,15 +104,15 @@ class Run:
     def _judged(self) -> set[str]:
         """Methods and metrics that left something for at least one example."""
         scored = {f"{s.metric} of {s.method}" for page in self._pages for s in page.scores}
-        tried = {f"experiment {s.where.get('experiment')}" for page in self._pages for s in page.findings}
-        return scored | tried | {r.method for page in self._pages for r in page.relevances}
+        experiments = {f"experiment {s.where.get('experiment')}" for page in self._pages for s in page.findings}
+        return scored | experiments | {r.method for page in self._pages for r in page.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
         """One dictionary per example, in the order of the data; what the model said is None where it was not asked.
 
         A rationale marked by hand stands in place of the one of the data; `marked_by` says by whom.
         """
-        said = {str(row["id"]): row for page in self._pages for row in page.rows}
+        answers = {str(row["id"]): row for page in self._pages for row in page.rows}
         blank: dict[str, Any] = dict.fromkeys(BLANK)
         by_hand: dict[str, dict[str, Any]] = {
             name: {"rationale": [list(p) for p in places]} for name, places in agreed(self._marks).items()
@@ -125,7 +125,7 @@ class Run:
                 **blank,
                 "cluster": example["id"],
                 **example,
-                **said.get(example["id"], {}),
+                **answers.get(example["id"], {}),
                 **by_hand.get(example["id"], {}),
             }
             for example in self._examples
@@ -133,11 +133,11 @@ class Run:
 
     def methods(self) -> list[str]:
         """Every explainer that left a relevance, in the order of the plan."""
-        found: dict[str, None] = {}
+        methods: dict[str, None] = {}
         for page in self._pages:
-            found.update(dict.fromkeys(r.method for r in page.relevances))
+            methods.update(dict.fromkeys(r.method for r in page.relevances))
         planned = [str(m) for m in self._facts["manifest"].get("methods", [])]
-        return [m for m in planned if m in found] + [m for m in found if m not in planned]
+        return [m for m in planned if m in methods] + [m for m in methods if m not in planned]
 
     def relevance(self, method: str) -> Relevance:
         """What one method says about every example that it could be asked about."""
@@ -231,8 +231,8 @@ class Run:
 
     def _page(self, name: str) -> Page:
         page, file = Page.from_bytes(self._blobs.get(name), file=self._blobs.path(name)), self._blobs.path(name)
-        named = {str(row["id"]) for row in page.rows} | {name for r in page.relevances for name in r.ids}
-        if others := named - self._order.keys():
+        ids = {str(row["id"]) for row in page.rows} | {name for r in page.relevances for name in r.ids}
+        if others := ids - self._order.keys():
             raise damaged(file, "", "examples of this run", f"example {min(others)}")
         return page
 
@@ -286,9 +286,9 @@ class RunWriter:
             rows = [self._row(example) for example in examples]
             rows = rows if self.text else [self._veil.example(row) for row in rows]
             self._book.begin({"identity": self.identity, "manifest": dict(manifest), "status": "running"}, rows)
-        wanted = {t.blob for t in self._book.tasks() if t.blob} | set(self._book.artifacts().values())
-        wanted |= {value["blob"] for row in self._book.examples() for value in row["inputs"].values() if _is_far(value)}
-        self._blobs.sweep(wanted)
+        referenced = {t.blob for t in self._book.tasks() if t.blob} | set(self._book.artifacts().values())
+        referenced |= {value["blob"] for row in self._book.examples() for value in row["inputs"].values() if _is_far(value)}
+        self._blobs.sweep(referenced)
         for left in self.path.glob(f"*{TEMPORARY}"):
             left.unlink()
         self._write_manifest()
@@ -364,8 +364,8 @@ class RunWriter:
     def _write_manifest(self) -> None:
         facts = self._book.facts()
         late = {name: facts[name] for name in LATE if name in facts}
-        shown = {**facts["manifest"], **late, "status": facts.get("status", "running"), "identity": facts["identity"]}
-        text = json.dumps(shown, indent=2, ensure_ascii=False)
+        manifest = {**facts["manifest"], **late, "status": facts.get("status", "running"), "identity": facts["identity"]}
+        text = json.dumps(manifest, indent=2, ensure_ascii=False)
         with room_on_disk(self.path):
             write_atomically(self.path / "manifest.json", text.encode())
 
@@ -386,9 +386,9 @@ def summary_to_json(s: Summary) -> dict[str, Json]:
 
 
 def summary_from_json(row: Mapping[str, Any]) -> Summary:
-    known = {name: row[name] for name in SUMMARY_FIELDS if name in row}
+    values = {name: row[name] for name in SUMMARY_FIELDS if name in row}
     numbers = {name: float("nan") if row[name] is None else row[name] for name in ("estimate", "low", "high")}
-    return Summary(**{**known, **numbers})
+    return Summary(**{**values, **numbers})
 
 
 def _claim(path: Path) -> None:

@@ -139,8 +139,8 @@ def listed(shape: Shape, *, length: int | None = None) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list) or (length is not None and len(value) != length):
-            got = named(value) if not isinstance(value, list) else f"a list of {len(value)}"
-            raise Mismatch(place, f"a list{size}", got)
+            actual = named(value) if not isinstance(value, list) else f"a list of {len(value)}"
+            raise Mismatch(place, f"a list{size}", actual)
         for i, item in enumerate(value):
             shape(item, f"{place}[{i}]")
 
@@ -172,12 +172,12 @@ def table(shape: Shape) -> Shape:
 
 def record(required: Mapping[str, Shape], maybe: Mapping[str, Shape] | None = None) -> Shape:
     """An object with these fields; those in `maybe` may be missing, others are ignored."""
-    known = {**required, **(maybe or {})}
+    shapes = {**required, **(maybe or {})}
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict):
             raise Mismatch(place, "an object", named(value))
-        for name, shape in known.items():
+        for name, shape in shapes.items():
             if name in value:
                 shape(value[name], _inside(place, name))
             elif name in required:

@@ -53,21 +53,21 @@ class Veil:
         original: where the texts stand, if not in the row itself.
         """
         inputs = (original or row).get("inputs", {})
-        made = dict(row)
+        redacted = dict(row)
         if "inputs" in row:
-            made["inputs"] = {k: v for k, v in row["inputs"].items() if not _is_text(v)}
+            redacted["inputs"] = {k: v for k, v in row["inputs"].items() if not _is_text(v)}
         for name in ("rationale", "alignment"):
-            if name in made and any(isinstance(inputs.get(t), str) for t in TEXTS):
-                made[name] = None  # places in a text that is gone
+            if name in redacted and any(isinstance(inputs.get(t), str) for t in TEXTS):
+                redacted[name] = None  # places in a text that is gone
         if isinstance(row.get("label"), str):
-            made["label"] = self.words(row["label"]) if len(WORD.findall(row["label"])) > 3 else row["label"]
+            redacted["label"] = self.words(row["label"]) if len(WORD.findall(row["label"])) > 3 else row["label"]
         if isinstance(row.get("target"), str):  # what was generated, not the number of a class
-            made |= {"target": self.words(row["target"]), "predicted": self.words(str(row.get("predicted")))}
+            redacted |= {"target": self.words(row["target"]), "predicted": self.words(str(row.get("predicted")))}
         if row.get("written"):  # a text that the model wrote
-            made |= {"predicted": self._hidden(str(row["predicted"])), "written": [*map(self._hidden, row["written"])]}
+            redacted |= {"predicted": self._hidden(str(row["predicted"])), "written": [*map(self._hidden, row["written"])]}
         if row.get("units"):
-            made["units"] = self.units(row["units"], inputs)
-        return made
+            redacted["units"] = self.units(row["units"], inputs)
+        return redacted
 
     def _hidden(self, text: str) -> str:
         """No word stays, known or not."""
@@ -93,16 +93,16 @@ class Veil:
         start, stop = int(place[0]), int(place[-1])
         if not isinstance(text, str) or stop <= start:
             return self._hidden(name)
-        said = text[start:stop]
+        unit_text = text[start:stop]
         for match in WORD.finditer(text):
             if match.start() < stop and match.end() > start:
                 whole = self._placeholder(match.group()) or "w?"
                 if start <= match.start() and match.end() <= stop:
-                    return self._hidden(said)
+                    return self._hidden(unit_text)
                 key = part, match.start()
                 piece[key] = piece.get(key, 0) + 1
                 return f"{whole}.{piece[key]}"
-        return said
+        return unit_text
 
 
 def _is_text(value: Any) -> bool:
