@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from regard.datasets.read import read
-from regard.evaluate.shard import Page, Settings, compute
+from regard.evaluate.shard import ShardResult, Settings, compute
 from regard.models.load import load
 from regard.protocols import Model
 from regard.records import Example, Spec
@@ -25,7 +25,7 @@ JUDGES = (Spec("metric", "comprehensiveness"), Spec("metric", "sufficiency"))
 TOLERANCE = 1e-6
 
 
-def asked(model: Model, examples: list[Example], methods: tuple[str, ...], batch: int) -> Page:
+def asked(model: Model, examples: list[Example], methods: tuple[str, ...], batch: int) -> ShardResult:
     page = compute(model, examples, Settings(tuple(Spec("explainer", m) for m in methods), JUDGES, batch=batch))
     assert not page.problems
     return page

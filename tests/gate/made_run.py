@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.records import Example, Relevance, Score, Units
-from regard.store.pages import Page, units_to_json
+from regard.store.pages import ShardResult, units_to_json
 from regard.store.run import Run, RunWriter
 
 WORDS = ("good", "bad", "film", "plot", "end")
@@ -47,7 +47,7 @@ def made_run(
             {"id": name, "predicted": labels[said], "target": said, "probability": 0.8, "value": 1.0,
              "distribution": [0.2, 0.8], "units": units_to_json(UNITS)}
         )  # fmt: skip
-    page = Page(tuple(rows), tuple(relevances), tuple(scores), tuple(findings))
+    page = ShardResult(tuple(rows), tuple(relevances), tuple(scores), tuple(findings))
     manifest = {
         "model": {"name": "m", "labels": labels, "fingerprint": fingerprint}, "data": {"name": "d"}, "seed": 0,
         "methods": [r.method for r in relevances],

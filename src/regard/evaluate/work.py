@@ -12,7 +12,7 @@ from regard.evaluate.travelling import example_from_json
 from regard.models.pass_history import forget_passes
 from regard.protocols import Model
 from regard.records import Spec
-from regard.store.pages import Page
+from regard.store.pages import ShardResult
 
 SETUP = "regard.evaluate.work:open_model"
 WORK = "regard.evaluate.work:do_shard"
@@ -46,7 +46,7 @@ def open_model(payload: Mapping[str, Any]) -> Model:
     return rebuild(spec)
 
 
-def do_shard(model: Model, payload: Mapping[str, Any]) -> Page:
+def do_shard(model: Model, payload: Mapping[str, Any]) -> ShardResult:
     """The page of one shard; the same bytes whatever this process computed before."""
     forget_passes()
     examples = [example_from_json(value) for value in payload["examples"]]

@@ -88,7 +88,7 @@ def vocabularies(
     texts = (str(e.inputs["text"]) for e in train)
     return (
         Vocabulary.build(texts, min_count=min_count, cut=source or "figure"),
-        Vocabulary.build(labels, min_count=min_count, lower=False, cut=target, written=True),
+        Vocabulary.build(labels, min_count=min_count, lower=False, cut=target, generation=True),
     )
 
 
