@@ -28,7 +28,7 @@ from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, un
 from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
-from regard.store.pages import (
+from regard.store.shard_result import (
     Cost,
     ShardResult,
     attention_from_bytes,
@@ -39,7 +39,7 @@ from regard.store.pages import (
 )
 from regard.store.rationales import FILE as MARKS
 from regard.store.rationales import Mark, majority_rationales, read_marks
-from regard.store.veil import Redactor
+from regard.store.redaction import Redactor
 
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
 """Keys that every example has, if only as None."""
