@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from regard.audits.shard import Settings, ShardResult, compute
 from regard.datasets.read import read
-from regard.audits.shard import ShardResult, Settings, compute
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Example, Spec

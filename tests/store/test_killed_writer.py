@@ -14,8 +14,8 @@ import pytest
 
 from regard.records import Attention, Example, Relevance, Site
 from regard.store.ledger import Ledger, Problem
-from regard.store.shard_result import Cost, ShardResult
 from regard.store.run import Run, RunWriter
+from regard.store.shard_result import Cost, ShardResult
 
 SHARDS = [["a", "b"], ["c", "d"]]
 EXAMPLES = [Example(name, {"text": name}) for name in "abcd"]
@@ -28,7 +28,9 @@ def _page(shard: list[str]) -> ShardResult:
     relevance = Relevance.of("m", shard, [[ord(name)] for name in shard])
     site = Attention(Site("s", 0, "self", 0, 1), np.full((1, 1, 1, 1), ord(shard[0]), np.float32))
     cost = Cost("explainer", "m", 1.0, len(shard))
-    return ShardResult(rows, (relevance,), (), (), (cost,), (Problem(shard[0], "metric", "odd"),), {}, {shard[0]: [site]})
+    return ShardResult(
+        rows, (relevance,), (), (), (cost,), (Problem(shard[0], "metric", "odd"),), {}, {shard[0]: [site]}
+    )
 
 
 def _write(path: Path) -> None:

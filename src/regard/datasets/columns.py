@@ -119,7 +119,9 @@ def choose(table: Table, asked: Asked) -> Columns:
         if name and name not in table.columns:
             raise missing(table, option, name)
     by_name = {re.sub(r"[\s-]+", "_", name.strip().lower()): name for name in reversed(table.columns)}
-    taken_columns = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(asked.slices)
+    taken_columns = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(
+        asked.slices
+    )
     notes: list[str] = []
 
     def find(option: str, chosen: str | None, candidates: Sequence[str]) -> str | None:

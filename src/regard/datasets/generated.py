@@ -76,7 +76,14 @@ def generated(
             ident = f"{split}-{len(items):05d}"
             items.append(
                 Example(
-                    ident, draft.inputs, draft.label, draft.rationale, candidate.group, None, draft.slices, draft.alignment
+                    ident,
+                    draft.inputs,
+                    draft.label,
+                    draft.rationale,
+                    candidate.group,
+                    None,
+                    draft.slices,
+                    draft.alignment,
                 )
             )
     return tuple(items)

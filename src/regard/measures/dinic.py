@@ -80,7 +80,9 @@ def flow_to_every_input(
                             elif level > 0:
                                 neighbour = (level - 1) * n + a - n
                                 room = flow[level - 1, a - n, i]
-                                advanced = room > TINY and dist[neighbour] < dist[end] and dist[neighbour] == dist[node] + 1
+                                advanced = (
+                                    room > TINY and dist[neighbour] < dist[end] and dist[neighbour] == dist[node] + 1
+                                )
                             if advanced:
                                 break
                             arc[node] += 1

@@ -35,7 +35,10 @@ def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:
         return spec
     table = np.stack(rows)
     spread = np.array([0.0 if _code(column) else column.std() for column in table.T])
-    statistics: dict[str, Any] = {"centre": np.median(table, axis=0).round(6).tolist(), "spread": spread.round(6).tolist()}
+    statistics: dict[str, Any] = {
+        "centre": np.median(table, axis=0).round(6).tolist(),
+        "spread": spread.round(6).tolist(),
+    }
     return Spec(spec.kind, spec.name, {name: statistics[name] for name in parameters} | dict(spec.params))
 
 

@@ -48,7 +48,9 @@ def opened(example: Example) -> Signal:
     if values.ndim not in (1, 2) or not values.size:
         raise InputError(f"example {example.id!r}", expected="(steps,) or (steps, channels)", got=str(values.shape))
     turned = entry == "audio" and values.ndim == 2 and values.shape[0] <= MOST_CHANNELS < values.shape[1]
-    x = np.asarray(values.T if turned else values, np.float64).reshape(max(values.shape) if turned else values.shape[0], -1)
+    x = np.asarray(values.T if turned else values, np.float64).reshape(
+        max(values.shape) if turned else values.shape[0], -1
+    )
     dtype = values.dtype if values.dtype != np.bool_ else np.dtype(np.float64)
     return Signal(example, x, entry, values.shape, turned, dtype)
 

@@ -18,8 +18,8 @@ from tiny_models import llama
 from regard.errors import EnvironmentProblem, InputError
 from regard.measures.maps import row_entropy
 from regard.tap.capture_call import capture_call
-from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 from regard.tap.monitor.watch import AttentionHealth, watch
+from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 
 
 class Kept:

@@ -63,7 +63,9 @@ def certificate(
                 "n": len(texts_of_class), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "top": _mean(top),
                 "mass": _mean(mass),
             }  # fmt: skip
-        permutation = _permuted(network, texts, readings, predicted, rng) if isinstance(network, Planted) else (None, None)
+        permutation = (
+            _permuted(network, texts, readings, predicted, rng) if isinstance(network, Planted) else (None, None)
+        )
     return {
         "version": VERSION, "texts": len(texts), "accuracy": float(right[scorable].mean()), "classes": classes,
         "permuted": permutation[0], "flips": permutation[1],

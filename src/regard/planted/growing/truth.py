@@ -78,7 +78,11 @@ def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
     left_out = _unlike(table_cells, certified_cells, certificate)
     cells = {q: certified_cells.get(q, "open") if said == "certificate" else said for q, said in table_cells.items()}
     for q in ("points", "matter"):  # what the certificate cannot confirm is not scored
-        if certified_cells.get(q) == "open" and cells[q] in ("holds", "fails", "mixed") and (q == "points" or _passes(certified_cells)):
+        if (
+            certified_cells.get(q) == "open"
+            and cells[q] in ("holds", "fails", "mixed")
+            and (q == "points" or _passes(certified_cells))
+        ):
             cells[q] = "open"
     silenced: frozenset[str] = frozenset()
     if cells["map"] == "fails":

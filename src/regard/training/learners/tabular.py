@@ -35,7 +35,9 @@ def tabular(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float =
     table = rows(train, False).array
 
     def network() -> TabularTransformer:
-        model = TabularTransformer(columns=table.shape[1], classes=len(names), size=size, layers=layers, dropout=dropout)
+        model = TabularTransformer(
+            columns=table.shape[1], classes=len(names), size=size, layers=layers, dropout=dropout
+        )
         model.standardise.learn(table)
         return model
 
