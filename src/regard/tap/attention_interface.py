@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.protocols import Mode
+from regard.records import Mode
 from regard.tap.sdpa import SdpaCall, chunked
 
 NAME = "regard"

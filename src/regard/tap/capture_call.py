@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from regard.errors import CaptureError, Unsupported
-from regard.protocols import Check, Edits, Mode
-from regard.records import Site
+from regard.records import Check, Edits, Mode, Site
 from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
 from regard.tap.auditor import Auditor, no_site, siteless
 from regard.tap.build_sites import AnySite, Padding, build_sites, first_mask

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Edits
-from regard.records import Edit, Site
+from regard.records import Edit, Edits, Site
 
 Block = tuple[Tensor, Tensor, Tensor]
 """Chosen heads, queries and keys as index tensors."""

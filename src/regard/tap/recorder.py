@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.protocols import Mode
+from regard.records import Mode
 from regard.tap.sdpa import Masks, SdpaCall, plain_weights, weighted_sum
 from regard.tap.tap import Event
 
