@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.audits.shard import ShardResult, Settings, compute
+from regard.audits.shard import Settings, ShardResult, compute
 from regard.datasets.read import read
 from regard.models.open.load import load
 from regard.protocols import Model
