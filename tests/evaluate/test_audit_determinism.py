@@ -13,8 +13,8 @@ from run_content import content
 from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.evaluate.audit import audit
-from regard.evaluate.plan import EXPLAINERS, METRICS
 from regard.evaluate.shard import Settings, compute
+from regard.evaluate.shelf import EXPLAINERS, METRICS
 from regard.records import Spec
 
 TEXTS = sentences(12)

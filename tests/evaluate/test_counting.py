@@ -11,10 +11,10 @@ from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.evaluate.audit import audit
 from regard.evaluate.counting import CountingModel, estimate, probe
-from regard.evaluate.plan import EXPLAINERS, METRICS
 from regard.evaluate.preconditions import of_run
 from regard.evaluate.repeatability import PROBES
 from regard.evaluate.shard import Settings, compute
+from regard.evaluate.shelf import EXPLAINERS, METRICS
 from regard.records import Spec
 
 TEXTS = sentences(10)

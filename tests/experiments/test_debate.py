@@ -20,8 +20,8 @@ from regard.datasets.examples import Examples
 from regard.evaluate.audit import audit
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
-from regard.evaluate.plan import PROFILES
 from regard.evaluate.shard import Settings, compute
+from regard.evaluate.shelf import PROFILES
 from regard.experiments._many import answers, edits, given, moved, read, without
 from regard.experiments._map import maps
 from regard.experiments.adversary import adversary

@@ -14,8 +14,8 @@ from three_by_hand import Kind, texts, tiny
 
 from regard.cli.root import root
 from regard.evaluate.audit import audit
-from regard.evaluate.plan import EXPERIMENTS
 from regard.evaluate.shard import Settings, compute
+from regard.evaluate.shelf import EXPERIMENTS
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judging import judge
 from regard.judge.verdicts import verdicts

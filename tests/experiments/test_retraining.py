@@ -12,7 +12,7 @@ import pytest
 from regard.datasets.read import read
 from regard.errors import Unsupported
 from regard.evaluate.audit import audit
-from regard.evaluate.plan import EXPERIMENTS, PROFILES, STUDIES
+from regard.evaluate.shelf import EXPERIMENTS, PROFILES, STUDIES
 from regard.experiments._retraining import Origin, looks, origin
 from regard.experiments.deceptive_attention import deceptive_attention, telling
 from regard.experiments.frozen_diagnostic import frozen_diagnostic

@@ -21,7 +21,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.evaluate import shelf
+from regard.evaluate.shelf import expanded
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
     compare: bool, text_column: str | None, pair_column: str | None, label_column: str | None, method: str,
     units: str, seed: int, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    methods = shelf.explainers(listed(method) or [])
+    methods = expanded(listed(method) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
     if out is not None:
