@@ -134,7 +134,7 @@ def _json(value: Any) -> Json:
         return value.to_json()
     if isinstance(value, tuple):
         return [_json(part) for part in value]
-    return dict(value) if isinstance(value, Mapping) else value  # type: ignore[no-any-return]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _from_json(value: Any) -> Any:
