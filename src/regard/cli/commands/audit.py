@@ -11,18 +11,18 @@ import click
 
 from regard.cli.audit_flags import audit_flags, options_from
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import DEFAULT_MODEL, ModelChoice
+from regard.cli.model_options import DEFAULT_MODEL, ModelChoice
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
-from regard.present.saying import say
+from regard.present.messages.messages import say
 from regard.store.manifest import broken_model
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regard.evaluate.opening import Subject
+    from regard.audits.resolve import Subject
     from regard.store.run import Run
 
 
@@ -50,8 +50,8 @@ def command(
     if model and model_option and model != model_option:
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
     source, options = model or model_option or DEFAULT_MODEL, options_from(values)
-    from regard.evaluate.audit import audit
-    from regard.evaluate.plan import check
+    from regard.audits.audit import audit
+    from regard.audits.plan import check
 
     check(options)
     console, typed = remarks(), click.get_current_context().obj
@@ -70,7 +70,7 @@ def command(
                 command_line=typed,
             )
     except KeyboardInterrupt:
-        from regard.evaluate.opening import run_folder
+        from regard.audits.resolve import run_folder
 
         folder = out or run_folder(source, data, options)
         again = shlex.join([*typed, *([] if out else ["--out", str(folder)])])
@@ -87,7 +87,7 @@ def _announced(said: Console, sentence: str) -> None:
 
 def _resolved(console: Console, subject: Subject, other: Subject | None) -> None:
     """Show which class each label of the data stands for, before anything is computed."""
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     if other is not None:
         names = say("term.audit.shift", first=subject.data.name, second=other.data.name)
@@ -100,21 +100,21 @@ def _resolved(console: Console, subject: Subject, other: Subject | None) -> None
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
-    from regard.present.as_json import run_json
-    from regard.present.report import write_report
+    from regard.present.report.as_json import run_json
+    from regard.present.report.report import write_report
 
     page = write_report(run, folder / "report.html")
     if as_json:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
-        from regard.present.evidence_table import evidence_table
+        from regard.present.terminal.results import evidence_table
         from regard.present.objective_scale import about_task
-        from regard.present.reading import reading
+        from regard.present.summary import reading
         from regard.present.retelling import retold
         from regard.present.run_reader import Material
-        from regard.present.saying import count
-        from regard.present.shift_view import shift_table
-        from regard.present.terminal import bullets
+        from regard.present.messages.messages import count
+        from regard.present.terminal.shift_view import shift_table
+        from regard.present.terminal.terminal import bullets
         from regard.present.verdict_words import verdict_table
 
         out, material = results(), Material(run)

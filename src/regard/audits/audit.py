@@ -1,0 +1,242 @@
+"""The audit: model and data -> a run with numbers, verdicts and tables. `audit` names the steps in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import CaptureError, InputError, RegardError
+from regard.audits import plan as planning
+from regard.audits.estimate import Estimate, Probe, estimate, probe
+from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
+from regard.audits.options import AuditOptions
+from regard.audits.plan import Plan, make_plan
+from regard.audits.preconditions import of_run
+from regard.audits.repeatability import RepeatCheck, worse
+from regard.audits.scheduler import Progress, engine_of, run_shards, worker_count
+from regard.audits.stored_summaries import summaries_from_tables
+from regard.audits.studies import cost_in_words, run_studies
+from regard.audits.torch_threads import recorded_threads
+from regard.judge.shift import FOLDER as SHIFT
+from regard.judge.shift import shift_of
+from regard.judge.verdicts import verdicts
+from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel
+from regard.models.ask.flops import flops_per_position, machine_flops
+from regard.tap.pass_history import forget_passes
+from regard.protocols import Model
+from regard.records import Example, Json
+from regard.store.export import export
+from regard.store.ledger import Ledger
+from regard.store.manifest import command, now, versions
+from regard.store.run import Run, RunWriter
+
+Say = Callable[[str], None]
+MOST_NOTES = 8
+MOST_PROBES = 20
+"""Examples that are tried before the audit starts without an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Who listens to an audit, and the command line that started it."""
+
+    say: Say
+    progress: Progress | None
+    command_line: Sequence[str] | None
+
+
+def audit(
+    model: str | Model,
+    data: Source | None = None,
+    *,
+    out: str | Path | None = None,
+    options: AuditOptions | None = None,
+    progress: Progress | None = None,
+    announce: Say | None = None,
+    resolved: Callable[[Subject, Subject | None], None] | None = None,
+    command_line: Sequence[str] | None = None,
+    **changes: Any,
+) -> Run:
+    """Score every explainer on every example by every metric, judge the attention, and store it all in `out`.
+
+    Call it again with the same arguments to continue a run that was stopped. The options are the fields of
+    `AuditOptions`, given as a record or as keywords: `profile`, `limit`, `seed`, `explainers`, `labels`, `shift`, ...
+    `announce` receives sentences for a person: guesses, cost, skipped methods. `resolved` receives the opened model
+    and data (and those of `shift`) before anything is computed.
+    """
+    options = (options or AuditOptions()).changed(changes)
+    planning.check(options)
+    subject, other = resolve(model, data, options)
+    path = Path(out or run_folder(model, data, options))
+    if resolved is not None:
+        resolved(subject, other)
+    session = _Session(announce or _silent, progress, command_line)
+    _run(path, make_plan(subject, options), options, session)
+    if other is not None:
+        elsewhere = shifted(options)
+        _run(path / SHIFT, make_plan(other, elsewhere), elsewhere, session)
+        shift_of(path, keep=True)
+    return Run(path)
+
+
+def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> None:
+    """The steps on one data set: estimate, shards, studies, fold, conclude, judge, export."""
+    if not options.resume and Ledger.exists(path):
+        raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
+    workers, subject, say = worker_count(options), plan.subject, session.say
+    writer = RunWriter(path, plan.identity, text=options.text)
+    with writer, recorded_threads(writer, subject.model, workers) as threads:
+        forget_passes()
+        seen = _probed(plan)
+        cost = estimate(subject.model, subject.examples, plan.settings, seen) if seen else None
+        for sentence in (*_sentences(subject.about_data, cost, workers), cost_in_words(plan.settings)):
+            if sentence:
+                say(sentence)
+        writer.open(_manifest(plan, options, session, seen, cost), subject.examples)
+        with _marked_interrupted(writer):
+            check = _repeat_check(writer, plan, say)
+            engine, setup = engine_of(subject.model, options, threads, say)
+            guess = cost.seconds / max(1, workers) if cost else None
+            run_shards(writer, plan, engine, setup, progress=session.progress, first_guess=guess)
+            run_studies(writer, subject.model, subject.examples, plan.settings, say)
+            _finish_check(check, writer, Run(path), say)
+            _check_preconditions(writer, plan, say)
+            writer.close("complete", summaries=summaries_from_tables(Run(path)))
+    verdicts(path, keep=True)
+    run = Run(path)
+    export(run)
+    for method, reason in run.skipped.items():
+        say(f"skipped {method}: {reason}")
+
+
+@contextmanager
+def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
+    """Mark the run as interrupted, and so as one to continue, if anything stops it inside the block."""
+    try:
+        yield
+    except BaseException:
+        with suppress(RegardError):  # a full disk must not hide the first error
+            writer.close("interrupted")
+        raise
+
+
+def _manifest(
+    plan: Plan, options: AuditOptions, session: _Session, seen: Probe | None, cost: Estimate | None
+) -> dict[str, Json]:
+    subject = plan.subject
+    return {
+        "model": subject.about_model,
+        "data": subject.about_data,
+        "seed": options.seed,
+        "profile": options.profile,
+        "keep": options.keep,
+        "specs": [spec.to_json() for spec in plan.specs],
+        "methods": plan.settings.labels,
+        "settings": plan.settings.about(),
+        "versions": versions(),
+        "created": now(),
+        "command": [*session.command_line] if session.command_line else command(),
+        "estimate": cost.to_json() if cost else None,
+        "limit": _limit(plan),
+        "labelled": any(example.label is not None for example in subject.examples),
+        "label_table": subject.label_table,
+        "checked": seen.checked if seen else "never",
+        "rejected": [[*pair] for pair in seen.rejected] if seen else [],
+        **({} if options.text else {"veil": "no text"}),
+    }
+
+
+def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
+    """Look for defects of the attention after the shards: an example that ends a process is known by then."""
+    run = Run(writer.path)
+    if "preconditions" in run.manifest:
+        return
+    forget_passes()
+    defects = of_run(plan.subject.model, plan.subject.examples, run.examples(), seed=plan.settings.seed)
+    writer.note_preconditions(defects.to_json())
+    for sentence in defects.sentences():
+        say(sentence)
+
+
+def _silent(sentence: str) -> None:
+    """Nobody listens."""
+
+
+def _middling(plan: Plan) -> list[Example]:
+    """The examples, those of middling length first."""
+    middle = float(np.median([*plan.subject.lengths.values()]))
+    return sorted(plan.subject.examples, key=lambda e: abs(plan.subject.lengths[e.id] - middle))
+
+
+def _spread(plan: Plan) -> list[Example]:
+    """The examples: one of middling length, the longest and the shortest first."""
+    middling = _middling(plan)
+    ends = [pick(middling[1:], key=lambda e: plan.subject.lengths[e.id]) for pick in (max, min) if len(middling) > 2]
+    first = {example.id: example for example in (*middling[:1], *ends)}
+    return [*first.values(), *(example for example in middling if example.id not in first)]
+
+
+def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None:
+    """Ask the model the same inputs twice before the audit; None where the run holds the answer already."""
+    stored = writer.repeatability()
+    if stored is not None and stored.get("finished"):
+        return None
+    check = RepeatCheck(plan.subject.model, _spread(plan), fingerprint=plan.subject.model.fingerprint)
+    seen = check.start()
+    if not seen.repeats:  # at once: whatever stops this session, the next one must know
+        writer.note_repeatability({**worse(stored, seen), "finished": False})
+        say(" ".join(seen.sentences))
+    return check
+
+
+def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say: Say) -> None:
+    """Ask them again after the audit, and store what came of it."""
+    if check is None:
+        return
+    stored = writer.repeatability()
+    seen = check.end(found.examples())
+    writer.note_repeatability({**worse(stored, seen), "finished": True})
+    if not seen.repeats and stored is None:
+        say(" ".join(seen.sentences))
+
+
+def _probed(plan: Plan) -> Probe | None:
+    """A look at the model through an example of middling length; None where none can be read."""
+    for example in _middling(plan)[:MOST_PROBES]:
+        try:
+            encoded = plan.subject.model.encode(example)
+            if encoded.units.free.any():
+                return probe(plan.subject.model, encoded, keyed_rng(plan.settings.seed, example.id, "probe"))
+        except CaptureError:  # about the model, not about this example
+            raise
+        except Exception:  # a bad example is reported when its turn comes
+            continue
+    return None
+
+
+def _limit(plan: Plan) -> dict[str, Json] | None:
+    """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
+    if not isinstance(plan.subject.model, TorchModel) or not plan.subject.lengths:
+        return None
+    middle = float(np.mean([*plan.subject.lengths.values()]))
+    return {"forward_flops": middle * flops_per_position(plan.subject.model.module), "machine_flops": machine_flops()}
+
+
+def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:
+    notes = data["notes"] if isinstance(data["notes"], list) else []
+    said = [f"data {data['name']}: {note}" for note in notes[:MOST_NOTES]]
+    if len(notes) > MOST_NOTES:
+        said.append(f"data {data['name']}: and {len(notes) - MOST_NOTES} more notes, all in the manifest")
+    if cost is not None:
+        minutes, seconds = divmod(round(cost.seconds / max(1, workers)), 60)
+        said.append(
+            f"{cost.examples} examples, about {cost.forwards} forward passes and {cost.backwards} gradients, "
+            f"about {f'{minutes} min {seconds} s' if minutes else f'{seconds} s'}"
+        )
+    return said

@@ -1,0 +1,193 @@
+"""Second step of an audit: options and profile -> methods with parameters, shards, stored attention, identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from regard.errors import InputError
+from regard.audits.kept_attention import WALKED
+from regard.audits.resolve import Subject, beside, digest
+from regard.audits.options import AuditOptions
+from regard.audits.shard import Settings
+from regard.audits.default_methods import ALL, Profile, expanded, profile, usual_explainers
+from regard.store.example_json import example_to_json
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Model, Task
+from regard.records import Example, Json, Spec
+from regard.registry import arguments, build, entry
+from regard.store.manifest import identity
+
+SHARD = 8
+"""Examples in a shard: what is computed again at most after a kill."""
+SHARD_TOKENS = 4096
+"""Positions in a shard: what is remembered at once."""
+
+COMPANIONS = 16
+"""Examples that every shard has at hand (see `Settings`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything an audit will do: every example of the subject under the same settings, told apart by `identity`."""
+
+    subject: Subject
+    settings: Settings
+    keep: Sequence[str]
+    identity: Mapping[str, Json]
+
+    @property
+    def specs(self) -> list[Spec]:
+        """Every method with its parameters."""
+        return [*self.settings.explainers, *self.settings.metrics, *self.settings.experiments]
+
+    def task(self, key: str, shard: Sequence[str], *, alone: bool = False) -> Task:
+        """alone: bring nothing in from other examples, one of which may be the one that kills the worker."""
+        inside = set(shard)
+        settings = replace(self.settings, companions=()) if alone else self.settings
+        payload: dict[str, Json] = {
+            "examples": [example_to_json(e) for e in self.subject.examples if e.id in inside],
+            "settings": settings.to_json(),
+            "keep": [name for name in self.keep if name in inside],
+            "walk": [name for name in self.keep[:WALKED] if name in inside],
+        }
+        return Task(key, payload)
+
+
+def make_plan(subject: Subject, options: AuditOptions) -> Plan:
+    """Choose methods and examples. Equal plans have equal identities, and equal identities equal numbers."""
+    settings = settings_of(subject, options)
+    optional: dict[str, Json] = {} if options.text else {"text": False}
+    if settings.sampled:
+        optional["sampled"] = f"{settings.sampled} at {settings.share}"
+    identified = identity(
+        model=subject.about_model,
+        data=subject.about_data,
+        seed=options.seed,
+        specs=[*settings.explainers, *settings.metrics, *settings.experiments],
+        examples=digest(subject.examples),
+        keep=options.keep,
+        batch=options.batch,
+        shard=[SHARD, SHARD_TOKENS],
+        **optional,
+    )
+    return Plan(subject, settings, stored_attention(subject.examples, options.keep), identified)
+
+
+def check(options: AuditOptions) -> None:
+    """Refuse unknown names, parameters and values before a model is opened."""
+    profile(options.profile)
+    arguments(options.engine_spec)
+    explainers = () if options.explainers is None else expanded(options.explainers)
+    groups = {"explainer": explainers, "metric": options.metrics, "experiment": options.experiments}
+    for kind, methods in groups.items():
+        for method in methods or ():
+            arguments(_spec(kind, method))
+
+
+def settings_of(subject: Subject, options: AuditOptions) -> Settings:
+    """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
+
+    The profile sets `steps` and `operator` of methods that have such parameters and do not set them. The experiments
+    of the profile are part of an audit that names neither explainers nor metrics. Siblings take part where there are
+    experiments; by default those that lie beside a member of a family. `layers` and `heads` choose the audited
+    attention for methods that do not choose it themselves.
+    """
+    chosen, model = profile(options.profile), subject.model
+    usual = [] if options.narrowed else usual_explainers()
+    further = expanded([*usual, ALL])[len(usual) :] if usual and chosen.shelf else []
+    names = options.experiments if options.experiments is not None else () if options.narrowed else chosen.experiments
+    experiments = [_spec("experiment", name) for name in names]
+    siblings = [*(options.siblings or beside(subject.about_model))]
+    if siblings and experiments and all(spec.name != "siblings" for spec in experiments):
+        experiments.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
+    if further:  # experiments that ask explainers again ask the usual ones
+        experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
+    which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
+    experiments = [_with(spec, which) for spec in experiments]
+    asked = [*usual_explainers(), *further] if options.explainers is None else expanded(options.explainers)
+    explainers = [_spec("explainer", name) for name in asked]
+    explainers = [_with(spec, which) if spec.name == "attention" else spec for spec in explainers]
+    # the operator is written down, so that the report can say where a method is judged by its own operator
+    explainers = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in explainers]
+    if not explainers:
+        raise InputError("explainers", expected="at least one", got="none")
+    metrics = chosen.metrics_for(subject.rationales) if options.metrics is None else options.metrics
+    judging = metric_specs(model, metrics, chosen)
+    for spec in (*explainers, *judging, *experiments):
+        build(spec)
+    return Settings(
+        explainers=tuple(dict.fromkeys(explainers)),
+        metrics=tuple(judging),
+        seed=options.seed,
+        batch=options.batch,
+        experiments=tuple(dict.fromkeys(experiments)),
+        companions=tuple(companions(subject.examples, options.seed)) if experiments else (),
+        sampled=len(further),
+        share=chosen.shelf if further else 1.0,
+    )
+
+
+def metric_specs(model: Model, metrics: Sequence[str | Spec], chosen: Profile) -> list[Spec]:
+    """The metrics with their parameters, once for each removal operator of the profile where they remove units."""
+    specs = [_with(_spec("metric", metric), {"share": chosen.share}) for metric in metrics]
+    operators = model.operators[: chosen.operators]
+    once = [
+        _with(spec, {"operator": operator}) for spec in specs for operator in (operators if _open(spec) else (None,))
+    ]
+    return list(dict.fromkeys(once))
+
+
+def companions(examples: Sequence[Example], seed: int) -> list[Example]:
+    """A few of the examples, drawn by lot: the same for every shard of one audit."""
+    drawn = keyed_rng(seed, "companions", len(examples)).permutation(len(examples))[:COMPANIONS]
+    return [examples[int(i)] for i in sorted(drawn)]
+
+
+def _spec(kind: str, given: str | Spec) -> Spec:
+    return given if isinstance(given, Spec) else Spec.parse(kind, given)
+
+
+def _parameters(spec: Spec) -> set[str]:
+    return {p.name for p in entry(spec.kind, spec.name).parameters}
+
+
+def _open(spec: Spec) -> bool:
+    return "operator" in _parameters(spec) and "operator" not in spec.params
+
+
+def _with(spec: Spec, wishes: Mapping[str, Json]) -> Spec:
+    own = _parameters(spec)
+    added = {k: v for k, v in wishes.items() if v is not None and k in own and k not in spec.params}
+    return Spec(spec.kind, spec.name, {**spec.params, **added})
+
+
+def shards(lengths: Mapping[str, int], *, size: int = SHARD, tokens: int = SHARD_TOKENS) -> list[list[str]]:
+    """Example ids in groups of like length, the longest first: even work, and too little memory shows at once.
+
+    >>> shards({"a": 5, "b": 9, "c": 4}, size=2)
+    [['b', 'a'], ['c']]
+    """
+    found: list[list[str]] = []
+    used = 0
+    for name in sorted(lengths, key=lambda name: -lengths[name]):
+        if found and len(found[-1]) < size and used + lengths[name] <= tokens:
+            found[-1].append(name)
+            used += lengths[name]
+        else:
+            found.append([name])
+            used = lengths[name]
+    return found
+
+
+def stored_attention(examples: Sequence[Example], number: int) -> list[str]:
+    """The examples whose attention is stored: the first ones of every label in turn.
+
+    >>> stored_attention([Example("a", {}, "x"), Example("b", {}, "x"), Example("c", {}, "y")], 2)
+    ['a', 'c']
+    """
+    turns: dict[str, list[str]] = {}
+    for example in examples:
+        turns.setdefault(str(example.label), []).append(example.id)
+    rounds = [name for i in range(len(examples)) for group in turns.values() for name in group[i : i + 1]]
+    return rounds[:number]

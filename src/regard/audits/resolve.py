@@ -1,0 +1,329 @@
+"""First step of an audit: names, paths and live objects -> an open model and the examples it reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.desk.target_names import named
+from regard.audits.readable import check_modality
+from regard.audits.options import AuditOptions
+from regard.audits.repeatability import current_fingerprint
+from regard.audits.default_methods import profile
+from regard.store.example_json import example_to_json
+from regard.files import exists, slug
+from regard.protocols import Dataset, Model
+from regard.records import Example, Json, Spec
+from regard.registry import arguments, entry, named_model
+from regard.store.ledger import canonical
+from regard.store.manifest import data_facts, model_facts
+
+Source = str | Dataset | list[Example] | tuple[Example, ...]
+"""Data by name or path, or at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model and the examples it is audited on, opened once; `about_*` is stored in the manifest.
+
+    lengths: positions of each example. label_table: which class of the model each label of the data stands for.
+    """
+
+    model: Model
+    data: Dataset
+    examples: Sequence[Example]
+    lengths: Mapping[str, int]
+    label_table: list[Json]
+    about_model: dict[str, Json]
+    about_data: dict[str, Json]
+
+    @property
+    def rationales(self) -> bool:
+        """Whether the data name decisive places."""
+        return any(example.rationale for example in self.examples)
+
+
+def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> tuple[Subject, Subject | None]:
+    """Open the model and the data and match their labels; the second subject is the data of `options.shift`.
+
+    Report the cheapest mistake first: a model that regard makes itself may take minutes, so its data are read before.
+    """
+    spec = named_model(model) if isinstance(model, str) and not exists(model) else None
+    if spec is not None:
+        arguments(spec)
+    live = _opened(model, options) if spec is None else None
+    for sibling in options.siblings:
+        if not exists(Path(sibling).expanduser()) and named_model(sibling) is None:
+            raise InputError(
+                f"--siblings {sibling}", expected="the directory of a model or of a family", got="nothing there"
+            )
+    source = default_data(model) if data is None else data
+    dataset = _read(source, options)
+    other = None if options.shift is None else _read(options.shift, shifted(options))
+    live = _opened(model, options) if live is None else live
+    name = model if isinstance(model, str) else live.spec.name if live.spec else "live"
+    subject = _subject(live, name, dataset, source, options)
+    if other is None or options.shift is None:
+        return subject, None
+    return subject, _subject(live, name, other, options.shift, shifted(options))
+
+
+def shifted(options: AuditOptions) -> AuditOptions:
+    """The options for the data of `shift`: without stored attention, and without the experiments that train.
+
+    Those are about the network, not about the data. Columns that only the first data have are not looked for.
+    """
+    names = options.experiments
+    if names is None:
+        names = () if options.narrowed else profile(options.profile).experiments
+    specs = [name if isinstance(name, Spec) else Spec.parse("experiment", name) for name in names]
+    return replace(
+        options,
+        keep=0,
+        labels=options.shift_labels or options.labels,
+        experiments=tuple(spec for spec in specs if entry("experiment", spec.name).facts.get("scope") == "case"),
+        shift=None,
+        rationale_column=None,
+        id_column=None,
+        slices=(),
+        split=None,
+    )
+
+
+def _subject(model: Model, name: str, data: Dataset, source: Source, options: AuditOptions) -> Subject:
+    whole, notes = prepared(model, data, options.limit)
+    examples, label_table = matched(model, data, whole, options.labels)
+    current_fingerprint(model)  # a live model may have been trained on since it was opened
+    about_model = model_facts(model, name) | siblings(model) | improved(model) | files(model)
+    lengths = {example.id: _length(model, example) for example in examples}
+    remarks = (said_by(model) or notes) + unknown_words(model, examples)  # after every example was encoded once
+    about_data = data_facts(data, source if isinstance(source, str) else data.name, remarks)
+    return Subject(model, data, examples, lengths, label_table, about_model, about_data)
+
+
+def _length(model: Model, example: Example) -> int:
+    try:
+        return model.encode(example).length
+    except Exception:  # reported as a problem when its turn comes
+        return 1
+
+
+def run_folder(model: str | Model, data: Source | None, options: AuditOptions) -> Path:
+    """The directory of a run that was given none: regard-runs/MODEL-DATA-PROFILE-seedN."""
+    source = default_data(model) if data is None else data
+    names = [value if isinstance(value, str) else getattr(value, "name", "examples") for value in (model, source)]
+    return Path("regard-runs") / f"{'-'.join(map(slug, names))}-{options.profile}-seed{options.seed}"
+
+
+def open_model(model: str | Model, device: str, **options: Any) -> Model:
+    """The model; options: as `regard.load` takes them."""
+    if not isinstance(model, str):
+        return model
+    from regard.models.adapter import pick_device
+    from regard.models.open.load import load  # transformers is slow to import, and a live model needs none of it
+
+    pick_device(device)  # a factory may ignore it, a mistake is still a mistake
+    return load(model, device=device, **options)
+
+
+def _opened(model: str | Model, options: AuditOptions) -> Model:
+    return open_model(
+        model,
+        options.device,
+        task=options.task,
+        overflow=options.overflow,
+        trust_remote_code=options.allow_code,
+        download=options.download,
+    )
+
+
+def default_data(model: str | Model) -> str:
+    """The data set that belongs to a model known by name."""
+    named = named_model(model) if isinstance(model, str) else None
+    if named is not None:
+        data = entry(named.kind, named.name).facts.get("data")
+        if isinstance(data, str):
+            return data
+    raise InputError(
+        "data", expected="a data set for this model", got="none", remedy="--data NAME or FILE (regard list dataset)"
+    )
+
+
+def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dataset:
+    """The data; columns: as `regard.read` takes them."""
+    if isinstance(data, list | tuple):
+        from regard.datasets.examples import Examples
+
+        strange = next((e for e in data if not isinstance(e, Example)), None)
+        if strange is not None:
+            raise InputError("data", expected="a list of regard.Example", got=type(strange).__name__)
+        return Examples("given examples", tuple(data))
+    if not isinstance(data, str):
+        return data
+    from regard.datasets.read import read
+
+    return read(data, limit=limit, seed=seed, **columns)
+
+
+def _read(data: Source, options: AuditOptions) -> Dataset:
+    return open_data(
+        data,
+        options.limit or profile(options.profile).examples,
+        options.seed,
+        text_column=options.text_column,
+        pair_column=options.pair_column,
+        label_column=options.label_column,
+        group_column=options.group_column,
+        rationale_column=options.rationale_column,
+        id_column=options.id_column,
+        slice_columns=options.slices,
+        split=options.split,
+        skip_bad=options.skip_bad,
+    )
+
+
+def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[str]]:
+    """The examples as the model will read them, and what was done to them: a long text becomes windows."""
+    check_modality(model, data)
+    found: list[Example] = []
+    notes: list[str] = []
+    cut = 0
+    for example in map(with_numbers, islice(data, limit)):
+        try:
+            windows = model.windows(example)
+        except Exception:  # unreadable: it is reported as a problem when its turn comes
+            windows = [example]
+        cut += len(windows) > 1
+        found += windows
+    if limit is not None and limit < len(data):
+        notes.append(f"the first {limit} of {len(data)} examples")
+    if cut:
+        notes.append(f"{cut} examples are longer than the model reads and were split into overlapping windows")
+    if not found:
+        raise InputError(f"data {data.name}", expected="at least one example", got="none")
+    twice = len(found) - len({e.id for e in found})
+    if twice:
+        raise InputError(f"data {data.name}", expected="a different id for every example", got=f"{twice} repeated")
+    return found, notes
+
+
+def with_numbers(example: Example) -> Example:
+    """The example with a PIL image as an array, which can be stored and sent to workers."""
+    image: Any = example.inputs.get("image")
+    if not hasattr(image, "__array_interface__") or isinstance(image, np.ndarray):
+        return example
+    from regard.models.read.pixels import as_pixels
+
+    return replace(example, inputs={**example.inputs, "image": as_pixels(image, 1 if image.mode == "L" else 3)})
+
+
+def matched(
+    model: Model, data: Dataset, examples: Sequence[Example], override: str | Mapping[str, int] | None
+) -> tuple[list[Example], list[Json]]:
+    """The examples with the model's own label names, and the table that says how they were found.
+
+    Only where a label of the data can stand for a class; other tasks keep their labels as they are.
+    """
+    check_modality(model, data, examples)
+    seen = [named(e.label, data.labels) for e in examples if e.label is not None]
+    classes = "classification" in model.task and "token" not in model.task
+    if not seen or not model.labels or not classes or any(isinstance(label, list) for label in seen):
+        if override:
+            raise InputError("labels", expected="labelled data and a classifier", got="nothing to match")
+        return list(examples), []
+    from regard.models.open.labels import match_labels
+
+    table = match_labels(model.labels, sorted(seen, key=str), override)
+    renamed = [
+        e if e.label is None else replace(e, label=table.model[table.of(named(e.label, data.labels))]) for e in examples
+    ]
+    rows: list[Json] = [
+        {"in the data": key, "class": at, "in the model": name, "matched by": how}
+        for key, at, name, how in table.rows()
+    ]
+    return renamed, rows
+
+
+def siblings(model: Model) -> dict[str, Json]:
+    """Which member of which family a model is, where the same network was trained with several seeds."""
+    from regard.networks.family import membership
+
+    place = Path(model.spec.name).expanduser() if model.spec is not None else None
+    found = membership(place) if place is not None and place.is_dir() else None
+    return {} if found is None else {"family": found}
+
+
+def files(model: Model) -> dict[str, Json]:
+    """The digest of the model's files, by which a later command knows them again before it builds the model."""
+    if model.spec is None:
+        return {}
+    from regard.models.open.stored_model import file_digest
+
+    digest = file_digest(model.spec)
+    return {} if digest is None else {"files": digest}
+
+
+def improved(model: Model) -> dict[str, Json]:
+    """What `regard improve` found about a model that it made: its recipe, before and after; nothing about others."""
+    place = Path(model.spec.name).expanduser() if model.spec is not None else None
+    for folder in () if place is None else (place, place.parent):
+        try:
+            found = json.loads((folder.parent / "improvement.json").read_text("utf-8"))
+            rows: list[Json] = [c for c in found["comparisons"] if c["arm"] == folder.name]
+            kept: dict[str, Json] = {key: found[key] for key in ("seeds", "plan")}
+            what = found["recipes"][folder.name]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if rows:
+            return {"improvement": {"arm": folder.name, "what": what, "comparisons": rows, **kept}}
+    return {}
+
+
+def beside(about: Mapping[str, Json]) -> list[str]:
+    """The directories of the other members, where a model is one of a family."""
+    family = about.get("family")
+    if not isinstance(family, dict) or not isinstance(family["siblings"], list):
+        return []
+    return [str(Path(str(family["directory"])) / str(name)) for name in family["siblings"]]
+
+
+def said_by(model: Model) -> list[str]:
+    """What the adapter cut, windowed, guessed or replaced, in words."""
+    from regard.models.adapter import TorchModel
+
+    return list(model.notes) if isinstance(model, TorchModel) else []
+
+
+def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
+    """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
+    from regard.models.adapter import TorchModel
+
+    if not isinstance(model, TorchModel):
+        return []
+    unknown = units = 0
+    for example in examples:
+        try:
+            encoded = model.encode(example)
+        except Exception:  # unreadable: it is reported as a problem when its turn comes
+            continue
+        unknown += model.unknown(encoded)
+        units += int(encoded.units.free.sum())
+    if not unknown:
+        return []
+    return [f"{unknown} of {units} units ({unknown / units:.1%}) are unknown to this model's vocabulary ([UNK])"]
+
+
+def digest(examples: Sequence[Example]) -> str:
+    """sha256 of everything the model will see."""
+    whole = hashlib.sha256()
+    for example in examples:
+        whole.update(canonical(example_to_json(example)).encode())
+    return whole.hexdigest()
