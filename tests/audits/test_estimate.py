@@ -10,11 +10,11 @@ import pytest
 from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
+from regard.audits.default_methods import EXPLAINERS, METRICS
 from regard.audits.estimate import CountingModel, estimate, probe
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
 from regard.audits.shard import Settings, compute
-from regard.audits.default_methods import EXPLAINERS, METRICS
 from regard.records import Spec
 
 TEXTS = sentences(10)

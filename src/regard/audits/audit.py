@@ -10,31 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import CaptureError, InputError, RegardError
 from regard.audits import plan as planning
 from regard.audits.estimate import Estimate, Probe, estimate, probe
-from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, worse
+from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
 from regard.audits.scheduler import Progress, engine_of, run_shards, worker_count
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies
 from regard.audits.torch_threads import recorded_threads
+from regard.errors import CaptureError, InputError, RegardError
 from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
 from regard.judge.verdicts import verdicts
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position, machine_flops
-from regard.tap.pass_history import forget_passes
 from regard.protocols import Model
 from regard.records import Example, Json
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
 from regard.store.run import Run, RunWriter
+from regard.tap.pass_history import forget_passes
 
 Say = Callable[[str], None]
 MOST_NOTES = 8

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from regard.errors import InputError, UnknownName
 from regard.desk.batching import BATCH
+from regard.errors import InputError, UnknownName
 from regard.records import Json, Spec
 
 Methods = tuple[str | Spec, ...]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regard.errors import InputError
-from regard.audits.kept_attention import WALKED
-from regard.audits.resolve import Subject, beside, digest
-from regard.audits.options import AuditOptions
-from regard.audits.shard import Settings
 from regard.audits.default_methods import ALL, Profile, expanded, profile, usual_explainers
-from regard.store.example_json import example_to_json
+from regard.audits.kept_attention import WALKED
+from regard.audits.options import AuditOptions
+from regard.audits.resolve import Subject, beside, digest
+from regard.audits.shard import Settings
+from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model, Task
 from regard.records import Example, Json, Spec
 from regard.registry import arguments, build, entry
+from regard.store.example_json import example_to_json
 from regard.store.manifest import identity
 
 SHARD = 8

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
-from regard.desk.target_names import named
-from regard.audits.readable import check_modality
-from regard.audits.options import AuditOptions
-from regard.audits.repeatability import current_fingerprint
 from regard.audits.default_methods import profile
-from regard.store.example_json import example_to_json
+from regard.audits.options import AuditOptions
+from regard.audits.readable import check_modality
+from regard.audits.repeatability import current_fingerprint
+from regard.desk.target_names import named
+from regard.errors import InputError
 from regard.files import exists, slug
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json, Spec
 from regard.registry import arguments, entry, named_model
+from regard.store.example_json import example_to_json
 from regard.store.ledger import canonical
 from regard.store.manifest import data_facts, model_facts
 

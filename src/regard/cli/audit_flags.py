@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from regard.cli.model_options import F, listed
 from regard.audits.options import AuditOptions, Flag
+from regard.cli.model_options import F, listed
 from regard.files import exists
 
 

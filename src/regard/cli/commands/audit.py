@@ -107,12 +107,12 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     if as_json:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
-        from regard.present.terminal.results import evidence_table
+        from regard.present.messages.messages import count
         from regard.present.objective_scale import about_task
-        from regard.present.summary import reading
         from regard.present.retelling import retold
         from regard.present.run_reader import Material
-        from regard.present.messages.messages import count
+        from regard.present.summary import reading
+        from regard.present.terminal.results import evidence_table
         from regard.present.terminal.shift_view import shift_table
         from regard.present.terminal.terminal import bullets
         from regard.present.verdict_words import verdict_table

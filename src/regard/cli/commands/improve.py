@@ -17,8 +17,8 @@ from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.files import slug
-from regard.present.retelling import retold
 from regard.present.messages.messages import columns, say
+from regard.present.retelling import retold
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
