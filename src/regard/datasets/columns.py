@@ -182,12 +182,10 @@ def _inputs(
             + (f" (left out: {listed(left)})" if left else "")
         )
         return "tabular", numbers, None
-    raise InputError(
-        f"file {table.name}",
-        expected="a column of texts, or columns of numbers",
-        got=f"the columns {listed(table.columns)}" + ("" if rows else " and no rows"),
-        remedy="--text-column NAME" if rows else "a file with rows",
-    )
+    remedy = "--text-column NAME" if rows else "a file with rows"
+    problem = f"the columns {listed(table.columns)}" + ("" if rows else " and no rows")
+    expected = "a column of texts, or columns of numbers"
+    raise InputError(f"file {table.name}", expected=expected, got=problem, remedy=remedy)
 
 
 def _lengths(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, float]:
@@ -217,9 +215,6 @@ def missing(table: Table, option: str, name: str) -> InputError:
     """A column that is not there, with the nearest names that are."""
     near = difflib.get_close_matches(name, table.columns, n=3, cutoff=0.5)
     near = near or [c for c in table.columns if c.lower() == name.lower()]
-    return InputError(
-        f"column {name!r} of {table.name}",
-        expected=f"one of {listed(table.columns)}",
-        got="no such column",
-        remedy=" or ".join(f"--{option}-column {shlex.quote(n)}" for n in near),
-    )
+    remedy = " or ".join(f"--{option}-column {shlex.quote(n)}" for n in near)
+    subject = f"column {name!r} of {table.name}"
+    return InputError(subject, expected=f"one of {listed(table.columns)}", got="no such column", remedy=remedy)

@@ -104,22 +104,16 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
         from regard.datasets.formats.parquet import open_parquet
 
         return open_parquet([path], name=path.name)
-    raise InputError(
-        f"file {path}",
-        expected=f"a name that ends in {', '.join(SUFFIXES)}",
-        got=kind or "no ending",
-        remedy="rename it after its format",
-    )
+    remedy = "rename it after its format"
+    expected = f"a name that ends in {', '.join(SUFFIXES)}"
+    raise InputError(f"file {path}", expected=expected, got=kind or "no ending", remedy=remedy)
 
 
 def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:
     if asked != Asked():
-        raise InputError(
-            f"data {source!r}",
-            expected="no column options: its columns are known",
-            got=str(asked),
-            remedy=f"a path, if the file {source!r} was meant (./{source})",
-        )
+        remedy = f"a path, if the file {source!r} was meant (./{source})"
+        expected = "no column options: its columns are known"
+        raise InputError(f"data {source!r}", expected=expected, got=str(asked), remedy=remedy)
     spec = Spec.parse("dataset", source)
     if wanted.split is not None:
         spec = Spec(spec.kind, spec.name, {**spec.params, "split": wanted.split})
@@ -152,15 +146,9 @@ def _nobody(source: str) -> InputError:
         Path(source).name, [p.name for p in folder.iterdir()] if folder.is_dir() else [], n=2, cutoff=0.7
     )
     if Path(source).suffix or folder != Path("."):
-        return InputError(
-            f"data {source!r}",
-            expected="a csv, jsonl or parquet file, or a directory",
-            got="no such file",
-            remedy=" or ".join(near),
-        )
-    return InputError(
-        f"data {source!r}",
-        expected=f"a built-in ({', '.join(builtin_names)}), a csv, jsonl or parquet file, or a directory",
-        got="no such name and no such file",
-        remedy=" or ".join(near),
-    )
+        remedy = " or ".join(near)
+        expected = "a csv, jsonl or parquet file, or a directory"
+        return InputError(f"data {source!r}", expected=expected, got="no such file", remedy=remedy)
+    remedy = " or ".join(near)
+    expected = f"a built-in ({', '.join(builtin_names)}), a csv, jsonl or parquet file, or a directory"
+    return InputError(f"data {source!r}", expected=expected, got="no such name and no such file", remedy=remedy)

@@ -147,9 +147,8 @@ class _Stream:
         remedy = "mend the row, or leave such rows out with --skip-bad"
         if bad.expected == "ids that differ":
             remedy = "another --id-column, or --id-column '' for ids made from the content"
-        return InputError(
-            f"{self.table.name}, {self.table.counted} {row.number}", expected=bad.expected, got=bad.got, remedy=remedy
-        )
+        subject = f"{self.table.name}, {self.table.counted} {row.number}"
+        return InputError(subject, expected=bad.expected, got=bad.got, remedy=remedy)
 
     def chosen(self) -> list[tuple[Row, str, Json]]:
         return self.groups.chosen() if self.wanted.whole_groups else self.sample.chosen()

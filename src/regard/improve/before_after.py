@@ -94,10 +94,23 @@ def _row(
     p = max(paired.p, 2.0 ** (1 - draws)) if draws else 1.0
     sign = 1 if quantity.better == "higher" else -1
     return Row(
-        quantity.name, quantity.words, quantity.better, _mean(old, both), _mean(new, both), paired.estimate, paired.low,
-        paired.high, p, p, None if np.isnan(paired.p_seeds) else paired.p_seeds,
-        sum(sign * d > 0 for d in paired.by_seed), len(paired.by_seed), paired.n, paired.examples, "no significant change",
-    )  # fmt: skip
+        quantity.name,
+        quantity.words,
+        quantity.better,
+        _mean(old, both),
+        _mean(new, both),
+        paired.estimate,
+        paired.low,
+        paired.high,
+        p,
+        p,
+        None if np.isnan(paired.p_seeds) else paired.p_seeds,
+        sum(sign * d > 0 for d in paired.by_seed),
+        len(paired.by_seed),
+        paired.n,
+        paired.examples,
+        "no significant change",
+    )
 
 
 def _mean(values: Floats, there: np.ndarray) -> float:

@@ -71,15 +71,21 @@ class Improvement:
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "format": FORMAT, "version": VERSION, "model": self.model, "data": self.data,
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.model,
+            "data": self.data,
             "trained": "further from its own weights" if self.further else "again from scratch",
-            "seeds": [*self.seeds], "plan": self.plan.to_json(), "rule": RULE, "recipes": dict(self.recipes),
+            "seeds": [*self.seeds],
+            "plan": self.plan.to_json(),
+            "rule": RULE,
+            "recipes": dict(self.recipes),
             "costs": {arm: dict(cost) for arm, cost in self.costs.items()},
             "comparisons": [
                 {"arm": arm, "against": against, "rows": [row.to_json() for row in rows]}
                 for (arm, against), rows in self.comparisons.items()
             ],
-        }  # fmt: skip
+        }
 
 
 def improve(
@@ -124,9 +130,12 @@ def improve(
     options = {**base.settings, **(settings or {})}
     path = Path(out)
     recipe: dict[str, Json] = {
-        "improve": base.learner.to_json(), "seeds": [*numbers], "settings": dict(options), "plan": plan.to_json(),
+        "improve": base.learner.to_json(),
+        "seeds": [*numbers],
+        "settings": dict(options),
+        "plan": plan.to_json(),
         "data": {k: getattr(base.splits, k).fingerprint for k in ("train", "dev", "test")},
-    }  # fmt: skip
+    }
     with claimed(path, recipe):
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
@@ -142,9 +151,17 @@ def improve(
             if arm.name != other
         }
         improvement = Improvement(
-            path, model, base.splits.test.name, base.further, numbers, plan,
-            {a.name: a.recipe.what for a in arms}, comparisons, costs, not fresh,
-        )  # fmt: skip
+            path,
+            model,
+            base.splits.test.name,
+            base.further,
+            numbers,
+            plan,
+            {a.name: a.recipe.what for a in arms},
+            comparisons,
+            costs,
+            not fresh,
+        )
         write_json(path / FILE, _with_earlier(path / FILE, improvement.to_json()))
     return improvement
 
@@ -184,15 +201,13 @@ def _possible(arm: Arm, made: Origin, modality: str) -> None:
     """Say now what a training would say after the others are done."""
     needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
     if "rationale" in needs and all(e.rationale is None for e in made.splits.train):
-        raise InputError(
-            f"recipe {arm.name}", expected="examples with a rationale", got=f"none in {made.splits.train.name}",
-            remedy="data that has them (regard list dataset)",
-        )  # fmt: skip
+        remedy = "data that has them (regard list dataset)"
+        problem = f"none in {made.splits.train.name}"
+        raise InputError(f"recipe {arm.name}", expected="examples with a rationale", got=problem, remedy=remedy)
     if arm.recipe.looks and modality != "text":
-        raise InputError(
-            f"recipe {arm.name}", expected="a network with one attention over words", got=f"one that reads {modality}",
-            remedy="--with adversarial, noise or smoothness",
-        )  # fmt: skip
+        remedy = "--with adversarial, noise or smoothness"
+        expected = "a network with one attention over words"
+        raise InputError(f"recipe {arm.name}", expected=expected, got=f"one that reads {modality}", remedy=remedy)
 
 
 def _trained(
@@ -202,10 +217,16 @@ def _trained(
     params = {**made.learner.params, **({"looks": True} if arm.recipe.looks and made.further else {})}
     with _stopwatch() as watch:
         trained = train(
-            Spec("learner", made.learner.name, params), made.splits, out=path / arm.name, seeds=len(seeds),
-            seed=seeds[0], settings=settings, terms={**CROSS_ENTROPY, **arm.recipe.terms}, augment=arm.recipe.augment,
+            Spec("learner", made.learner.name, params),
+            made.splits,
+            out=path / arm.name,
+            seeds=len(seeds),
+            seed=seeds[0],
+            settings=settings,
+            terms={**CROSS_ENTROPY, **arm.recipe.terms},
+            augment=arm.recipe.augment,
             announce=say,
-        )  # fmt: skip
+        )
     epochs = float(np.mean([len(m["epochs"]) for m in trained.members]))
     return trained, {"epochs": epochs, **watch.cost(path / f"{arm.name}.cost.json")}
 

@@ -124,8 +124,9 @@ class Looking:
     def substitutes(self, file: Path) -> None:
         """Write what may stand for each word of these texts, by this network's own embedding."""
         find = substitutes(self.close, "neighbours", SUBSTITUTES)
-        words = sorted({text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])]
-                        for a, b in word_spans(text)})  # fmt: skip
+        words = sorted(
+            {text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])] for a, b in word_spans(text)}
+        )
         write_json(file, {word: others for word in words if (others := find(word))})
 
     def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
@@ -134,8 +135,12 @@ class Looking:
         table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
         """
         questions: list[Callable[[], Mapping[str, Floats]]] = [
-            self._accuracy, self._noise, lambda: self._attacks(table, own), self._attention, self._stability
-        ]  # fmt: skip
+            self._accuracy,
+            self._noise,
+            lambda: self._attacks(table, own),
+            self._attention,
+            self._stability,
+        ]
         columns: dict[str, dict[str, float]] = {}
         for ask in questions:
             try:
@@ -170,9 +175,10 @@ class Looking:
         # the stronger of the two attacks counts
         either = np.fmax(own, alike)
         return {
-            "attack_success": alike, "adaptive_attack_success": own,
+            "attack_success": alike,
+            "adaptive_attack_success": own,
             "attack_accuracy": np.where(either > 0, 0.0, right),
-        }  # fmt: skip
+        }
 
     def _success(self, attack: str) -> Floats:
         results = self.close.attacked(Spec.parse("attack", attack), Threat(budget=self.plan.budget))
@@ -193,9 +199,11 @@ class Looking:
 
     def _stability(self) -> dict[str, Floats]:
         params: dict[str, Json] = {
-            "explainers": ["attention"], "noises": [self.plan.learned_noises[0]], "severities": [self.plan.severity],
+            "explainers": ["attention"],
+            "noises": [self.plan.learned_noises[0]],
+            "severities": [self.plan.severity],
             "share": 1.0,
-        }  # fmt: skip
+        }
         scores: Sequence[Score] = build(Spec("experiment", "explanation_drift", params))(self.close)
         ranks = next(s for s in scores if s.metric == "explanation_rank")
         by_id = dict(zip(ranks.ids, ranks.values.tolist(), strict=True))

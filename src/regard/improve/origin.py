@@ -21,9 +21,11 @@ from regard.training.train_one import Splits
 from regard.trust import refuse_code
 
 LEARNERS = {
-    "attention_classifier": "classifier", "vision_transformer": "vision", "tabular_transformer": "tabular",
+    "attention_classifier": "classifier",
+    "vision_transformer": "vision",
+    "tabular_transformer": "tabular",
     "series_transformer": "series",
-}  # fmt: skip
+}
 """Networks of regard's own -> the learner that makes them."""
 UPPER = 2
 """Layers of a BERT that are trained further, unless another number is asked for."""
@@ -57,10 +59,9 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
     network, about = load_checkpoint(folder)
     facts = about.get("training")
     if network.name not in LEARNERS or not isinstance(facts, dict) or about.get("task") != "classification":
-        raise Unsupported(
-            f"model {model}", expected="a classifier that regard trained, or a Hugging Face text classifier",
-            got=f"{network.name} for {about.get('task')}" if isinstance(facts, dict) else "no record of its training",
-        )  # fmt: skip
+        problem = f"{network.name} for {about.get('task')}" if isinstance(facts, dict) else "no record of its training"
+        expected = "a classifier that regard trained, or a Hugging Face text classifier"
+        raise Unsupported(f"model {model}", expected=expected, got=problem)
     if layers is not None:
         raise InputError("layers", expected="a Hugging Face model", got=f"a network of regard's own ({network.name})")
     settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
@@ -76,17 +77,15 @@ def _folder(model: str) -> Path:
         built = build(spec)()
         folder = Path(built) if isinstance(built, str) else folder
     if not folder.is_dir():
-        raise InputError(
-            f"model {model}", expected="a name (regard list source) or a directory of a classifier",
-            got="a model without a directory" if spec is not None else "no such directory",
-        )  # fmt: skip
+        problem = "a model without a directory" if spec is not None else "no such directory"
+        expected = "a name (regard list source) or a directory of a classifier"
+        raise InputError(f"model {model}", expected=expected, got=problem)
     if is_family(folder):
         folder = folder / read_family(folder).best
     if not any((folder / name).is_file() for name in ("regard.json", "config.json")):
-        raise InputError(
-            f"model {model}", expected="a directory with regard.json or config.json", got="neither",
-            remedy="regard train",
-        )  # fmt: skip
+        remedy = "regard train"
+        expected = "a directory with regard.json or config.json"
+        raise InputError(f"model {model}", expected=expected, got="neither", remedy=remedy)
     return folder
 
 
@@ -127,9 +126,8 @@ def _splits(facts: Mapping[str, Any], data: str | Splits | None, limit: int | No
     try:
         splits = read_splits(source)
     except InputError as error:
-        raise InputError(
-            "data", expected="the data it was trained on", got=str(error), remedy="--data NAME or FILE"
-        ) from error
+        remedy = "--data NAME or FILE"
+        raise InputError("data", expected="the data it was trained on", got=str(error), remedy=remedy) from error
     if data is None and splits.train.fingerprint != facts["data_fingerprint"]:
         # trained on a part: the same one is drawn again
         splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))

@@ -71,10 +71,8 @@ def opened(example: Example) -> Picture:
     elif values.ndim == 3:
         layout = "first"
     else:
-        raise InputError(
-            f"example {example.id!r}", expected="an image (h, w), (h, w, channels) or (channels, h, w)",
-            got=f"shape {values.shape}",
-        )  # fmt: skip
+        expected = "an image (h, w), (h, w, channels) or (channels, h, w)"
+        raise InputError(f"example {example.id!r}", expected=expected, got=f"shape {values.shape}")
     low, high = 0.0, 1.0
     if values.min() < 0:
         low, high = float(values.min()), float(values.max())

@@ -46,10 +46,9 @@ class Script:
             if isinstance(text, str):
                 parts.append(word_parts(text))
         if not parts:
-            raise InputError(
-                f"example {example.id!r}", expected="a text", got=f"inputs {', '.join(sorted(example.inputs))}",
-                remedy="regard list perturbation shows what each noise is for",
-            )  # fmt: skip
+            remedy = "regard list perturbation shows what each noise is for"
+            problem = f"inputs {', '.join(sorted(example.inputs))}"
+            raise InputError(f"example {example.id!r}", expected="a text", got=problem, remedy=remedy)
         return Script(example, parts, parts[0][1::2] if len(parts) == 1 else parts[0][1::2] + parts[1][1::2])
 
     @property

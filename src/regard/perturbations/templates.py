@@ -47,8 +47,20 @@ Direction = Literal["up", "down"]
 MOST = 200
 """Fillings of one test that are tried, where the file does not say otherwise; drawn by lot from all of them."""
 MOST_FILLINGS = 10**100
-_FIELDS = {"name", "kind", "template", "label", "vary", "change", "noise", "severity", "direction", "tolerance", "most",
-           "require"}  # fmt: skip
+_FIELDS = {
+    "name",
+    "kind",
+    "template",
+    "label",
+    "vary",
+    "change",
+    "noise",
+    "severity",
+    "direction",
+    "tolerance",
+    "most",
+    "require",
+}
 _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 
 
@@ -127,9 +139,17 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
     numbers = keyed_stream(seed, "template", name).sample(fillings.count, most)
     require = _share(name, entry, "require") if "require" in entry else None
     return BehaviourTest(
-        name, kind, tuple(map(fillings.pair, numbers)), fillings.count, entry.get("label"), direction,
-        _share(name, entry, "tolerance"), require, entry.get("noise"), _number(name, entry, "severity", 3, range(1, 6)),
-    )  # fmt: skip
+        name,
+        kind,
+        tuple(map(fillings.pair, numbers)),
+        fillings.count,
+        entry.get("label"),
+        direction,
+        _share(name, entry, "tolerance"),
+        require,
+        entry.get("noise"),
+        _number(name, entry, "severity", 3, range(1, 6)),
+    )
 
 
 def _number(name: str, entry: Mapping[str, Any], field: str, default: int, known: range) -> int:
@@ -149,9 +169,8 @@ def _share(name: str, entry: Mapping[str, Any], field: str) -> float:
 
 def _refuse(name: str, field: str, value: object, wanted: str) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(
-            f"test {name!r}", expected=f"{field} = {wanted}", got="nothing" if value is None else str(value)
-        )
+        problem = "nothing" if value is None else str(value)
+        raise InputError(f"test {name!r}", expected=f"{field} = {wanted}", got=problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,17 +33,13 @@ class Augment:
 
     def __post_init__(self) -> None:
         if not self.noises or not 0 < self.share <= 1 or self.copies < 1 or not set(self.severities) <= set(SEVERITIES):
-            raise InputError(
-                "noise to learn from", expected="noises, severities 1 to 5, a share above 0 and at most 1, a copy",
-                got=str(self),
-            )  # fmt: skip
+            expected = "noises, severities 1 to 5, a share above 0 and at most 1, a copy"
+            raise InputError("noise to learn from", expected=expected, got=str(self))
         for spec, _ in self.kinds():
             arguments(spec)  # a name or a parameter that does not exist is said at once
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "noises": [*self.noises], "severities": [*self.severities], "share": self.share, "copies": self.copies
-        }  # fmt: skip
+        return {"noises": [*self.noises], "severities": [*self.severities], "share": self.share, "copies": self.copies}
 
     def kinds(self) -> list[tuple[Spec, int]]:
         """(noise, severity) of each copy."""

@@ -64,9 +64,8 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
 
 
 def _not_writable(root: Path, error: OSError) -> EnvironmentProblem:
-    return EnvironmentProblem(
-        f"cache directory {root}", expected="a place to write", got=str(error), remedy="set REGARD_CACHE"
-    )
+    remedy = "set REGARD_CACHE"
+    return EnvironmentProblem(f"cache directory {root}", expected="a place to write", got=str(error), remedy=remedy)
 
 
 def _version(package: str) -> str:
@@ -90,8 +89,8 @@ def locked(path: Path, *, wait: bool = True, subject: str = "") -> Iterator[None
 
                 fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InputError(
-                subject or str(path), expected="nobody else at work there", got="another process that holds its lock",
-                remedy="wait for it, or another --out",
-            ) from error  # fmt: skip
+            remedy = "wait for it, or another --out"
+            problem = "another process that holds its lock"
+            expected = "nobody else at work there"
+            raise InputError(subject or str(path), expected=expected, got=problem, remedy=remedy) from error
         yield

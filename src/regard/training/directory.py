@@ -26,9 +26,12 @@ FORMAT, VERSION = "regard-training", 1
 DAMAGED = ".damaged"
 RECORD = record(
     {"format": TEXT, "version": WHOLE},
-    {"status": choice("running", "complete"), "recipe": table(ANYTHING),
-     "facts": record({}, {"members": listed(table(ANYTHING))})},
-)  # fmt: skip
+    {
+        "status": choice("running", "complete"),
+        "recipe": table(ANYTHING),
+        "facts": record({}, {"members": listed(table(ANYTHING))}),
+    },
+)
 
 
 @contextmanager
@@ -45,15 +48,15 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
         for left in out.glob(f"*{TEMPORARY}"):
             left.unlink()
         if before is None and others and not aside:
-            raise InputError(
-                f"--out {out}", expected="a new or empty directory, or a training to go on with",
-                got=f"a directory with other files ({', '.join(others[:3])})", remedy="another --out",
-            )  # fmt: skip
+            remedy = "another --out"
+            problem = f"a directory with other files ({', '.join(others[:3])})"
+            expected = "a new or empty directory, or a training to go on with"
+            raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is not None and before["recipe"] != recipe:
-            raise InputError(
-                f"--out {out}", expected="a new directory, or the training that is there",
-                got=f"another training ({_difference(before['recipe'], recipe)})", remedy="another --out",
-            )  # fmt: skip
+            remedy = "another --out"
+            problem = f"another training ({_difference(before['recipe'], recipe)})"
+            expected = "a new directory, or the training that is there"
+            raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is None:
             write_json(out / FILE, {"format": FORMAT, "version": VERSION, "status": "running", "recipe": dict(recipe)})
         yield before

@@ -163,18 +163,15 @@ class Prepared:
             self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             lower = self._model()
         if looks and lower.config.model_type not in FIRST_DECIDES:
-            raise InputError(
-                f"attention of {folder}",
-                expected=f"a model that decides by its first token ({', '.join(FIRST_DECIDES)})",
-                got=lower.config.model_type, remedy="a loss that does not speak of attention",
-            )  # fmt: skip
+            remedy = "a loss that does not speak of attention"
+            expected = f"a model that decides by its first token ({', '.join(FIRST_DECIDES)})"
+            raise InputError(f"attention of {folder}", expected=expected, got=lower.config.model_type, remedy=remedy)
         self.layers = layers
         if layers:
             if not isinstance(lower, transformers.BertForSequenceClassification):
-                raise InputError(
-                    f"layers={layers}", expected="a BERT, whose lower layers can be left as they are",
-                    got=type(lower).__name__, remedy="layers=0 trains the whole model",
-                )  # fmt: skip
+                remedy = "layers=0 trains the whole model"
+                expected = "a BERT, whose lower layers can be left as they are"
+                raise InputError(f"layers={layers}", expected=expected, got=type(lower).__name__, remedy=remedy)
             if not 0 < layers <= lower.config.num_hidden_layers:
                 raise InputError("layers", expected=f"0 to {lower.config.num_hidden_layers}", got=str(layers))
             self.first = lower.config.num_hidden_layers - layers
@@ -195,7 +192,7 @@ class Prepared:
         """The characters of each token; (0, 0) where a token was not written by the user."""
         offsets = self.tokenizer(
             text_of(example), truncation=True, max_length=self.longest, return_offsets_mapping=True
-        )["offset_mapping"]  # fmt: skip
+        )["offset_mapping"]
         return [(int(a), int(b)) for a, b in offsets]
 
     def rows(self, data: Dataset, labels: Ints) -> Rows:
@@ -223,23 +220,29 @@ class Prepared:
         kind: Any = transformers.AutoModelForSequenceClassification
         with quiet(), _readable(self.folder):
             config: Any = transformers.AutoConfig.from_pretrained(
-                self.folder, local_files_only=True, trust_remote_code=False, num_labels=len(self.names),
-                id2label=dict(enumerate(self.names)), label2id={name: i for i, name in enumerate(self.names)},
-            )  # fmt: skip
+                self.folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                num_labels=len(self.names),
+                id2label=dict(enumerate(self.names)),
+                label2id={name: i for i, name in enumerate(self.names)},
+            )
             without_kernels(config, str(self.folder))
             model, loaded = kind.from_pretrained(
-                self.folder, config=config, local_files_only=True, trust_remote_code=False, output_loading_info=True,
-                dtype=torch.float32, ignore_mismatched_sizes=True,
+                self.folder,
+                config=config,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                dtype=torch.float32,
+                ignore_mismatched_sizes=True,
                 **({"attn_implementation": "eager"} if self.looks else {}),
-            )  # fmt: skip
+            )
         # a renamed module would otherwise run on random weights without complaint; a new head is what we want
         missing = [name for name in loaded["missing_keys"] if not name.startswith(("classifier", "score", "pre_class"))]
         if missing:
-            raise InputError(
-                str(self.folder),
-                expected=f"all weights of a {type(model).__name__}",
-                got=f"no {', '.join(missing[:3])}",
-            )
+            expected = f"all weights of a {type(model).__name__}"
+            raise InputError(str(self.folder), expected=expected, got=f"no {', '.join(missing[:3])}")
         return model.eval()
 
     def _below(self, numbers: list[Tensor], what: str) -> list[Tensor]:

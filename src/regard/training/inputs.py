@@ -30,10 +30,9 @@ def aspect_names(data: Dataset) -> tuple[str, ...]:
     """The questions that are asked about the texts, in the order of the alphabet."""
     names = tuple(sorted({str(_given(example, "text_pair")) for example in data}))
     if len(names) > MOST_ASPECTS:
-        raise InputError(
-            f"aspects of {data.name}", expected=f"at most {MOST_ASPECTS} different second texts", got=str(len(names)),
-            remedy="aspects=false reads both texts as one",
-        )  # fmt: skip
+        remedy = "aspects=false reads both texts as one"
+        expected = f"at most {MOST_ASPECTS} different second texts"
+        raise InputError(f"aspects of {data.name}", expected=expected, got=str(len(names)), remedy=remedy)
     return names
 
 
@@ -41,10 +40,8 @@ def aspect_numbers(data: Dataset, names: tuple[str, ...]) -> list[Tensor]:
     """The place in `names` of each example's question."""
     for example in data:
         if example.inputs.get("text_pair") not in names:
-            raise InputError(
-                f"second text of example {example.id!r}", expected=f"one of {', '.join(names)}",
-                got=repr(example.inputs.get("text_pair")),
-            )  # fmt: skip
+            subject = f"second text of example {example.id!r}"
+            raise InputError(subject, expected=f"one of {', '.join(names)}", got=repr(example.inputs.get("text_pair")))
     return [torch.tensor(names.index(str(example.inputs["text_pair"]))) for example in data]
 
 
@@ -68,10 +65,8 @@ def _given(example: Example, key: str) -> object:
         inputs = ", ".join(example.inputs) or "nothing"
         kinds = {"text": "classifier", "image": "vision", "series": "series", "row": "tabular"}
         fits = next((kind for name, kind in kinds.items() if name in example.inputs), "")
-        raise InputError(
-            f"example {example.id!r}", expected=f"an input {key!r}", got=inputs,
-            remedy=f"regard train {fits}" if fits else "",
-        )  # fmt: skip
+        remedy = f"regard train {fits}" if fits else ""
+        raise InputError(f"example {example.id!r}", expected=f"an input {key!r}", got=inputs, remedy=remedy)
     return example.inputs[key]
 
 

@@ -18,12 +18,9 @@ def check_classes(data: Dataset, numbers: Ints, names: tuple[str, ...]) -> None:
     """Refuse to learn from examples of one class only."""
     classes = {names[i] for i in numbers}
     if len(classes) == 1:
-        raise InputError(
-            f"train split of {data.name}",
-            expected="at least two classes",
-            got=f"only {classes.pop()!r}",
-            remedy="data with examples of every class, or another --label-column",
-        )
+        remedy = "data with examples of every class, or another --label-column"
+        subject = f"train split of {data.name}"
+        raise InputError(subject, expected="at least two classes", got=f"only {classes.pop()!r}", remedy=remedy)
 
 
 def balanced(labels: Ints, classes: int) -> list[float]:
@@ -48,9 +45,7 @@ def numbered(data: Dataset, names: tuple[str, ...]) -> Ints:
         elif isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(names):
             numbers[i] = label
         else:
-            raise InputError(
-                f"label of example {example.id!r} in {data.name}",
-                expected=f"one of {', '.join(names)}",
-                got="none" if label is None else repr(label),
-            )
+            subject = f"label of example {example.id!r} in {data.name}"
+            problem = "none" if label is None else repr(label)
+            raise InputError(subject, expected=f"one of {', '.join(names)}", got=problem)
     return numbers

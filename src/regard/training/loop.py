@@ -223,12 +223,8 @@ def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) 
 
 
 def _not_finite(value: float, where: str, what: str) -> InputError:
-    return InputError(
-        f"training of {what}",
-        expected="a finite loss",
-        got=f"{value} {where}",
-        remedy="look for NaN or huge values in the data, or use a smaller rate",
-    )
+    remedy = "look for NaN or huge values in the data, or use a smaller rate"
+    return InputError(f"training of {what}", expected="a finite loss", got=f"{value} {where}", remedy=remedy)
 
 
 def _hopeless(course: _Course, settings: Settings) -> bool:
@@ -249,18 +245,35 @@ def _report(
 ) -> Report:
     last = course.history[-1] if course.history else None
     return Report(
-        what, course.epoch + 1, settings.epochs, course.step, steps, course.loss / max(1, course.step),
-        {name: part.item() for name, part in parts.items()}, last.dev_loss if last else None,
-        last.dev_metric if last else None, measure.shown,
-    )  # fmt: skip
+        what,
+        course.epoch + 1,
+        settings.epochs,
+        course.step,
+        steps,
+        course.loss / max(1, course.step),
+        {name: part.item() for name, part in parts.items()},
+        last.dev_loss if last else None,
+        last.dev_metric if last else None,
+        measure.shown,
+    )
 
 
 def _finished(what: str, course: _Course, settings: Settings, steps: int, measure: Measure) -> Report:
     last = course.history[-1]
     return Report(
-        what, course.epoch, settings.epochs, steps, steps, last.loss, {}, last.dev_loss, last.dev_metric, measure.shown,
-        epoch_is_over=True, best=course.best == len(course.history) - 1,
-    )  # fmt: skip
+        what,
+        course.epoch,
+        settings.epochs,
+        steps,
+        steps,
+        last.loss,
+        {},
+        last.dev_loss,
+        last.dev_metric,
+        measure.shown,
+        epoch_is_over=True,
+        best=course.best == len(course.history) - 1,
+    )
 
 
 def _recipe(

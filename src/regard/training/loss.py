@@ -126,10 +126,9 @@ def parse_terms(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             value = float("nan")
         if not name or value != value or abs(value) == float("inf"):
-            raise InputError(
-                f"term {text!r}", expected="name=weight, with a finite number", got=repr(weight),
-                remedy=f"--term {name or text}=1",
-            )  # fmt: skip
+            remedy = f"--term {name or text}=1"
+            expected = "name=weight, with a finite number"
+            raise InputError(f"term {text!r}", expected=expected, got=repr(weight), remedy=remedy)
         if name in weights:
             raise InputError(f"term {name!r}", expected="each term once", got="a second weight")
         weights[name] = value

@@ -17,10 +17,8 @@ def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
     """1 on the words that share a character with the rationale."""
     assert learner.spans is not None
     if all(e.rationale is None for e in data):
-        raise InputError(
-            who, expected="examples with a rationale", got=f"none in {data.name}",
-            remedy="--rationale-column, or data that has them (regard list dataset)",
-        )  # fmt: skip
+        remedy = "--rationale-column, or data that has them (regard list dataset)"
+        raise InputError(who, expected="examples with a rationale", got=f"none in {data.name}", remedy=remedy)
     marks = []
     for example in data:
         places = example.rationale or ()

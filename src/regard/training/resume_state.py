@@ -28,10 +28,16 @@ _COMMIT, _PREVIOUS = "state.json", "previous.json"
 _EPOCH = record({"loss": NUMBER, "dev_loss": NUMBER, "dev_metric": NUMBER})
 _FACTS = record(
     {
-        "recipe": TEXT, "tensors": TEXT, "sha256": TEXT, "epoch": COUNT, "step": COUNT, "loss": NUMBER,
-        "history": listed(_EPOCH), "best": WHOLE,
+        "recipe": TEXT,
+        "tensors": TEXT,
+        "sha256": TEXT,
+        "epoch": COUNT,
+        "step": COUNT,
+        "loss": NUMBER,
+        "history": listed(_EPOCH),
+        "best": WHOLE,
     }
-)  # fmt: skip
+)
 
 
 def save_state(

@@ -107,7 +107,6 @@ def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]
 
 
 def _refused(network: nn.Module, what: str) -> InputError:
-    return InputError(
-        f"disturbing {type(network).__name__}", expected=f"a network that lets something be added to {what}",
-        got="one that does not", remedy="regard train classifier, or another term",
-    )  # fmt: skip
+    remedy = "regard train classifier, or another term"
+    expected = f"a network that lets something be added to {what}"
+    return InputError(f"disturbing {type(network).__name__}", expected=expected, got="one that does not", remedy=remedy)

@@ -108,8 +108,10 @@ def train(
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
             return Trained(path, prepared.measure.name, tuple(before["facts"]["members"]), again=True)
-        say(f"{prepared.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
-            f"{len(splits.test)} test; loss = {in_words(weights)}")  # fmt: skip
+        say(
+            f"{prepared.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
+            f"{len(splits.test)} test; loss = {in_words(weights)}"
+        )
         members: list[dict[str, Json]] = []
         for number in numbers:
             if seeds > 1:
@@ -130,9 +132,11 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
         except InputError as error:
             if "at least one" in error.expected:
                 error = InputError(
-                    f"{name} split of {data}", expected="at least one example", got="none",
+                    f"{name} split of {data}",
+                    expected="at least one example",
+                    got="none",
                     remedy="more data, or a column 'split' with train, dev and test",
-                )  # fmt: skip
+                )
             raise error from None
     return Splits(**parts)
 
@@ -169,11 +173,19 @@ def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str,
     sign = 1 if learner.measure.higher_is_better else -1
     best = max(rows, key=lambda row: (sign * row["dev"], -row["seed"]))
     about = {
-        "format": families.FORMAT, "version": families.VERSION, "what": learner.what, "data": members[0]["data"],
-        "seeds": list(seeds), "complete": len(rows) == len(seeds), "metric": metric, "best": best["name"],
-        "members": rows, "test_examples": members[0]["test_examples"],
-        "dev": spread([row["dev"] for row in rows]), "test": spread([row["test"] for row in rows]),
-    }  # fmt: skip
+        "format": families.FORMAT,
+        "version": families.VERSION,
+        "what": learner.what,
+        "data": members[0]["data"],
+        "seeds": list(seeds),
+        "complete": len(rows) == len(seeds),
+        "metric": metric,
+        "best": best["name"],
+        "members": rows,
+        "test_examples": members[0]["test_examples"],
+        "dev": spread([row["dev"] for row in rows]),
+        "test": spread([row["test"] for row in rows]),
+    }
     write_json(out / families.FILE, about)
 
 
@@ -195,17 +207,28 @@ def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
 
 
 def _recipe(
-    spec: Spec, splits: Splits, settings: Settings, terms: Mapping[str, float], class_weights: str | Sequence[float],
-    other: Reference | None, reference: str | Path | None, hide: Sequence[str], seeds: Sequence[int],
-) -> dict[str, Json]:  # fmt: skip
+    spec: Spec,
+    splits: Splits,
+    settings: Settings,
+    terms: Mapping[str, float],
+    class_weights: str | Sequence[float],
+    other: Reference | None,
+    reference: str | Path | None,
+    hide: Sequence[str],
+    seeds: Sequence[int],
+) -> dict[str, Json]:
     options = {k: v for k, v in asdict(settings).items() if k not in ("seed", "save_seconds")}
     data = {name: getattr(splits, name).fingerprint for name in ("train", "dev", "test")}
     return {
-        "learner": spec.to_json(), "data": {"name": splits.train.name, **data}, "settings": options, "terms": dict(terms),
-        "class_weights": class_weights if isinstance(class_weights, str) else [*class_weights], "hide": [*hide],
+        "learner": spec.to_json(),
+        "data": {"name": splits.train.name, **data},
+        "settings": options,
+        "terms": dict(terms),
+        "class_weights": class_weights if isinstance(class_weights, str) else [*class_weights],
+        "hide": [*hide],
         "reference": None if other is None else {"source": str(reference), "identity": other.identity},
         "seeds": [*seeds],
-    }  # fmt: skip
+    }
 
 
 def _silent(sentence: str) -> None:

@@ -56,7 +56,7 @@ PLAIN = Loss()
 
 def train_one(
     learner: Learner, splits: Splits, out: Path, settings: Settings, *, loss: Loss = PLAIN, state: Path | None = None
-) -> dict[str, Json]:  # fmt: skip
+) -> dict[str, Json]:
     """Train, choose the epoch by dev, save into `out`; gives the facts of the training, test metric and all."""
     weights = dict(loss.terms if loss.terms is not None else learner.terms)
     terms = weighted_terms(weights)
@@ -66,9 +66,15 @@ def train_one(
         network = learner.network()
     by_loss = not set(weights) & set(learner.terms)
     fitted = fit(
-        network, *prepared, terms, settings, measure=learner.measure, by_loss=by_loss,
-        what=f"{learner.what} on {splits.train.name}", state=state,
-    )  # fmt: skip
+        network,
+        *prepared,
+        terms,
+        settings,
+        measure=learner.measure,
+        by_loss=by_loss,
+        what=f"{learner.what} on {splits.train.name}",
+        state=state,
+    )
     tests = ready.rows(splits.test, False)
     test_loss, tested = evaluate(network, tests, terms, learner.measure, settings.batch_size)
     metric, n = learner.measure.name, len(splits.test)
@@ -109,10 +115,9 @@ class _Ready:
         self.imposed: dict[str, NDArray[Any]] = {}
         for need in ("weights", "states"):
             if need in self.needs and learner.spans is None:
-                raise InputError(
-                    self.needs[need], expected="a network with one attention over words", got=learner.what,
-                    remedy="regard train classifier",
-                )  # fmt: skip
+                remedy = "regard train classifier"
+                expected = "a network with one attention over words"
+                raise InputError(self.needs[need], expected=expected, got=learner.what, remedy=remedy)
 
     def rows(self, data: Dataset, learning: bool) -> Rows:
         if not len(data):
@@ -139,17 +144,15 @@ class _Ready:
             return self.learner.rows(data, learning)
         for need in ("attention", "rationale", "hidden"):
             if need in self.needs:
-                raise InputError(
-                    self.needs[need], expected="texts as they are: it speaks of single words", got="noisy copies",
-                    remedy="this term, or noise",
-                )  # fmt: skip
+                remedy = "this term, or noise"
+                expected = "texts as they are: it speaks of single words"
+                raise InputError(self.needs[need], expected=expected, got="noisy copies", remedy=remedy)
         return Copied(self.learner.rows(with_copies(data, augment), learning), len(data), augment)
 
     def _reference(self, need: str) -> Reference:
         if self.loss.reference is None:
-            raise InputError(
-                self.needs[need], expected="another model to take it from", got="none", remedy="--from MODEL or RUN"
-            )
+            remedy = "--from MODEL or RUN"
+            raise InputError(self.needs[need], expected="another model to take it from", got="none", remedy=remedy)
         return self.loss.reference
 
 
@@ -158,7 +161,8 @@ def _class_weights(learner: Learner, rows: Rows, asked: str | Sequence[float]) -
         return balanced(np.asarray(rows.labels), len(learner.names))
     if isinstance(asked, str) or len(asked) != len(learner.names) or any(w <= 0 for w in asked):
         raise InputError(
-            "class weights", expected=f"balanced, none, or {len(learner.names)} numbers above 0 "
-            f"({', '.join(learner.names)})", got=str(asked) if isinstance(asked, str) else ", ".join(map(str, asked)),
-        )  # fmt: skip
+            "class weights",
+            expected=f"balanced, none, or {len(learner.names)} numbers above 0 ({', '.join(learner.names)})",
+            got=str(asked) if isinstance(asked, str) else ", ".join(map(str, asked)),
+        )
     return [float(w) for w in asked]

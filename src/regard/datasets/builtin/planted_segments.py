@@ -36,11 +36,9 @@ def planted_segments(
     """
     split = checked(split)
     if segment < 4 or steps % segment or channels < 1 or n < 1:
-        raise InputError(
-            "planted_segments",
-            expected="n and channels of at least 1, a segment of at least 4 that divides steps",
-            got=f"n={n}, steps={steps}, segment={segment}, channels={channels}",
-        )
+        expected = "n and channels of at least 1, a segment of at least 4 that divides steps"
+        problem = f"n={n}, steps={steps}, segment={segment}, channels={channels}"
+        raise InputError("planted_segments", expected=expected, got=problem)
     rng = keyed_rng(seed, "planted_segments", split, steps, segment, channels)
     items = []
     for i in range(n):

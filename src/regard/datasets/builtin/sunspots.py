@@ -39,11 +39,8 @@ def sunspots(
     years, values = _yearly() if every == "year" else _monthly()
     total = len(values) - window - horizon + 1
     if window < 1 or horizon < 1 or total < 10:
-        raise InputError(
-            "sunspots",
-            expected=f"window and horizon of at least 1, far less than {len(values):,} values together",
-            got=f"window={window}, horizon={horizon}",
-        )
+        expected = f"window and horizon of at least 1, far less than {len(values):,} values together"
+        raise InputError("sunspots", expected=expected, got=f"window={window}, horizon={horizon}")
     ends = np.cumsum([0, *FRACTIONS.values()])
     bounds = {name: (ends[i], ends[i + 1]) for i, name in enumerate(FRACTIONS)} | {"all": (0.0, 1.0)}
     low, high = (round(float(share) * len(values)) for share in bounds[split])

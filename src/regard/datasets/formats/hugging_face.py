@@ -27,12 +27,9 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
     """The table of one split; without a choice the one furthest from training, and the notes say which."""
     splits = _splits(path)
     if not splits:
-        raise InputError(
-            f"directory {path}",
-            expected="a Hugging Face data set on disk (dataset_dict.json, state.json, or arrow or Parquet files)",
-            got="none of these",
-            remedy="datasets.load_dataset(...).save_to_disk(DIR)",
-        )
+        remedy = "datasets.load_dataset(...).save_to_disk(DIR)"
+        expected = "a Hugging Face data set on disk (dataset_dict.json, state.json, or arrow or Parquet files)"
+        raise InputError(f"directory {path}", expected=expected, got="none of these", remedy=remedy)
     notes: tuple[str, ...] = ()
     chosen = split or next((s for s in PREFERRED if s in splits), min(splits))
     if list(splits) == [UNDIVIDED]:
@@ -81,9 +78,8 @@ def _split_in(stem: str) -> str:
 def _arrow_files(path: Path) -> list[Path]:
     entries = _json(path / "state.json").get("_data_files", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(
-            f"file {path / 'state.json'}", expected='"_data_files": a list of objects', got=repr(entries)[:60]
-        )
+        expected = '"_data_files": a list of objects'
+        raise InputError(f"file {path / 'state.json'}", expected=expected, got=repr(entries)[:60])
     # the names come from the directory's own JSON: nothing outside the directory is ever opened
     names = _plain_names([entry.get("filename") for entry in entries], path)
     files = [path / name for name in names] or sorted(path.glob("*.arrow"))
@@ -126,9 +122,8 @@ def _open_arrow(files: Sequence[Path], name: str) -> Table:
                             number += 1
                             yield Row(number, values)
                 except UNREADABLE as error:
-                    raise InputError(
-                        f"{file.name}, after row {number}", expected="an arrow file of `datasets`", got=reason(error)
-                    ) from None
+                    subject = f"{file.name}, after row {number}"
+                    raise InputError(subject, expected="an arrow file of `datasets`", got=reason(error)) from None
 
     return Table(name, columns, walk, labels=labels)
 

@@ -70,9 +70,11 @@ class Marked:
                 tokens[:, 0] = self.tokens[0][0]
         beside = {"taught": taught, "hidden": hidden, "evidence": marks}
         return Batch(
-            (torch.from_numpy(tokens),), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows),
+            (torch.from_numpy(tokens),),
+            torch.from_numpy(self.labels[rows]),
+            torch.from_numpy(rows),
             {name: torch.from_numpy(value) for name, value in beside.items()},
-        )  # fmt: skip
+        )
 
     @cached_property
     def _lead(self) -> bool:

@@ -63,9 +63,16 @@ def classifier(
 
     def network() -> AttentionClassifier:
         model = AttentionClassifier(
-            words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
-            dropout=dropout, aspects=len(questions), decision=decision,
-        )  # fmt: skip
+            words=len(vocabulary),
+            classes=len(names),
+            encoder=encoder,
+            attention=attention,
+            size=size,
+            hidden=hidden,
+            dropout=dropout,
+            aspects=len(questions),
+            decision=decision,
+        )
         model.embedding.weight.data.mul_(spread)
         for place, vector in pretrained.items():
             model.embedding.weight.data[place] = vector
@@ -94,6 +101,13 @@ def classifier(
         else Settings(epochs=6, batch_size=128, rate=1e-2, patience=3)
     )
     return Learner(
-        f"{encoder} with {attention} attention", network, rows, save, settings, names, spans=spans,
-        imposes=attention == "frozen", measure=ROC_AREA if chosen_by == "roc_area" else ACCURACY,
-    )  # fmt: skip
+        f"{encoder} with {attention} attention",
+        network,
+        rows,
+        save,
+        settings,
+        names,
+        spans=spans,
+        imposes=attention == "frozen",
+        measure=ROC_AREA if chosen_by == "roc_area" else ACCURACY,
+    )

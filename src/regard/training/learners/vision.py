@@ -38,9 +38,15 @@ def vision(
 
     def network() -> VisionTransformer:
         model = VisionTransformer(
-            height=height, width=width, patch=patch, classes=len(names), channels=channels, size=size, layers=layers,
+            height=height,
+            width=width,
+            patch=patch,
+            classes=len(names),
+            channels=channels,
+            size=size,
+            layers=layers,
             dropout=dropout,
-        )  # fmt: skip
+        )
         model.standardise.learn(pictures)
         return model
 
