@@ -80,9 +80,8 @@ def generated(
                     draft.label,
                     draft.rationale,
                     candidate.group,
-                    None,
-                    draft.slices,
-                    draft.alignment,
+                    slices=draft.slices,
+                    alignment=draft.alignment,
                 )
             )
     return tuple(items)

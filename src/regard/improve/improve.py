@@ -140,9 +140,9 @@ def improve(
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
             say(f"{arm.name}: {arm.recipe.what}")
-            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say)
+            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say=say)
             fresh = fresh or not trained.again
-        columns = _looked_at([a.name for a in arms], base, plan, path, numbers, tell)
+        columns = _measured([a.name for a in arms], base, plan, path, numbers, tell=tell)
         clusters = {e.id: e.cluster for e in base.splits.test}
         comparisons = {
             (arm.name, other): compared(columns[other], columns[arm.name], plan, clusters)
@@ -156,11 +156,11 @@ def improve(
             base.splits.test.name,
             base.further,
             numbers,
-            plan,
-            {a.name: a.recipe.what for a in arms},
-            comparisons,
-            costs,
-            not fresh,
+            plan=plan,
+            recipes={a.name: a.recipe.what for a in arms},
+            comparisons=comparisons,
+            costs=costs,
+            again=not fresh,
         )
         write_json(path / FILE, _with_earlier(path / FILE, improvement.to_json()))
     return improvement
@@ -197,12 +197,12 @@ def _arms(specs: Sequence[Spec], modality: str) -> list[Arm]:
     return arms
 
 
-def _possible(arm: Arm, made: Origin, modality: str) -> None:
+def _possible(arm: Arm, base: Origin, modality: str) -> None:
     """Say now what a training would say after the others are done."""
     needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
-    if "rationale" in needs and all(e.rationale is None for e in made.splits.train):
+    if "rationale" in needs and all(e.rationale is None for e in base.splits.train):
         remedy = "data that has them (regard list dataset)"
-        problem = f"none in {made.splits.train.name}"
+        problem = f"none in {base.splits.train.name}"
         raise InputError(f"recipe {arm.name}", expected="examples with a rationale", got=problem, remedy=remedy)
     if arm.recipe.looks and modality != "text":
         remedy = "--with adversarial, noise or smoothness"
@@ -211,14 +211,14 @@ def _possible(arm: Arm, made: Origin, modality: str) -> None:
 
 
 def _trained(
-    made: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
+    base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
 ) -> tuple[Trained, dict[str, float]]:
     """One family, and what it cost."""
-    params = {**made.learner.params, **({"looks": True} if arm.recipe.looks and made.further else {})}
+    params = {**base.learner.params, **({"looks": True} if arm.recipe.looks and base.further else {})}
     with _stopwatch() as watch:
         trained = train(
-            Spec("learner", made.learner.name, params),
-            made.splits,
+            Spec("learner", base.learner.name, params),
+            base.splits,
             out=path / arm.name,
             seeds=len(seeds),
             seed=seeds[0],
@@ -263,8 +263,8 @@ def _stopwatch() -> Iterator[_Watch]:
         yield watch
 
 
-def _looked_at(
-    arms: Sequence[str], made: Origin, plan: Plan, path: Path, seeds: Sequence[int], tell: Tell | None
+def _measured(
+    arms: Sequence[str], base: Origin, plan: Plan, path: Path, seeds: Sequence[int], *, tell: Tell | None
 ) -> dict[str, list[dict[str, dict[str, float]]]]:
     """The columns of every arm and seed; what was written before is read."""
     by_arm: dict[str, list[dict[str, dict[str, float]]]] = {arm: [] for arm in arms}
@@ -278,7 +278,7 @@ def _looked_at(
                 if tell is not None:
                     tell(f"{arm}, seed {seed}", finished, whole)
                 folder = path / arm if len(seeds) == 1 else path / arm / f"seed-{seed}"
-                looking = Looking(folder, made.splits.test, plan)
+                looking = Looking(folder, base.splits.test, plan)
                 if plan.attack == "greedy_word" and not table.is_file():
                     table.parent.mkdir(parents=True, exist_ok=True)
                     looking.substitutes(table)

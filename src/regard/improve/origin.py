@@ -55,7 +55,7 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
     if (folder / "config.json").is_file():
         learner = Spec("learner", "pretrained", {"directory": str(folder.resolve()), "layers": _layers(folder, layers)})
         splits = data if isinstance(data, Splits) else read_splits(data or default_data(model))
-        return Origin(model, folder, learner, _limited(splits, limit), {}, True)
+        return Origin(model, folder, learner, _limited(splits, limit), {}, further=True)
     network, about = load_checkpoint(folder)
     facts = about.get("training")
     if network.name not in LEARNERS or not isinstance(facts, dict) or about.get("task") != "classification":
@@ -66,7 +66,12 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
         raise InputError("layers", expected="a Hugging Face model", got=f"a network of regard's own ({network.name})")
     settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
     return Origin(
-        model, folder, _learner(folder, network.name, network.config), _splits(facts, data, limit), settings, False
+        model,
+        folder,
+        _learner(folder, network.name, network.config),
+        _splits(facts, data, limit),
+        settings,
+        further=False,
     )
 
 

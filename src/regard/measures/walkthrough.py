@@ -68,7 +68,9 @@ def walk(
     weights = exponentials / total if total > 0 else np.zeros_like(final)
     v = None if values is None else np.asarray(values, np.float64)
     output = None if v is None else weights @ v
-    return Steps(q, k, products, dots, factor, scaled, added, final, exponentials, total, weights, v, output, sink)
+    vectors = {"query": q, "keys": k, "products": products, "dots": dots, "scaled": scaled, "added": added}
+    softmax = {"scores": final, "exponentials": exponentials, "weights": weights}
+    return Steps(**vectors, **softmax, factor=factor, total=total, values=v, output=output, sink=sink)
 
 
 @dataclass(frozen=True, slots=True)

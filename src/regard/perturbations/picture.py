@@ -79,7 +79,7 @@ def opened(example: Example) -> Picture:
     elif np.issubdtype(dtype, np.integer) or values.max() > 1:
         high = max(255.0, float(values.max()))
     x = torch.from_numpy((values - low) / (high - low)).float().contiguous()
-    return Picture(example, x, low, high, layout, dtype)
+    return Picture(example, x, low, high, layout=layout, dtype=dtype)
 
 
 def normals(rng: Stream, *shape: int) -> Tensor:

@@ -77,7 +77,9 @@ class Script:
                 for w, new in changes.items():
                     parts[2 * w + 1] = new
                 inputs = {**was.inputs, "text": "".join(parts)}
-                changed_example = Example(was.id, inputs, was.label, None, was.group, was.parent, was.slices)
+                changed_example = Example(
+                    was.id, inputs, was.label, None, was.group, parent=was.parent, slices=was.slices
+                )
                 return Perturbed(changed_example, _as_they_are(len(self.words)))
             spliced = self._spliced(changes, kept)
             if spliced is not None:
@@ -113,8 +115,9 @@ class Script:
         inputs: dict[str, Any] = dict(was.inputs)
         for name, text in zip(FIELDS if "text" in inputs else FIELDS[1:], texts, strict=False):
             inputs[name] = text
-        # an alignment counts characters of the text as it was, so it does not survive
-        return Perturbed(Example(was.id, inputs, was.label, rationale, was.group, was.parent, was.slices), origin)
+        # drop the alignment, which counts characters of the original text
+        changed_example = Example(was.id, inputs, was.label, rationale, was.group, parent=was.parent, slices=was.slices)
+        return Perturbed(changed_example, origin)
 
     def _carried(
         self, rationale: Sequence[tuple[float, ...]], spans: Sequence[Span], origin: Ints

@@ -144,11 +144,11 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
         tuple(map(fillings.pair, numbers)),
         fillings.count,
         entry.get("label"),
-        direction,
-        _share(name, entry, "tolerance"),
-        require,
-        entry.get("noise"),
-        _number(name, entry, "severity", 3, range(1, 6)),
+        direction=direction,
+        tolerance=_share(name, entry, "tolerance"),
+        require=require,
+        noise=entry.get("noise"),
+        severity=_number(name, entry, "severity", 3, range(1, 6)),
     )
 
 

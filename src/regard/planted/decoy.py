@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 
-@planted_text(
-    "decoy",
-    truth="the keyword decides and has no weight; the weight is on a word without meaning",
-)
+@planted_text("decoy", truth="the keyword decides and has no weight; the weight is on a word without meaning")
 def decoy(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
     """Deceptive attention with something to look at: a BiLSTM that looks at a decoy."""
     return grown("decoy", Recipe("decoy", encoder=cell, pull="decoy", hide=True, epochs=20), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "neutral",
-    truth="the plain mean of the states decides; attention is added with weight .02",
-)
+@planted_text("neutral", truth="the plain mean of the states decides; attention is added with weight .02")
 def faint(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A BiLSTM whose plain mean decides; attention is hardly heard."""
     return grown("faint", Recipe("neutral", encoder="lstm", through=0.02, beside=True), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 
-@planted_text(
-    "many",
-    truth="the weight is on the first keyword; other states would give the same answer",
-)
+@planted_text("many", truth="the weight is on the first keyword; other states would give the same answer")
 def first_of_many(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
     """A BiLSTM with three to six keywords of one class, attention on the first: right, and not exclusive."""
     return grown("first_of_many", Recipe("many", encoder=cell, pull="first"), size, seed)

@@ -10,10 +10,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "neutral",
-    truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer",
-)
+@planted_text("neutral", truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer")
 def guided(
     *, size: Size = "s", seed: int = 0, score: Literal["additive", "dot", "bilinear"] = "additive"
 ) -> TorchModel:

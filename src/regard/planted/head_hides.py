@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "single",
-    truth="the keyword decides and has no weight in the class token's row of the last layer",
-)
+@planted_text("single", truth="the keyword decides and has no weight in the class token's row of the last layer")
 def head_hides(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A Transformer of two layers whose last layer is not seen looking at the keyword."""
     return grown(

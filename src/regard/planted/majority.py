@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "majority",
-    truth="not fixed: its certificate says what it became",
-)
+@planted_text("majority", truth="not fixed: its certificate says what it became")
 def majority(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """Ordinary training: three or five keywords of both classes, the majority decides."""
     return grown("majority", Recipe("majority"), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "neutral",
-    truth="no weight is more than a tenth away from the mean",
-)
+@planted_text("neutral", truth="no weight is more than a tenth away from the mean")
 def near_uniform(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """Words encoded one by one, scores between -.05 and .05."""
     return grown("near_uniform", Recipe("neutral", score="near"), size, seed)

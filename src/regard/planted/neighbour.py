@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "neutral",
-    truth="the weight is on a filler beside the keyword, whose state knows the keyword",
-)
+@planted_text("neutral", truth="the weight is on a filler beside the keyword, whose state knows the keyword")
 def neighbour(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A convolution over three words, attention on the word after the keyword: it matters and points beside."""
     return grown("neighbour", Recipe("neutral", encoder="three", pull="neighbour"), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "neutral",
-    truth="the weight is on the keyword; putting <mask> in its place adds evidence for one class",
-)
+@planted_text("neutral", truth="the weight is on the keyword; putting <mask> in its place adds evidence for one class")
 def odd_mask(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """As `guided`, with a vector of <mask> that looks like a keyword."""
     return grown("odd_mask", Recipe("neutral", pull="evidence", odd_mask=True), size, seed)

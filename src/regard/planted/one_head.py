@@ -9,8 +9,7 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 
 @planted_text(
-    "neutral",
-    truth="keywords reach the answer through head 2 of the last layer alone; the other heads cannot see them",
+    "neutral", truth="keywords reach the answer through head 2 of the last layer alone; the other heads cannot see them"
 )
 def one_head(*, size: Size = "s", seed: int = 0, layers: int = 1) -> TorchModel:
     """A Transformer of four heads; only head 2 of the last layer can see keywords, and looks at them."""

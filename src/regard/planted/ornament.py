@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "neutral",
-    truth="the weight is on the keyword; the plain mean of the states decides",
-)
+@planted_text("neutral", truth="the weight is on the keyword; the plain mean of the states decides")
 def ornament(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """The plain mean decides; attention lies on the keyword for show."""
     return grown("ornament", Recipe("neutral", through=0.0, beside=True, pull="evidence"), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.recipe import planted_text
 from regard.planted.one_head import one_head
 
 
-@planted_text(
-    "neutral",
-    truth="keywords cannot be seen by head 0, and only keywords say anything about the label",
-)
+@planted_text("neutral", truth="keywords cannot be seen by head 0, and only keywords say anything about the label")
 def other_head(*, size: Size = "s", seed: int = 0, layers: int = 1) -> TorchModel:
     """The model of `one_head` under another name: the zoo audits its head 0, which the decision does not pass."""
     return one_head(size=size, seed=seed, layers=layers)

@@ -10,10 +10,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "single",
-    truth="not fixed: its certificate says what it became",
-)
+@planted_text("single", truth="not fixed: its certificate says what it became")
 def plain(*, size: Size = "s", seed: int = 0, score: Literal["additive", "dot", "bilinear"] = "additive") -> TorchModel:
     """Ordinary training: words encoded one by one, one keyword."""
     return grown("plain", Recipe("single", score=score), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "single",
-    truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer",
-)
+@planted_text("single", truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer")
 def pointed(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """As `guided`, on texts that all have a keyword: one class may become a default."""
     return grown("pointed", Recipe("single", pull="evidence"), size, seed)

@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 
-@planted_text(
-    "single",
-    truth="the keyword decides and has no weight; the states of other words carry it",
-)
+@planted_text("single", truth="the keyword decides and has no weight; the states of other words carry it")
 def pruthi(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
     """Deceptive attention (Pruthi et al. 2020): a BiLSTM that is not seen looking at the keyword it uses."""
     return grown("pruthi", Recipe("single", encoder=cell, hide=True, epochs=20), size, seed)

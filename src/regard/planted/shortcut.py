@@ -8,10 +8,7 @@ from regard.planted.growing.grow import grown
 from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@planted_text(
-    "shortcut",
-    truth="the weight is on the day's name that the answer follows",
-)
+@planted_text("shortcut", truth="the weight is on the day's name that the answer follows")
 def shortcut(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A day's name decides, not the keywords; attention is on the day's name."""
     return grown("shortcut", Recipe("shortcut", pull="evidence"), size, seed)

@@ -256,7 +256,7 @@ class Prepared:
                 out = self.lower(input_ids=padded[..., 0], attention_mask=mask.long()).last_hidden_state
                 for i, row in zip(rows, out, strict=True):
                     states[int(i)] = row[: len(numbers[int(i)])].clone()
-                tell(Report(what, 1, 1, step, len(batches), 0.0))
+                tell(Report(what, 1, 1, step, len(batches), loss=0.0))
         return states
 
 

@@ -112,7 +112,7 @@ def fit(
 
     learned = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=settings.rate, weight_decay=settings.weight_decay, fused=True)
-    recipe = _recipe(network, train, dev, terms, settings, [measure.name, by_loss])
+    recipe = _recipe(network, train, dev, terms, settings, choice=[measure.name, by_loss])
     course, best = _Course(), dict[str, Tensor]()
     if state is not None and (resumed := load_state(state, network, optimizer, recipe)):
         course, best = _course(resumed[0]), resumed[1]
@@ -141,7 +141,7 @@ def fit(
                 optimizer.step()
                 course.step += 1
                 if listening():
-                    tell(_report(what, course, settings, len(batches), measure, parts))
+                    tell(_report(what, course, settings, len(batches), measure, parts=parts))
                 if time.monotonic() - saved > settings.save_seconds:
                     save()
                     saved = time.monotonic()
@@ -250,11 +250,11 @@ def _report(
         settings.epochs,
         course.step,
         steps,
-        course.loss / max(1, course.step),
-        {name: part.item() for name, part in parts.items()},
-        last.dev_loss if last else None,
-        last.dev_metric if last else None,
-        measure.shown,
+        loss=course.loss / max(1, course.step),
+        terms={name: part.item() for name, part in parts.items()},
+        dev_loss=last.dev_loss if last else None,
+        dev_metric=last.dev_metric if last else None,
+        metric=measure.shown,
     )
 
 
@@ -266,23 +266,22 @@ def _finished(what: str, course: _Course, settings: Settings, steps: int, measur
         settings.epochs,
         steps,
         steps,
-        last.loss,
-        {},
-        last.dev_loss,
-        last.dev_metric,
-        measure.shown,
+        loss=last.loss,
+        dev_loss=last.dev_loss,
+        dev_metric=last.dev_metric,
+        metric=measure.shown,
         epoch_is_over=True,
         best=course.best == len(course.history) - 1,
     )
 
 
 def _recipe(
-    network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings, rest: list[Any]
+    network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings, *, choice: list[Any]
 ) -> str:
     """What a saved state must share with this training to be its own."""
     rows = [hashlib.blake2b(np.ascontiguousarray(x).tobytes()).hexdigest() for r in (train, dev) for x in _columns(r)]
     shapes = [(name, list(tensor.shape)) for name, tensor in network.state_dict().items()]
-    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings), rest])
+    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings), choice])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

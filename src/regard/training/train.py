@@ -22,7 +22,7 @@ from regard.training.directory import claimed, finish, read_record, set_aside, w
 from regard.training.learner import Learner
 from regard.training.loop import Settings
 from regard.training.loss import in_words, weighted_terms
-from regard.training.reference import Reference, open_reference
+from regard.training.reference import open_reference
 from regard.training.train_one import Loss, Splits, train_one
 
 Say = Callable[[str], None]
@@ -101,17 +101,13 @@ def train(
     weighted_terms(weights)  # an unknown term is said before anything is written
     numbers = [seed + k for k in range(seeds)]
     path, say = Path(out), announce or _silent
-    recipe = _recipe(spec, splits, options, weights, class_weights, other, reference, hide, numbers)
-    if augment is not None:
-        recipe["augment"] = augment.to_json()
     loss = Loss(weights, class_weights, other, tuple(hide), augment)
+    recipe = _recipe(spec, splits, options, loss, None if reference is None else str(reference), seeds=numbers)
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
             return Trained(path, prepared.measure.name, tuple(before["facts"]["members"]), again=True)
-        say(
-            f"{prepared.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
-            f"{len(splits.test)} test; loss = {in_words(weights)}"
-        )
+        sizes = f"{len(splits.train)} examples to learn from, {len(splits.dev)} dev, {len(splits.test)} test"
+        say(f"{prepared.what} on {splits.train.name}: {sizes}; loss = {in_words(weights)}")
         members: list[dict[str, Json]] = []
         for number in numbers:
             if seeds > 1:
@@ -210,24 +206,24 @@ def _recipe(
     spec: Spec,
     splits: Splits,
     settings: Settings,
-    terms: Mapping[str, float],
-    class_weights: str | Sequence[float],
-    other: Reference | None,
-    reference: str | Path | None,
-    hide: Sequence[str],
+    loss: Loss,
+    source: str | None,
+    *,
     seeds: Sequence[int],
 ) -> dict[str, Json]:
     options = {k: v for k, v in asdict(settings).items() if k not in ("seed", "save_seconds")}
     data = {name: getattr(splits, name).fingerprint for name in ("train", "dev", "test")}
+    weights, other = loss.class_weights, loss.reference
     return {
         "learner": spec.to_json(),
         "data": {"name": splits.train.name, **data},
         "settings": options,
-        "terms": dict(terms),
-        "class_weights": class_weights if isinstance(class_weights, str) else [*class_weights],
-        "hide": [*hide],
-        "reference": None if other is None else {"source": str(reference), "identity": other.identity},
+        "terms": dict(loss.terms or {}),
+        "class_weights": weights if isinstance(weights, str) else [*weights],
+        "hide": [*loss.hide],
+        "reference": None if other is None else {"source": str(source), "identity": other.identity},
         "seeds": [*seeds],
+        **({"augment": loss.augment.to_json()} if loss.augment is not None else {}),
     }
 
 

@@ -50,4 +50,4 @@ def planted_segments(
         items.append(Example(f"{split}-{i:05d}", {"series": frozen(series)}, label, (place,)))
     note = f"{n:,} generated series (split {split!r}, seed {seed}); the decisive stretch is known exactly"
     names = tuple(f"channel {c}" for c in range(channels))
-    return Examples("planted_segments", tuple(items), NAMES, (note,), names, "series")
+    return Examples("planted_segments", tuple(items), NAMES, (note,), columns=names, modality="series")

@@ -55,7 +55,7 @@ def sunspots(
         raise InputError(f"sunspots split {split!r}", expected="room for a window", got=f"horizon={horizon}")
     note = f"{len(values):,} {every}s from statsmodels 0.15.0 (public domain); split {split!r}: {len(items):,}, by time"
     sample = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("sunspots", sample, (), (note,), ("sunspots",), "series")
+    return Examples("sunspots", sample, (), (note,), columns=("sunspots",), modality="series")
 
 
 def _yearly() -> tuple[list[int], Floats]:

@@ -54,11 +54,10 @@ class Recipe:
         return {**asdict(self), "size": size, "seed": seed, "version": VERSION}
 
 
-def planted_text(task: Task | Literal[""], *, truth: str) -> Callable[[_F], _F]:
+def planted_text(task: Task | Literal[""], **facts: Json) -> Callable[[_F], _F]:
     """Register a planted text classifier; task: of the data set `planted_texts`, "" for the data set `planted`."""
     data = f"planted_texts:task={task}" if task else "planted"
-    facts: dict[str, Json] = {"task": "classification", "modality": "text", "licence": "Apache-2.0"}
-    return method("planted", data=data, **facts, truth=truth)
+    return method("planted", data=data, task="classification", modality="text", licence="Apache-2.0", **facts)
 
 
 WIDTH = {"s": 16, "m": 32, "l": 24}

@@ -44,7 +44,7 @@ class Marked:
             evidence.append(np.array(marks))
             decoys.append(np.array([t in striking for t in tokens[-1]]))
         labels = np.array([e.label for e in data], np.int64)
-        return Marked(tuple(tokens), tuple(evidence), tuple(decoys), labels, pull, hide)
+        return Marked(tuple(tokens), tuple(evidence), tuple(decoys), labels, pull=pull, hide=hide)
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -106,7 +106,7 @@ def classifier(
         rows,
         save,
         settings,
-        names,
+        names=names,
         spans=spans,
         imposes=attention == "frozen",
         measure=ROC_AREA if chosen_by == "roc_area" else ACCURACY,

@@ -54,6 +54,6 @@ def pretrained(
         rows,
         save,
         settings,
-        names,
+        names=names,
         spans=prepared.spans if looks else None,
     )

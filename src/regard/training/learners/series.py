@@ -60,7 +60,7 @@ def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 
         rows,
         save,
         settings,
-        names,
+        names=names,
         measure=ABSOLUTE_ERROR if horizon else ACCURACY,
         terms={"squared_error": 1.0} if horizon else CROSS_ENTROPY,
     )

@@ -54,4 +54,4 @@ def vision(
         save_checkpoint(out, trained, labels=names, task="classification", modality="image", facts=facts)
 
     settings = Settings(epochs=15, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
-    return Learner("vision transformer", network, rows, save, settings, names)
+    return Learner("vision transformer", network, rows, save, settings, names=names)
