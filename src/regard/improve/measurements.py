@@ -86,7 +86,7 @@ Columns = Mapping[str, Mapping[str, float]]
 
 
 def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str] = (), seed: int = 0) -> Plan:
-    """Noises and the attack that fit the modality of the data."""
+    """Plan the noises and the attack that fit the modality of the data."""
     modality = modality_of(next(iter(data)))
     text = modality == "text"
     usual = ("keyboard", "drop_words", "ocr", "swap_letters") if text else ()
@@ -99,7 +99,7 @@ def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str
 
 
 def drawn(data: Dataset, plan: Plan) -> list[Example]:
-    """The examples that are looked at closely: the same for every network."""
+    """Draw the examples to attack and explain, the same for every network."""
     items = list(data)
     if len(items) <= plan.examples:
         return items
@@ -107,7 +107,7 @@ def drawn(data: Dataset, plan: Plan) -> list[Example]:
     return [items[int(i)] for i in np.sort(numbers)]
 
 
-class Looking:
+class NetworkMeasurements:
     """A trained network in front of the test split."""
 
     def __init__(self, folder: Path, data: Dataset, plan: Plan) -> None:
@@ -122,7 +122,7 @@ class Looking:
         return DeskCase(Desk(self.model, seed=self.plan.seed), renamed)
 
     def substitutes(self, file: Path) -> None:
-        """Write what may stand for each word of these texts, by this network's own embedding."""
+        """Write the substitutes of each word by this network's own embedding."""
         find = substitutes(self.close, "neighbours", SUBSTITUTES)
         words = sorted(
             {text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])] for a, b in word_spans(text)}
@@ -239,7 +239,7 @@ def _right(case: Case) -> Floats:
 
 
 def read_columns(file: Path) -> dict[str, dict[str, float]] | None:
-    """What was written before, None where nothing was, or not all of it."""
+    """Read stored columns; None if missing or incomplete."""
     try:
         value = decoded(file.read_bytes())
         record({"columns": table(table(optional(NUMBER)))})(value, "")

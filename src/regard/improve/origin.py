@@ -47,7 +47,7 @@ class Origin:
 
 
 def origin(model: str, data: str | Splits | None, *, limit: int | None = None, layers: int | None = None) -> Origin:
-    """Refuses, with the reason, what cannot be trained. limit: learn from at most so many examples.
+    """Find how to train a model, or raise an error with the reason. limit: maximum number of training examples.
 
     layers: of a Hugging Face model, how many upper ones are trained (0: all; default 2 of a BERT, else all).
     """

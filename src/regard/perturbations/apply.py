@@ -30,7 +30,7 @@ def modality_of(example: Example) -> str:
 
 
 def noises(modality: str) -> list[Spec]:
-    """Every noise for a modality that works on data as they are, without a model or a file of the user's."""
+    """List the noises for a modality that need neither a model nor a file of the user's."""
     specs = []
     for name in names("perturbation"):
         facts = entry("perturbation", name).facts

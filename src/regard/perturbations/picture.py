@@ -1,4 +1,4 @@
-"""An image to be spoilt: (channels, height, width) in 0..1 in torch, and the way back to what the user gave.
+"""Image to perturb: (channels, height, width) in 0..1 in torch, and the conversion back to the user's layout.
 
 Severities at 224 pixels are the published ones. What is our own is how they go down to small images (`length`, the
 further enlargement of `zoom_blur`) and the ladders of `elastic` and `saturate`. These were first chosen with the test

@@ -1,4 +1,4 @@
-"""A sound or a series to be spoilt: (steps, channels), and the way back to what the user gave."""
+"""Sound or series to perturb: (steps, channels), and the conversion back to the user's layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where other words for a word come from: a dictionary of the user's, or a directory of WordNet.
+"""Sources of synonyms: a dictionary of the user's, or a WordNet directory.
 
 (The model's own neighbours are the third source: `nearest.py`.)
 """

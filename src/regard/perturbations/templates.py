@@ -66,7 +66,7 @@ _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 
 @dataclass(frozen=True, slots=True)
 class BehaviourTest:
-    """One test. pairs: (text, changed text) to compare; without a second text the first is looked at alone.
+    """One test. pairs: (text, changed text) to compare; without a second text the test is about the first alone.
 
     tolerance: by how much the probability may move the wrong way. require: the share that must pass, None for none.
     noise: a perturbation that makes the changed text, with its severity.
@@ -85,7 +85,7 @@ class BehaviourTest:
 
 
 def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
-    """The tests of a file; every mistake in it is named with its test."""
+    """Read the tests of a file; an error names the test."""
     content = read_toml(path, f"tests {path}")
     lists = {**shipped_lists(), **_lists(content.get("lists", {}), path)}
     tests = content.get("test", [])
@@ -222,5 +222,5 @@ def _fillings(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
-    """Every {slot} exchanged for its word; braces around anything else are text."""
+    """Fill every {slot} with its word; other braces are text."""
     return _SLOT.sub(lambda slot: words[slot[1]], template)

@@ -1,4 +1,4 @@
-"""The directory of a training: who it belongs to, whether it is finished, what came of it.
+"""Training directory: its recipe, status and results.
 
 out/training.json    how it is made (recipe), its status, and in the end its facts
 out/state/...        where it stands, so that it can be killed; gone when it is finished
@@ -36,7 +36,7 @@ RECORD = record(
 
 @contextmanager
 def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | None]:
-    """Hold the directory; gives its record if this very training was begun or finished there before, else None."""
+    """Lock the directory and yield the record of this training if it exists there, else None."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out}", expected="a directory", got="a file", remedy="another --out")
     with room_on_disk(out):
@@ -63,20 +63,20 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
 
 
 def finish(out: Path, recipe: Mapping[str, Json], facts: Mapping[str, Json]) -> None:
-    """Say what came of it; from now on it is never trained again."""
+    """Record the results and mark the training as complete."""
     record = {"format": FORMAT, "version": VERSION, "status": "complete", "recipe": dict(recipe), "facts": dict(facts)}
     write_json(out / FILE, record)
     shutil.rmtree(out / "state", ignore_errors=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """The file appears whole or not at all, also after a power cut."""
+    """Write a JSON file atomically."""
     with room_on_disk(path.parent):
         write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _read(out: Path) -> dict[str, Any] | None:
-    """The record of a training; None where there is none, or where it was damaged and set aside."""
+    """Read the record of a training; None if it does not exist or was damaged and set aside."""
     path = out / FILE
     try:
         facts = read_record(path)
@@ -94,14 +94,14 @@ def _read(out: Path) -> dict[str, Any] | None:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A JSON object from a file, or a `Mismatch`."""
+    """Read a JSON object from a file or raise a `Mismatch`."""
     value = decoded(path.read_bytes())
     table(ANYTHING)(value, "")
     return dict(value)
 
 
 def set_aside(path: Path, error: Exception, instead: str) -> None:
-    """Rename a damaged file or directory, so that it is neither used nor lost, and warn what happens instead."""
+    """Rename a damaged file or directory to keep it unused, and warn about the consequence."""
     aside = path.with_name(path.name + DAMAGED)
     if aside.is_dir():
         shutil.rmtree(aside)
@@ -110,7 +110,7 @@ def set_aside(path: Path, error: Exception, instead: str) -> None:
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The first thing that is not the same, in words."""
+    """Describe the first difference."""
     for key in sorted({*before, *now}):
         earlier, here = before.get(key), now.get(key)
         if earlier == here:

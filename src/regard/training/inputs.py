@@ -1,4 +1,4 @@
-"""What networks read of an example."""
+"""Inputs of an example as networks take them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MOST_ASPECTS = 64
 
 
 def text_of(example: Example) -> str:
-    """The text, with the second text after it where there is one, as the adapter of these networks reads them."""
+    """Return the text, followed by the second text if any, like the adapter of these networks."""
     text = _given(example, "text")
     pair = example.inputs.get("text_pair")
     return str(text) if pair is None else f"{text} {pair}"
 
 
 def first_text(example: Example) -> str:
-    """The text alone, where the second one is a question about it."""
+    """Return the first text alone; the second is a question about it."""
     return str(_given(example, "text"))
 
 
 def aspect_names(data: Dataset) -> tuple[str, ...]:
-    """The questions that are asked about the texts, in the order of the alphabet."""
+    """List the different second texts (questions), sorted."""
     names = tuple(sorted({str(_given(example, "text_pair")) for example in data}))
     if len(names) > MOST_ASPECTS:
         remedy = "aspects=false reads both texts as one"
@@ -37,7 +37,7 @@ def aspect_names(data: Dataset) -> tuple[str, ...]:
 
 
 def aspect_numbers(data: Dataset, names: tuple[str, ...]) -> list[Tensor]:
-    """The place in `names` of each example's question."""
+    """Return the position in `names` of each example's question."""
     for example in data:
         if example.inputs.get("text_pair") not in names:
             subject = f"second text of example {example.id!r}"
@@ -46,12 +46,12 @@ def aspect_numbers(data: Dataset, names: tuple[str, ...]) -> list[Tensor]:
 
 
 def array_of(example: Example, key: str) -> Tensor:
-    """An input that is an array, in single precision."""
+    """Return an array input in single precision."""
     return torch.from_numpy(np.array(_given(example, key), np.float32))
 
 
 def stacked(data: Dataset, key: str) -> Tensor:
-    """All arrays of a split as one, (examples, ...)."""
+    """Stack all arrays of a split, (examples, ...)."""
     arrays = [array_of(example, key) for example in data]
     shapes = {tuple(a.shape) for a in arrays}
     if len(shapes) != 1:
@@ -71,5 +71,5 @@ def _given(example: Example, key: str) -> object:
 
 
 def column_names(data: Dataset) -> list[Json]:
-    """Names of the columns of a table, or of the channels of a series, where the data has them."""
+    """Names of table columns or series channels, if the data have them."""
     return list(data.columns) if isinstance(data, Examples) else []

@@ -1,4 +1,4 @@
-"""Weights inside pinned packages: found without importing the package, verified by hash before use."""
+"""Weights inside pinned packages, located without an import and verified by hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regard.errors import EnvironmentProblem
 
 
 def packaged_file(package: str, inside: str, *, sha256: str, remedy: str) -> Path:
-    """The path of a file of an installed package, if it is the one we know.
+    """Return the path of a file of an installed package after verifying its hash.
 
     package: its import name. remedy: the command that installs it.
     """

@@ -1,4 +1,4 @@
-"""What another model answered, and where it looked, by example: for terms that speak of it, and to impose it."""
+"""Predictions and attention of another model by example, for loss terms and imposed attention."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reference(Protocol):
 
 
 def open_reference(source: str | Path) -> Reference:
-    """From a trained network, a family (its best member on dev), the run of an audit, or weights on disk."""
+    """Open a trained network, a family (its best member on dev), an audit run, or stored weights."""
     folder = Path(source).expanduser()
     if is_family(folder):
         family = read_family(folder)
@@ -46,14 +46,14 @@ def open_reference(source: str | Path) -> Reference:
     if (folder / "ledger.sqlite").is_file():
         return RunReference(folder)
     if (folder / FILE).is_file():
-        return GivenReference(folder)
+        return ImposedReference(folder)
     problem = "another directory" if folder.is_dir() else "no such directory"
     expected = "a directory that `regard train` or `regard audit` wrote"
     raise InputError(f"--from {source}", expected=expected, got=problem)
 
 
 class TrainedReference:
-    """Asks a trained network of regard's own about any example."""
+    """Reference to a network trained by regard; supports any example."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,8 +96,8 @@ class TrainedReference:
         return learner.rows(data, False)
 
 
-class GivenReference:
-    """Attention weights by example id, wherever they come from (`networks.imposed.save_imposed`); no predictions."""
+class ImposedReference:
+    """Reference to imposed attention weights by example id (`networks.imposed.save_imposed`); no predictions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -114,7 +114,7 @@ class GivenReference:
 
 
 class RunReference:
-    """What an audit kept about the examples it saw."""
+    """Reference to the results of an audit for its examples."""
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
@@ -196,7 +196,7 @@ def _part(outcome: Outcome, part: str) -> Tensor:
 
 
 def _class_order(theirs: Sequence[str], learner: Learner, subject: str) -> list[int]:
-    """Where each class of the learner is in the answers of the other model."""
+    """Position of each class of the learner in the predictions of the other model."""
     if sorted(theirs) != sorted(learner.names):
         expected = f"a model with the classes {', '.join(learner.names)}"
         raise InputError(f"--from {subject}", expected=expected, got=", ".join(theirs))

@@ -1,4 +1,4 @@
-"""`regard.train`: data -> a trained network, or a family of them, in a directory that `regard.load` opens."""
+"""`regard.train`: train a network, or a family, into a directory that `regard.load` opens."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ RESERVED = ("seed", "threads", "save_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a training. members: the facts of each, one for a single network.
+    """Result of a training. members: the facts of each network.
 
-    `directory` is what `regard.load` and `regard audit` open; `again`: it was there already, nothing was trained.
+    `regard.load` and `regard audit` open `directory`; `again`: it was complete before, nothing was trained.
     """
 
     directory: Path
@@ -42,7 +42,7 @@ class Trained:
     again: bool = False
 
     def spread(self, split: str = "test") -> dict[str, float]:
-        """Mean, standard deviation (over seeds), smallest and largest metric of "dev" or "test", and how many seeds."""
+        """Mean, standard deviation, minimum and maximum of the "dev" or "test" metric, and the number of seeds."""
         return spread([float(member[f"{split}_{self.metric}"]) for member in self.members])
 
 
@@ -77,15 +77,15 @@ def train(
     augment: Augment | None = None,
     announce: Say | None = None,
 ) -> Trained:
-    """Train a network, or with `seeds` > 1 a family of them that differ in their seed only, into the directory `out`.
+    """Train a network, or with `seeds` > 1 a family that differs only in the seed, into the directory `out`.
 
     learner: `classifier`, `classifier:encoder=average,attention=dot`, `vision`, ... (`regard list learner`).
     data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, ...}
     over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
-    reference: a trained directory or an audit run, whose predictions and attention terms and attention=frozen take.
+    reference: a trained directory or an audit run with predictions and attention for terms and attention=frozen.
     augment: noisy copies of the examples to learn from beside the clean ones.
-    The epoch is chosen on dev; test is looked at once, at the end. The same call goes on after any kind of death, to
-    the same weights; when it was finished before, it only reads what came of it.
+    Dev selects the epoch; test is evaluated once, at the end. After an interruption the same call resumes and reaches
+    the same weights; after completion it returns the stored result.
     """
     spec = learner if isinstance(learner, Spec) else Spec.parse("learner", learner)
     arguments(spec)
@@ -98,7 +98,7 @@ def train(
     prepared: Learner = build(spec)(splits.train)
     options = settings_of(prepared.settings, settings or {})
     weights = dict(terms if terms is not None else prepared.terms)
-    weighted_terms(weights)  # an unknown term is said before anything is written
+    weighted_terms(weights)  # report an unknown term before writing anything
     numbers = [seed + k for k in range(seeds)]
     path, say = Path(out), announce or _silent
     loss = Loss(weights, class_weights, other, tuple(hide), augment)
@@ -120,7 +120,7 @@ def train(
 
 
 def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = None) -> Splits:
-    """Train, dev and test of a built-in name or a file; `open_split` reads one of them in a way of its own."""
+    """Read train, dev and test of a built-in name or a file; `open_split` overrides how to read one."""
     parts = {}
     for name in ("train", "dev", "test"):
         try:
@@ -140,7 +140,7 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
 def _member(
     learner: Learner, splits: Splits, out: Path, settings: Settings, loss: Loss, *, alone: bool
 ) -> dict[str, Json]:
-    """One network: found again if it is finished, else trained, or gone on with."""
+    """Load one finished network, or train or resume it."""
     name = f"seed-{settings.seed}"
     home, new = (out if alone else out / name), out / "state" / f"{name}.new"
     facts_file = "facts.json"
@@ -228,4 +228,4 @@ def _recipe(
 
 
 def _silent(sentence: str) -> None:
-    """Nobody listens."""
+    """Ignore messages."""

@@ -1,4 +1,4 @@
-"""One training, from data to checkpoint: the path that `regard train` and every model by name go."""
+"""One training from data to checkpoint, shared by `regard train` and the named models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from regard.training.reference import Reference
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """What is learned from, what decides when to stop, and what is looked at once, at the end."""
+    """Training, early-stopping (dev) and final test data."""
 
     train: Dataset
     dev: Dataset
@@ -38,10 +38,10 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What is minimised, beside the learner's own: weighted terms, weights of the classes, and what terms speak of.
+    """The loss: weighted terms, class weights, and inputs of the terms.
 
     class_weights: "balanced" (every class counts the same in sum), "none", or one number per class.
-    hide: words that attention must not be seen on, for the term `hidden_mass`. augment: noisy copies to learn from.
+    hide: words that attention must avoid, for the term `hidden_mass`. augment: noisy copies to learn from.
     """
 
     terms: Mapping[str, float] | None = None
@@ -57,7 +57,7 @@ PLAIN = Loss()
 def train_one(
     learner: Learner, splits: Splits, out: Path, settings: Settings, *, loss: Loss = PLAIN, state: Path | None = None
 ) -> dict[str, Json]:
-    """Train, choose the epoch by dev, save into `out`; gives the facts of the training, test metric and all."""
+    """Train, select the epoch on dev, save into `out`, and return the facts of the training."""
     weights = dict(loss.terms if loss.terms is not None else learner.terms)
     terms = weighted_terms(weights)
     ready = _Ready(learner, loss, terms)
@@ -104,7 +104,7 @@ def train_one(
 
 
 class _Ready:
-    """Makes splits ready: with everything beside them that the loss speaks of."""
+    """Prepares splits with the extra columns that the loss needs."""
 
     def __init__(self, learner: Learner, loss: Loss, terms: Sequence[Term]) -> None:
         self.learner, self.loss = learner, loss
@@ -124,7 +124,7 @@ class _Ready:
             raise InputError(f"data {data.name}", expected="at least one example in every split", got="none")
         rows, columns = self._plain(data, learning), dict[str, Sequence[Tensor]]()
         if self.learner.names and self.loss.class_weights != "none":
-            if self.class_weights is None:  # of the training data, which come first
+            if self.class_weights is None:  # from the training data, prepared first
                 self.class_weights = torch.tensor(_class_weights(self.learner, rows, self.loss.class_weights))
             columns["weight"] = list(self.class_weights[torch.from_numpy(rows.labels)])
         if "predictions" in self.needs:
@@ -145,14 +145,14 @@ class _Ready:
         for need in ("attention", "rationale", "hidden"):
             if need in self.needs:
                 remedy = "this term, or noise"
-                expected = "texts as they are: it speaks of single words"
+                expected = "clean texts: it refers to single words"
                 raise InputError(self.needs[need], expected=expected, got="noisy copies", remedy=remedy)
         return Copied(self.learner.rows(with_copies(data, augment), learning), len(data), augment)
 
     def _reference(self, need: str) -> Reference:
         if self.loss.reference is None:
             remedy = "--from MODEL or RUN"
-            raise InputError(self.needs[need], expected="another model to take it from", got="none", remedy=remedy)
+            raise InputError(self.needs[need], expected="a reference model", got="none", remedy=remedy)
         return self.loss.reference
 
 

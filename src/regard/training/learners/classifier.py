@@ -42,7 +42,7 @@ def classifier(
     decision: Literal["softmax", "sigmoid"] = "softmax",
     vectors: str | None = None,
 ) -> Learner:
-    """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
+    """Text classifier of the attention-as-explanation debate: encoder, attention over words, decision.
 
     size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
     weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,

@@ -23,7 +23,7 @@ from regard.training.loop import Settings
 def pretrained(
     train: Dataset, *, directory: str = "", layers: int = 2, longest: int = 128, looks: bool = False
 ) -> Learner:
-    """A Hugging Face encoder from a local directory: its upper `layers` and a head are fitted to the classes.
+    """Fine-tune the upper `layers` and a new head of a Hugging Face encoder in a local directory.
 
     layers: 0 means all, word vectors too. longest: tokens of a text that are read. The lower layers of a BERT stay as
     they are, so each text goes through them once, not once per epoch. looks: terms of the loss may speak of attention,

@@ -67,7 +67,7 @@ def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 
 
 
 def _horizon(data: Dataset) -> int:
-    """How many values are to be forecast; 0 where labels are classes."""
+    """Number of values to forecast; 0 if labels are classes."""
     first = next((e.label for e in data), None)
     return len(first) if isinstance(first, list) else 0
 

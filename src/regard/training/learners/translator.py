@@ -30,7 +30,7 @@ def translator(
     layers: int = 2,
     dropout: float = 0.1,
 ) -> Learner:
-    """A translator, recurrent with attention between encoder and decoder, or a Transformer; the label is the target.
+    """Translator, recurrent with attention or a Transformer; the label is the target text.
 
     attention: the score of the recurrent one. layers: of the Transformer. Where the alignment is known, the facts have
     the alignment error rate of the cross-attention; the site is chosen on dev.
