@@ -15,7 +15,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel, own
 from regard.protocols import Findings, Model, Study
 from regard.records import Example, Floats, Ints, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 AT_ONCE = 16
 FEWEST = 40
@@ -32,6 +32,7 @@ EXACT = 1e-3
     "its answers and the model's. The attention below stays what it is, so its divergence is 0",
     cost="1 forward per example, and a small fit per fold",
     misleads="a lower bound: another seed moves the layers below as well, and the attention",
+    profile=(InProfile(("standard",), 14),),
 )
 def refitted(
     study: Study, *, folds: int = 5, pull: float = 1.0, layers: str | int = "last", heads: str | int = "mean"

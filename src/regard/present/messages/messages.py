@@ -14,13 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from regard.errors import UnknownName
+from regard.registry import language_file
 
-LANGUAGES = ("en", "zh")
-CATALOGUES = Path(__file__).parent / "languages"
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
@@ -37,8 +34,7 @@ def speaking(name: str) -> Iterator[None]:
     ...     say("answer.holds")
     '成立'
     """
-    if name not in LANGUAGES:
-        raise UnknownName("language", name, LANGUAGES)
+    language_file(name)  # an unknown language is an error
     token = _language.set(name)
     try:
         yield
@@ -53,7 +49,17 @@ def say(key: str, **values: object) -> str:
     'fails'
     """
     table, _, name = key.rpartition(".")
-    return _table(language(), table)[name].format(**values)
+    return _sentence(language(), table, name).format(**values)
+
+
+def _sentence(language: str, table: str, name: str) -> str:
+    """In English where a language of another package has no such sentence."""
+    try:
+        return _table(language, table)[name]
+    except KeyError:
+        if language == "en":
+            raise
+        return _table("en", table)[name]
 
 
 def known(key: str) -> bool:
@@ -96,7 +102,7 @@ def _table(language: str, header: str) -> Mapping[str, str]:
 
 @cache
 def _text(language: str) -> str:
-    return (CATALOGUES / f"{language}.toml").read_text("utf-8")
+    return language_file(language).read_text("utf-8")
 
 
 def _flat(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:
