@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from regard.files import limited, parse_size
-from regard.present.messages.messages import known, language, say
-from regard.registry import names
+from regard.present.messages.messages import is_language, known, language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
@@ -31,10 +30,14 @@ class _Language(click.ParamType[str]):
     name = "language"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from regard.registry import names
+
         return f"[{'|'.join(names('language'))}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in names("language"):
+        if not is_language(value):
+            from regard.registry import names
+
             self.fail(f"{value!r} is not one of {', '.join(map(repr, names('language')))}.", param, ctx)
         return value
 

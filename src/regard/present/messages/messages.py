@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from regard.registry import language_file
+from regard.errors import RegardError
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -24,6 +25,14 @@ _language: ContextVar[str] = ContextVar("language", default="en")
 def language() -> str:
     """The language that is spoken here."""
     return _language.get()
+
+
+def is_language(name: str) -> bool:
+    """Whether there is a catalogue of that language, ours or another package's."""
+    try:
+        return bool(name and _text(name))
+    except RegardError:
+        return False
 
 
 @contextmanager
@@ -34,7 +43,7 @@ def speaking(name: str) -> Iterator[None]:
     ...     say("answer.holds")
     '成立'
     """
-    language_file(name)  # an unknown language is an error
+    _text(name)  # an unknown language is an error
     token = _language.set(name)
     try:
         yield
@@ -102,6 +111,11 @@ def _table(language: str, header: str) -> Mapping[str, str]:
 
 @cache
 def _text(language: str) -> str:
+    ours = Path(__file__).parent / "languages" / f"{language}.toml"
+    if ours.is_file():  # without the registry, which `regard --help` can do without
+        return ours.read_text("utf-8")
+    from regard.registry import language_file
+
     return language_file(language).read_text("utf-8")
 
 
