@@ -13,6 +13,7 @@ from regard.evaluate.case import DeskCase
 from regard.evaluate.counting import CountingModel, probe
 from regard.evaluate.desk import Desk
 from regard.evaluate.looks import Looks
+from regard.models.contributions import decomposition
 from regard.models.wrapped import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.protocols import Parts
@@ -33,6 +34,9 @@ class Seen:
         self.asked.update(keys)
         big = np.zeros((4, 100, 100), np.float32)
         return [Parts(SITES[k], big, big, big[0], big[0, 0], big[0], (), 0.0) for k in keys]
+
+
+decomposition.register(Seen, Seen.parts)
 
 
 def looking() -> tuple[Seen, Looks, Counter[str]]:

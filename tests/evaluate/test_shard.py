@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from torch_toy import TorchToy, examples, sentences
 
-from regard.evaluate.answer_names import named
 from regard.evaluate.shard import Settings, compute
+from regard.models.labels import named
 from regard.records import Example, Spec
 from regard.store.pages import Page
 

@@ -15,6 +15,7 @@ from regard.models.arrays import from_arrays
 from regard.models.capture_call import capture_call
 from regard.models.capturing import as_examples
 from regard.models.generation import capture_generation
+from regard.models.reading import read_rows
 from regard.models.words_and_patches import look_at
 from regard.present.pack import pack_of_capture
 from regard.present.pack_build import Alternative, Shown, pack
@@ -68,7 +69,7 @@ def _simple(model: str, methods: Sequence[str], inputs: Any) -> Pack:
     found = regard.explain(live, as_examples(live, inputs), methods=methods)
     capture = regard.capture(live, list(found.examples))
     item = live.encode(found.examples[0])
-    reading = {s.site.key: live.reading(item, found.targets[0], s.site) for s in capture.sites}
+    reading = {s.site.key: read_rows(live, item, found.targets[0], s.site) for s in capture.sites}
     return pack_of_capture(
         capture, model=model, reading=reading, labels=live.labels, examples=found.examples, predicted=found.targets,
         relevances=list(found.relevance.values()), judgement=JUDGEMENT,

@@ -15,13 +15,14 @@ from regard.evaluate.counting import Estimate, Probe, estimate, probe
 from regard.evaluate.engines.processes import Processes
 from regard.evaluate.engines.serial import Serial
 from regard.evaluate.preconditions import of_run
-from regard.evaluate.repeatability import RepeatCheck, current_fingerprint, worse
+from regard.evaluate.repeatability import RepeatCheck, worse
 from regard.evaluate.running import Job, Progress, run_shards
 from regard.evaluate.stored_summaries import summaries_from_tables
 from regard.evaluate.studies import cost_in_words, run_studies
 from regard.evaluate.torch_threads import recorded_threads
 from regard.measures.keyed_random import keyed_rng
-from regard.models.adapter import TorchModel
+from regard.models.ask.current_fingerprint import current_fingerprint
+from regard.models.ask.torch_module import torch_module
 from regard.models.flops import flops_per_position, machine_flops
 from regard.models.pass_history import forget_passes
 from regard.protocols import Dataset, Executor, Model
@@ -90,7 +91,7 @@ def audit(
         batch=batch,
     )  # fmt: skip
     job = Job.of(live, examples, settings, plan.kept(examples, keep))
-    told = opening.said_by(live) or notes  # after every example was read once
+    told = [*live.notes] or notes  # after every example was read once
     told += opening.unknown_words(live, examples)
     about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told)
     specs = [*settings.explainers, *settings.metrics, *settings.experiments]
@@ -202,10 +203,10 @@ def _probed(job: Job) -> Probe | None:
 
 def _limit(job: Job) -> dict[str, Json] | None:
     """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
-    if not isinstance(job.model, TorchModel) or not job.lengths:
+    if not torch_module.supports(job.model) or not job.lengths:
         return None
     middle = float(np.mean([*job.lengths.values()]))
-    return {"forward_flops": middle * flops_per_position(job.model.module), "machine_flops": machine_flops()}
+    return {"forward_flops": middle * flops_per_position(torch_module(job.model)), "machine_flops": machine_flops()}
 
 
 def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.errors import RegardError, Unsupported
-from regard.evaluate.answer_names import named
 from regard.evaluate.case import DeskCase
 from regard.evaluate.desk import Desk
 from regard.evaluate.opening import open_model
+from regard.models.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
 from regard.registry import build

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.evaluate.answer_names import named
 from regard.evaluate.modality import check_modality
 from regard.evaluate.travelling import example_to_json
+from regard.models.labels import named
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json
 from regard.registry import entry, named_model
@@ -162,26 +162,17 @@ def beside(about: Mapping[str, Json]) -> list[str]:
     return [str(Path(str(family["directory"])) / str(name)) for name in family["siblings"]]
 
 
-def said_by(model: Model) -> list[str]:
-    """What the adapter cut, windowed, guessed or replaced, in words."""
-    from regard.models.adapter import TorchModel
-
-    return list(model.notes) if isinstance(model, TorchModel) else []
-
-
 def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
     """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
-    from regard.models.adapter import TorchModel
+    from regard.models.ask.unknown_units import unknown_units
 
-    if not isinstance(model, TorchModel):
-        return []
     unknown = units = 0
     for example in examples:
         try:
             encoded = model.encode(example)
         except Exception:  # unreadable: it is reported as a problem when its turn comes
             continue
-        unknown += model.unknown(encoded)
+        unknown += unknown_units(model, encoded)
         units += int(encoded.units.free.sum())
     if not unknown:
         return []

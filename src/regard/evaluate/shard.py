@@ -13,13 +13,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from regard.errors import RegardError, Unsupported
-from regard.evaluate.answer_names import named, written_by
 from regard.evaluate.batching import BATCH, TOKENS
 from regard.evaluate.case import DeskCase, label
 from regard.evaluate.desk import Desk
 from regard.evaluate.kept import facts_of
 from regard.evaluate.known_answers import UnknownAnswer, unknown
 from regard.evaluate.travelling import example_from_json, example_to_json
+from regard.models.ask.answers_in_words import names_of_tokens
+from regard.models.labels import named
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
 from regard.registry import build, entry
@@ -267,5 +268,5 @@ def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
     """The tokens of an answer that is a text of its own; nothing for the name of a class."""
     if answer == target or named(target, model.labels) == answer:
         return {}
-    tokens = written_by(model, target)
+    tokens = names_of_tokens(model, target)
     return {"written": [str(answer)] if tokens is None else list(tokens)}

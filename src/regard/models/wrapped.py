@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
-from regard.models.adapter import TorchModel, Traits
+from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.encoded import Reader
 from regard.models.huggingface import UNLIMITED, task_row
 from regard.models.images import as_channels_first, image_reader
-from regard.models.reading import Pooling
 from regard.models.regions import Array
 from regard.models.series import series_reader
 from regard.models.tabular import tabular_reader

@@ -47,7 +47,7 @@ def command(
     generate: int | None, mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
-    from regard.evaluate.opening import said_by, unknown_words
+    from regard.evaluate.opening import unknown_words
     from regard.evaluate.preconditions import examine
     from regard.models.capturing import capture
     from regard.present.retelling import retold
@@ -62,7 +62,7 @@ def command(
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
     names = _axis_names(found, chosen)
-    notes = [*said_by(live), *unknown_words(live, windows[:1])]
+    notes = [*live.notes, *unknown_words(live, windows[:1])]
     tested = examine(live, windows[:1])
     if as_json:
         shown = _as_json(found, chosen, weights, names, live.name, mode, len(windows))

@@ -69,7 +69,7 @@ def command(
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.evaluate.explain import explain
-    from regard.evaluate.opening import said_by, unknown_words
+    from regard.evaluate.opening import unknown_words
     from regard.evaluate.repeatability import warning
     from regard.present.retelling import retold
     from regard.present.saying import say
@@ -78,7 +78,7 @@ def command(
         live = choice.open()
     windows = live.windows(example)
     found = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
-    notes = [*filter(None, [warning(live, found.examples[0])]), *said_by(live), *unknown_words(live, found.examples)]
+    notes = [*filter(None, [warning(live, found.examples[0])]), *live.notes, *unknown_words(live, found.examples)]
     if as_json:
         print_json({**_as_json(found, live.name), "notes": notes})
     else:
