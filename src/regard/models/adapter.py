@@ -13,15 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
-from regard.models import fingerprint as identity
-from regard.models.answer_names import answer_name, written_names
-from regard.models.editing import per_row
-from regard.models.encoded import Item, Reader
-from regard.models.like_lengths import like_lengths
-from regard.models.noise import shifted
+from regard.models.open import fingerprint as identity
+from regard.models.ask.answer_names import answer_name, written_names
+from regard.tap.editing import per_row
+from regard.models.read.encoded import Item, Reader
+from regard.models.read.length_groups import like_lengths
+from regard.models.read.noise import shifted
 from regard.models.objective import Said
-from regard.models.prefix_sharing import PrefixCache
-from regard.models.tapped import EditedRuns, run_captured
+from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.passes import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.protocols import Check, Edits, Encoded, Mode, SiteAttention, Target
 from regard.records import Answers, Bools, Example, Json, Spec, Units

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from regard.models.adapter import TorchModel, own
-from regard.models.answer_names import answer_name, written_names
+from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.ask.capability import capability
-from regard.models.labels import named
+from regard.models.open.labels import named
 from regard.protocols import Encoded, Target
 from regard.records import Json
 

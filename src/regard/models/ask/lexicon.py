@@ -8,7 +8,7 @@ import torch
 from regard.errors import Unsupported
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
-from regard.models.text import TextReader
+from regard.models.read.text import TextReader
 from regard.protocols import Lexicon
 
 

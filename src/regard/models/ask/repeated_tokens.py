@@ -9,8 +9,8 @@ import numpy as np
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
-from regard.models.encoded import Item
-from regard.models.text import TextReader
+from regard.models.read.encoded import Item
+from regard.models.read.text import TextReader
 from regard.protocols import Encoded
 from regard.records import Bools, Ints, Units
 

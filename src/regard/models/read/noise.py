@@ -1,0 +1,49 @@
+"""Shifted embeddings: how noise in the inputs of a text (`ask.add_noise`) reaches its module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import Unsupported
+from regard.models.read.encoded import Item
+from regard.tap.replay_cache import resumed
+
+
+@contextmanager
+def shifted(
+    tensors: Mapping[str, Tensor], items: Sequence[Item], *, main: str, embedding: nn.Module | None
+) -> Iterator[None]:
+    """Inside, the embeddings of the items that have a shift are moved by it, in the one call that reads their ids."""
+    if embedding is None or all(item.shift is None for item in items):
+        yield
+        return
+    ids, waiting = tensors[main], [True]
+
+    def move(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> Tensor | None:
+        read = args[0] if args else next(iter(kwargs.values()))
+        # a shared embedding also serves the decoder: only the call that reads the ids is changed, and only once
+        if not waiting or read.shape != ids.shape or not bool((read == ids).all()):
+            return None
+        waiting.pop()
+        change = torch.zeros(out.shape, dtype=out.dtype, device=out.device)
+        for row, item in enumerate(items):
+            if item.shift is not None:
+                change[row, : len(item.shift)] = torch.from_numpy(item.shift).to(change)
+        return out + change
+
+    handle = embedding.register_forward_hook(move, with_kwargs=True)
+    try:
+        yield
+    finally:
+        handle.remove()
+    if waiting and not resumed():  # what an earlier pass gave was moved there
+        raise Unsupported(
+            "noise in the inputs", expected="an embedding module that reads the token ids",
+            got=f"{type(embedding).__name__} that was not called with them",
+            remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
+        )  # fmt: skip
