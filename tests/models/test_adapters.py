@@ -14,8 +14,8 @@ from regard.errors import InputError
 from regard.models.adapter import TorchModel
 from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.open.load import load
-from regard.models.read_rows import read_rows
 from regard.models.open.wrap import wrap
+from regard.models.read_rows import read_rows
 from regard.protocols import Point
 from regard.records import Edit, Example
 

@@ -14,9 +14,9 @@ from regard.models import objective
 from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.open.huggingface import infer_task
 from regard.models.open.load import load
+from regard.models.open.wrap import wrap
 from regard.models.read_rows import read_rows
 from regard.models.tasks import TASKS
-from regard.models.open.wrap import wrap
 from regard.protocols import Point
 from regard.records import Example, Site
 

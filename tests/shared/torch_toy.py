@@ -21,9 +21,9 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.models.ask.add_noise import add_noise
-from regard.models.ask.reorder import reorder
 from regard.models.ask.gradients import slopes
 from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
 from regard.models.read_rows import read_rows
 from regard.protocols import Point, SiteAttention, Slopes
 from regard.records import Answers, Attention, Bools, Edit, Example, Site, Spec, Units

@@ -16,23 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import Unsupported
 from regard.audits.shard import Settings, compute
+from regard.errors import Unsupported
 from regard.models.ask.add_noise import add_noise
-from regard.models.ask.lexicon import lexicon
-from regard.models.ask.reorder import reorder
-from regard.models.ask.token_ids import token_ids
-from regard.models.ask.input_function import input_function
-from regard.models.ask.decomposition import decomposition
-from regard.models.ask.sparse_recompute import approximately
-from regard.models.ask.gradients import input_gradients, slopes
-from regard.models.ask.randomised import randomised_copy
-from regard.models.read_rows import read_rows
-from regard.models.ask.patching import patched_output
-from regard.models.ask.weight_batches import weight_function, with_weights
 from regard.models.ask.batch_function import batch_function
+from regard.models.ask.decomposition import decomposition
+from regard.models.ask.gradients import input_gradients, slopes
+from regard.models.ask.input_function import input_function
+from regard.models.ask.lexicon import lexicon
+from regard.models.ask.patching import patched_output
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.ask.sparse_recompute import approximately
+from regard.models.ask.token_ids import token_ids
 from regard.models.ask.value_zeroing import value_zeroing
+from regard.models.ask.weight_batches import weight_function, with_weights
 from regard.models.ask.weight_slopes import weight_slopes
+from regard.models.read_rows import read_rows
 from regard.protocols import (
     BatchFunction,
     Capture,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import RegardError, Unsupported
+from regard.audits.resolve import open_model
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.resolve import open_model
+from regard.errors import RegardError, Unsupported
 from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import torch
 
-from regard.models.ask.torch_module import torch_module
 from regard.models.ask.flops import flops_per_position
+from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
 from regard.store.run import RunWriter
 

@@ -14,29 +14,29 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, Unsupported
+from regard.desk.answers import Said, joined, one_by_one, some_of
 from regard.desk.batching import BATCH, TOKENS, Batching
+from regard.desk.costs import Till
 from regard.desk.counted import PaidFunction, PaidSteering, PaidTogether
 from regard.desk.finite_answers import UnknownAnswer, known, known_arrays, known_slopes
 from regard.desk.looks import Held, Looks, RowOf, taken_apart
-from regard.desk.unit_alignment import unit_origins
-from regard.desk.answers import Said, joined, one_by_one, some_of
-from regard.desk.costs import Till
 from regard.desk.shuffled_labels import shuffled_twin
+from regard.desk.unit_alignment import unit_origins
+from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.add_noise import add_noise
 from regard.models.ask.answers_in_words import name_of_answer
-from regard.models.ask.reorder import reorder
-from regard.models.ask.input_function import input_function
-from regard.models.ask.sparse_recompute import approximately
+from regard.models.ask.batch_function import batch_function
 from regard.models.ask.gradients import input_gradients
 from regard.models.ask.gradients import slopes as slopes_at
-from regard.models.ask.randomised import randomised_copy
-from regard.models.read_rows import read_rows
+from regard.models.ask.input_function import input_function
 from regard.models.ask.patching import patched_output
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.ask.sparse_recompute import approximately
 from regard.models.ask.weight_batches import weight_function, with_weights
-from regard.models.ask.batch_function import batch_function
 from regard.models.ask.weight_slopes import predicted_weight_slopes
+from regard.models.read_rows import read_rows
 from regard.perturbations.apply import perturber
 from regard.protocols import (
     BatchFunction,

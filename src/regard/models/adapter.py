@@ -13,19 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
-from regard.models.open import fingerprint as identity
 from regard.models.ask.answer_names import answer_name, written_names
-from regard.tap.editing import per_row
+from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.objective import Said
+from regard.models.open import fingerprint as identity
+from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
 from regard.models.read.noise import shifted
-from regard.models.objective import Said
-from regard.models.ask.prefix_sharing import PrefixCache
-from regard.models.passes import EditedRuns, run_captured
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.protocols import Check, Edits, Encoded, Mode, SiteAttention, Target
 from regard.records import Answers, Bools, Example, Json, Spec, Units
 from regard.registry import upstairs
+from regard.tap.editing import per_row
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Pooling = Literal["auto", "class", "mean", "last"]

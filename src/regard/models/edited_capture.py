@@ -8,10 +8,10 @@ import torch
 
 from regard.models.adapter import Captured, TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.tap.capture_call import capture_call
 from regard.models.passes import key_padding
 from regard.protocols import Encoded, Target
 from regard.records import Edit
+from regard.tap.capture_call import capture_call
 
 
 @capability(needs="attention")

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from regard.errors import Unsupported
 from regard.measures.contributions import part_norms
-from regard.tap.attention_gradients import call_with_weights
-from regard.tap.capture_call import capture_call
 from regard.models.ask.decomposition import decomposition
-from regard.models.read.encoded import Item
 from regard.models.ask.layer_variants import Probing
 from regard.models.ask.value_zeroing import value_zeroing
 from regard.models.ask.weight_slopes import weight_slopes
+from regard.models.read.encoded import Item
 from regard.protocols import Parts
+from regard.tap.attention_gradients import call_with_weights
+from regard.tap.capture_call import capture_call
 from regard.testing.architectures import find
 
 

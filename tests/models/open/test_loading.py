@@ -14,8 +14,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
-from regard.models.capture import capture
 from regard.models.ask.gradients import slopes as slopes_at
+from regard.models.capture import capture
 from regard.models.open.load import load, rebuild
 from regard.models.read_rows import read_rows
 from regard.networks.checkpoint import save_checkpoint

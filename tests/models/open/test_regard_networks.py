@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from regard.errors import InputError, UnknownName
+from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
-from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.open.load import load
 from regard.models.read_rows import read_rows
 from regard.networks.checkpoint import Translator, save_checkpoint

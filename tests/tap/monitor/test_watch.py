@@ -18,8 +18,8 @@ from tiny_models import llama
 from regard.errors import EnvironmentProblem, InputError
 from regard.measures.maps import row_entropy
 from regard.tap.capture_call import capture_call
-from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 from regard.tap.monitor.watch import AttentionHealth, watch
+from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 
 
 class Kept:
@@ -109,7 +109,6 @@ def test_errors_of_the_service_are_its_own_and_errors_of_the_watch_are_kept() ->
 
 
 def test_a_fault_inside_the_look_never_reaches_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.tap.monitor import sample
 
     def broken(*given: object) -> None:
         raise RuntimeError("a bug of ours")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.models.read.encoded import Item, Reader
 from regard.models.open.labels import named
+from regard.models.read.encoded import Item, Reader
 from regard.models.read.text import TextReader
 from regard.protocols import Target
 from regard.records import Json

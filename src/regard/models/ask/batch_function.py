@@ -22,8 +22,8 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.capability import capability
 from regard.models.ask.input_function import ends, free_entries, inserted
-from regard.models.read.encoded import Item
 from regard.models.objective import as_logits, wide
+from regard.models.read.encoded import Item
 from regard.models.read.regions import ArrayReader
 from regard.models.tasks import Asked
 from regard.protocols import BatchFunction

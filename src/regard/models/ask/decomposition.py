@@ -17,9 +17,9 @@ from regard.errors import Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import Moment, Place, Probing, is_norm, rows_first
-from regard.tap.site_attention import as_array
 from regard.protocols import Encoded, Norm, Parts, Target
 from regard.records import Site
+from regard.tap.site_attention import as_array
 
 TOLERANCE = 1e-3
 """Largest error of a sum of parts, relative to the largest entry of the whole."""

@@ -20,12 +20,12 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from regard.errors import Unsupported
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.tap.capture_call import rewritten_call
-from regard.models.read.encoded import Item
-from regard.tap.pass_history import forgettable
 from regard.models.ask.layer_variants import rows_first
+from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Read, Target
 from regard.records import Answers, Site
+from regard.tap.capture_call import rewritten_call
+from regard.tap.pass_history import forgettable
 
 LINEAR = 1e-3
 """How far half of the weights may be from half of the way, relative to the whole way."""

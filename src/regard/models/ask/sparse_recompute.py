@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from regard.errors import InputError, Unsupported
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.models.read.encoded import Item
 from regard.models.objective import Said
-from regard.tap.pass_history import forgettable
+from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Target
 from regard.records import Answers
+from regard.tap.pass_history import forgettable
 
 TOLERANCE = 2e-4
 """Proofs compare to this: hidden states, and values of the objective, relative to the largest."""

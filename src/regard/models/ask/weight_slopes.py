@@ -10,13 +10,13 @@ from torch import Tensor
 
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.tap.attention_gradients import WeightGradient, attention_gradients
-from regard.models.read.encoded import Item
 from regard.models.objective import Said
-from regard.tap.site_attention import as_array
+from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, best_class, decides_by_outputs
 from regard.protocols import Encoded, Target, WeightGradientKind, WeightSlopes
 from regard.records import Answers
+from regard.tap.attention_gradients import WeightGradient, attention_gradients
+from regard.tap.site_attention import as_array
 
 
 @capability(needs="gradient")
