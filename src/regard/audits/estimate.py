@@ -36,12 +36,9 @@ from regard.models.read_rows import read_rows
 from regard.protocols import (
     BatchFunction,
     Capture,
-    Check,
-    Edits,
     Encoded,
     InputFunction,
     Lexicon,
-    Mode,
     Model,
     Parts,
     Point,
@@ -54,7 +51,22 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Json, Site, Spec, Units
+from regard.records import (
+    Answers,
+    Attention,
+    Bools,
+    Check,
+    Edit,
+    Edits,
+    Example,
+    Floats,
+    Ints,
+    Json,
+    Mode,
+    Site,
+    Spec,
+    Units,
+)
 from regard.store.shard_result import Cost
 
 _ROWS = 8

@@ -41,7 +41,6 @@ from regard.perturbations.apply import perturber
 from regard.protocols import (
     BatchFunction,
     Change,
-    Edits,
     Encoded,
     InputFunction,
     Model,
@@ -56,7 +55,21 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Json, Perturbed, Site, Spec, Units
+from regard.records import (
+    Answers,
+    Attention,
+    Bools,
+    Edit,
+    Edits,
+    Example,
+    Floats,
+    Ints,
+    Json,
+    Perturbed,
+    Site,
+    Spec,
+    Units,
+)
 from regard.store.shard_result import Cost
 
 TOGETHER = 1024

@@ -22,8 +22,8 @@ from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
 from regard.models.read.noise import shifted
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
-from regard.protocols import Check, Edits, Encoded, Mode, SiteAttention, Target
-from regard.records import Answers, Bools, Example, Json, Spec, Units
+from regard.protocols import Encoded, SiteAttention, Target
+from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Units
 from regard.registry import upstairs
 from regard.tap.editing import per_row
 
