@@ -17,6 +17,7 @@ import numpy as np
 
 from regard.audits.model_noise import Answer, Noise, differs, measured, seeded
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.current_fingerprint import current_fingerprint
 from regard.models.open.training_mode import normalises_by_batch, training_modules
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Example, Json
@@ -168,7 +169,7 @@ class RepeatCheck:
             if not encoded.units.free.any():
                 return
             self._passes += 1
-            answers, (target,) = self._model.decide([encoded])
+            answers, (target,) = self._model.predict([encoded])
         except Exception:  # an example that fails is reported when its turn comes
             return
         first = Answer.of(answers)
@@ -270,13 +271,6 @@ def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Jso
     if before is not None and now.repeats and not before.get("repeats", True):
         return dict(before)
     return now.to_json()
-
-
-def current_fingerprint(model: Model) -> str:
-    """Of the weights as they are now."""
-    from regard.models.adapter import TorchModel
-
-    return model.fingerprint_now() if isinstance(model, TorchModel) else str(model.fingerprint)
 
 
 def _drifts(answers: Sequence[Answer]) -> bool:
