@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from regard.models.ask.lexicon import lexicon
 from regard.perturbations.sources import Source
 from regard.protocols import Lexicon, Model
 
@@ -30,7 +31,7 @@ class _KeyedModel:
 
 @lru_cache(maxsize=4)
 def _of(fingerprint: str, keyed: _KeyedModel, count: int, least: float) -> Source:
-    words, unit = _words(keyed.model.lexicon())
+    words, unit = _words(lexicon(keyed.model))
     place = {word: i for i, word in enumerate(words)}
 
     @lru_cache(maxsize=65536)

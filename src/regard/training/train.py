@@ -16,6 +16,7 @@ from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
 from regard.registry import arguments, build
+from regard.store.codec import to_json
 from regard.store.shapes import Mismatch
 from regard.training.augmentation import Augment
 from regard.training.directory import claimed, finish, read_record, set_aside, write_json
@@ -223,7 +224,7 @@ def _recipe(
         "hide": [*loss.hide],
         "reference": None if other is None else {"source": str(source), "identity": other.identity},
         "seeds": [*seeds],
-        **({"augment": loss.augment.to_json()} if loss.augment is not None else {}),
+        **({"augment": to_json(loss.augment)} if loss.augment is not None else {}),
     }
 
 
