@@ -95,8 +95,9 @@ def columns(key: str) -> list[str]:
 
 @cache
 def catalogue(name: str) -> Mapping[str, str]:
-    """Every sentence of a language by its dotted key."""
-    return dict(_flat(tomllib.loads(_text(name)), ""))
+    """Every sentence of a language by its dotted key; English where another package's language lacks one."""
+    own = dict(_flat(tomllib.loads(_text(name)), ""))
+    return own if _ours(name).is_file() else {**catalogue("en"), **own}
 
 
 @cache
@@ -109,11 +110,14 @@ def _table(language: str, header: str) -> Mapping[str, str]:
     return {key: str(value) for key, value in tomllib.loads(place[1]).items()}
 
 
+def _ours(language: str) -> Path:
+    return Path(__file__).parent / "languages" / f"{language}.toml"
+
+
 @cache
 def _text(language: str) -> str:
-    ours = Path(__file__).parent / "languages" / f"{language}.toml"
-    if ours.is_file():  # without the registry, which `regard --help` can do without
-        return ours.read_text("utf-8")
+    if _ours(language).is_file():  # without the registry, which `regard --help` can do without
+        return _ours(language).read_text("utf-8")
     from regard.registry import language_file
 
     return language_file(language).read_text("utf-8")
