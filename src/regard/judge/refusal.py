@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from regard.judge.judging import silenced
+from regard.judge.judge import silenced
 from regard.records import Json, Judgement, Message, Text, Verdict
 
 WHY = Message("judge.because.not_repeatable")

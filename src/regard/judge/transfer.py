@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from regard.judge.beside import Beside, Table
-from regard.judge.comparing import Mean, Test, all_of
-from regard.judge.draft import Draft
+from regard.judge.other_evidence import Beside, Table
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.claim import Draft
 from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
-from regard.judge.margins_beside import HELPS, HIDDEN, NEEDED
-from regard.judge.seeds import NEEDS
+from regard.judge.further_margins import HELPS, HIDDEN, NEEDED
+from regard.judge.seed_noise import NEEDS
 from regard.records import Answer, Json, Message
 
 MARGINS = {"good": GOOD, "poor": POOR, "found": FOUND, "helps": HELPS}

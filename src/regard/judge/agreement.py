@@ -1,0 +1,101 @@
+"""Q3: does it agree with other measures as well as they agree with each other? Q4: is it exclusive?
+
+Both are reported and never decide the reading: other methods can be wrong together, and an adversary succeeds on
+faithful attention too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.claim import Draft
+from regard.judge.evidence import Evidence
+from regard.judge.margins import AGREE, GOOD, MOST_OTHER, POOR, SOME_OTHER
+from regard.records import Answer, Json, Message
+
+AGREE_MARGINS = {"agree": AGREE, "good": GOOD, "poor": POOR}
+EXCLUSIVE_MARGINS = {"few": SOME_OTHER, "many": MOST_OTHER}
+LOWER = "Q4.lower bound"
+
+
+def agree(evidence: Evidence) -> Draft:
+    a, c = evidence.of("agreement"), evidence.of("ceiling")
+    rests: tuple[Test, ...]
+    clusters = evidence.clusters
+    able = Test(Message("judge.agree.others"), "above", AGREE, Mean.of(c, clusters))
+    good = _beyond_ceiling(GOOD, "above", Mean.of(a - GOOD * c, clusters))
+    bad = _beyond_ceiling(POOR, "below", Mean.of(a - POOR * c, clusters))
+    answer: Answer
+    if not able.passes:
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.agree.lost", "Q3.no ceiling", ()
+    elif good.passes:
+        answer, p, key, rule, rests = "holds", all_of((able, good)), "judge.agree.holds", "Q3.holds", (able, good)
+    elif bad.passes:
+        answer, p, key, rule, rests = "fails", all_of((able, bad)), "judge.agree.fails", "Q3.fails", (able, bad)
+    else:
+        answer, p, key, rule, rests = "mixed", able.p, "judge.agree.mixed", "Q3.between", (good,)
+    row: dict[str, Json] = {"agreement above chance": _mean(a), "ceiling above chance": _mean(c)}
+    return Draft(
+        question="agree",
+        answer=answer,
+        p=p,
+        sentence=Message(key),
+        rule=rule,
+        margins=AGREE_MARGINS,
+        tests=(able, good, bad),
+        rows=(row,),
+        rests=rests,
+        deciding=(able,),
+        more=able.mean.estimate > AGREE,
+    )
+
+
+def _beyond_ceiling(share: float, claim: Literal["above", "below"], mean: Mean) -> Test:
+    return Test(Message.of("judge.agree.beyond_ceiling", share=share), claim, 0.0, mean)
+
+
+def exclusive(evidence: Evidence) -> Draft:
+    rests: tuple[Test, ...]
+    other = Mean.of(evidence.of("displaceable"), evidence.clusters, share=True)
+    name = Message("judge.exclusive.displaceable")
+    few, many = Test(name, "below", SOME_OTHER, other), Test(name, "above", MOST_OTHER, other)
+    linear = evidence.of("linear")
+    exact = evidence.measured("linear") and float(np.nanmin(linear)) > 0.5
+    answer: Answer
+    if not evidence.measured("displaceable"):
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.not_tested", "Q4.not tested", ()
+    elif many.passes:
+        answer, p, key, rule, rests = "fails", many.p, "judge.exclusive.fails", "Q4.fails", (many,)
+    elif few.passes and exact:
+        answer, p, key, rule, rests = "holds", few.p, "judge.exclusive.holds", "Q4.holds", (few,)
+    elif few.passes:
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.searched", LOWER, ()
+    else:
+        rests = (replace(few, claim="above"), replace(many, claim="below"))
+        answer, p, key, rule = "mixed", all_of(rests), "judge.exclusive.mixed", "Q4.between"
+    names = ("displaceable", "displaceable_random", "max_jsd", "feasible_jsd", "reach")
+    row: dict[str, Json] = {name: _mean(evidence.of(name)) for name in names}
+    row["exact"] = exact
+    return Draft(
+        question="exclusive",
+        answer=answer,
+        p=p,
+        sentence=Message(key),
+        rule=rule,
+        margins=EXCLUSIVE_MARGINS,
+        tests=(few, many),
+        rows=(row,),
+        rests=rests,
+        deciding=(few if other.estimate < (SOME_OTHER + MOST_OTHER) / 2 else many,),
+        more=rule != LOWER,
+    )
+
+
+def _mean(values: np.ndarray) -> float | None:
+    there = np.isfinite(values)
+    return round(float(values[there].mean()), 4) if there.any() else None

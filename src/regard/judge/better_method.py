@@ -1,0 +1,196 @@
+"""Q11, Q12: which explanation method, and which head, deserves to be read instead?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from regard.judge.other_evidence import Beside
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.claim import Draft
+from regard.judge.evidence import Evidence
+from regard.judge.gain_over_random import ATTENTION, RANDOM
+from regard.judge.margins import LEVEL
+from regard.judge.further_margins import BEATS, REMEMBERS
+from regard.measures.significance import holm
+from regard.records import Answer, Floats, Json, Message
+
+METHOD, HEAD = "better_method", "better_head"
+MOST_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """One candidate: its worth above random words, and what it has over the audited attention."""
+
+    name: str
+    worth: Test
+    little: Test
+    over: Test | None
+    row: Mapping[str, Json]
+    able: bool = True
+
+
+# ---------------------------------------------------------------------- methods
+
+
+def methods_instead(evidence: Evidence, beside: Beside) -> Draft:
+    rivals = [r for r in (_method(evidence, beside, name) for name in beside.methods) if r is not None]
+    if not rivals:
+        sentence = Message("judge.better_method.not_tested")
+        return _draft(METHOD, "uninformative", math.nan, sentence, "Q11.not tested")
+    rows = tuple(r.row for r in sorted(rivals, key=lambda r: -r.worth.mean.estimate))
+    corrected = holm([r.worth.p for r in rivals])
+    good = [(r, float(p)) for r, p in zip(rivals, corrected, strict=True) if r.able and p < LEVEL]
+    if good:
+        best, p = max(good, key=lambda pair: pair[0].worth.mean.interval(0.95)[0])
+        sentence = _named(best, [r for r, _ in good], rivals)
+        tests = (best.worth, *(() if best.over is None else (best.over,)))
+        return _draft(METHOD, "holds", p, sentence, "Q11.holds", tests=tests, rows=rows, rests=(best.worth,))
+    little = tuple(r.little for r in rivals)
+    if all(t.passes for t in little):
+        sentence = Message.of("judge.better_method.fails", n=len(rivals), beats=BEATS)
+        return _draft(METHOD, "fails", all_of(little), sentence, "Q11.none", tests=little, rows=rows, rests=little)
+    silent = [r.name for r, p in zip(rivals, corrected, strict=True) if p < LEVEL and not r.able]
+    if silent:
+        sentence = Message.of("judge.better_method.insane", methods=silent)
+        return _draft(METHOD, "uninformative", math.nan, sentence, "Q11.insane", tests=little, rows=rows)
+    leading = max(rivals, key=lambda r: r.worth.mean.estimate)
+    sentence, tests = Message("judge.better_method.lost"), (leading.worth, leading.little)
+    return _draft(
+        METHOD, "uninformative", math.nan, sentence, "Q11.open", tests=tests, rows=rows, deciding=(leading.worth,)
+    )
+
+
+def _method(evidence: Evidence, beside: Beside, name: str) -> Rival | None:
+    chance = beside.methods.get(RANDOM, {})
+    operators = [o for o in beside.methods[name] if o in chance and o != beside.own.get(name)]
+    if name in beside.plain or name == RANDOM or not operators:
+        return None
+    ours = np.mean([beside.methods[name][o] - chance[o] for o in operators], axis=0)
+    attention = beside.methods.get(ATTENTION, {})
+    shared = [o for o in operators if o in attention]
+    over = None
+    if name != ATTENTION and shared:
+        ahead = np.mean([beside.methods[name][o] - attention[o] for o in shared], axis=0)
+        over = _test("over_attention", name, "above", 0.0, ahead, evidence.clusters, operators)
+    forgot = beside.forgets.get(name)
+    remembers = forgot is not None and Mean.of(forgot, evidence.clusters).p("above", REMEMBERS) < LEVEL
+    worth = _test("over_random", name, "above", BEATS, ours, evidence.clusters, operators)
+    row: dict[str, Json] = {
+        "method": name, "operators": [*operators], "above random": _rounded(ours),
+        "above attention": None if over is None else round(over.mean.estimate, 4), "n": worth.mean.n,
+        "like that of a randomised model": None if forgot is None else _rounded(forgot),
+    }  # fmt: skip
+    little = _test("over_random", name, "below", BEATS, ours, evidence.clusters, operators)
+    return Rival(name, worth, little, over, row, not remembers)
+
+
+def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> Message:
+    others = [r.name for r in good if r.name != best.name]
+    worth = best.worth.mean.estimate
+    if best.name == ATTENTION:
+        sentence = Message.of("judge.better_method.attention", worth=worth)
+    else:
+        ahead = best.over is not None and best.over.p * len(rivals) < LEVEL
+        key = "judge.better_method.holds" if ahead else "judge.better_method.holds_beside"
+        sentence = Message.of(key, method=best.name, worth=worth)
+    also = [Message.of("judge.better_method.also", methods=others)] if others else []
+    return Message.of("sentences", parts=[sentence, *also])
+
+
+# ---------------------------------------------------------------------- heads
+
+
+def heads_instead(evidence: Evidence, beside: Beside) -> Draft:
+    tables = beside.tables.get("head_gain", ())
+    audited = beside.table("head_gain", of=ATTENTION)
+    single = [t for t in tables if t.where["of"] != ATTENTION]
+    if not tables or audited is None:
+        sentence = Message("judge.better_head.not_tested")
+        return _draft(HEAD, "uninformative", math.nan, sentence, "Q12.not tested")
+    if len(single) < 2:
+        return _draft(HEAD, "uninformative", math.nan, Message("judge.better_head.one_head"), "Q12.one head")
+    rivals = []
+    for table in single:
+        name = str(table.where["of"])
+        mean = Mean.of(table.values[:, 0], table.clusters)
+        ahead, clusters = table.minus(audited)
+        over = Mean.of(ahead[:, 0], clusters)
+        random = Message.of("judge.contrast.over_random", subject=name)
+        worth = Test(random, "above", BEATS, mean, subject=name)
+        little = Test(random, "below", BEATS, mean, subject=name)
+        row: dict[str, Json] = {
+            "head": name, "above random": round(mean.estimate, 4), "above attention": round(over.estimate, 4),
+            "n": mean.n,
+        }  # fmt: skip
+        beyond = Test(Message.of("judge.contrast.over_attention", subject=name), "above", 0.0, over, subject=name)
+        rivals.append(Rival(name, worth, little, beyond, row))
+    ordered = sorted(rivals, key=lambda r: -r.worth.mean.estimate)
+    rows = tuple(r.row for r in ordered[:MOST_ROWS])
+    claims = [max(r.worth.p, r.over.p) if r.over else 1.0 for r in rivals]
+    corrected = holm(claims)
+    good = [(r, float(p)) for r, p in zip(rivals, corrected, strict=True) if p < LEVEL]
+    if good:
+        best, p = max(good, key=lambda pair: pair[0].worth.mean.estimate)
+        assert best.over is not None
+        sentence = Message.of(
+            "judge.better_head.holds",
+            head=best.name,
+            worth=best.worth.mean.estimate,
+            over=best.over.mean.estimate,
+            n=len(rivals),
+        )
+        tests = (best.worth, best.over)
+        return _draft(HEAD, "holds", p, sentence, "Q12.holds", tests=tests, rows=rows, rests=tests)
+    # none is worth it if none beats random words, or none is ahead of the attention by an amount that matters
+    behind = [r.little if r.over is None else replace(r.over, claim="below", margin=BEATS) for r in rivals]
+    chosen = [a if a.p <= b.p else b for a, b in ((r.little, b) for r, b in zip(rivals, behind, strict=True))]
+    if all(2 * t.p < LEVEL for t in chosen):
+        worst = max(chosen, key=lambda t: t.p)
+        sentence = Message.of("judge.better_head.fails", n=len(rivals), beats=BEATS)
+        p = min(1.0, 2 * worst.p)
+        return _draft(HEAD, "fails", p, sentence, "Q12.none", tests=(worst,), rows=rows, rests=(worst,))
+    leading = ordered[0]
+    sentence = Message.of("judge.better_head.open", n=len(rivals), head=leading.name)
+    tests = (leading.worth, *(() if leading.over is None else (leading.over,)))
+    return _draft(HEAD, "uninformative", math.nan, sentence, "Q12.open", tests=tests, rows=rows, deciding=tests)
+
+
+def _draft(
+    question: str,
+    answer: Answer,
+    p: float,
+    sentence: Message,
+    rule: str,
+    *,
+    tests: tuple[Test, ...] = (),
+    rows: tuple[Mapping[str, Json], ...] = (),
+    rests: tuple[Test, ...] = (),
+    deciding: tuple[Test, ...] = (),
+) -> Draft:
+    margins = {"beats": BEATS} if question == HEAD else {"beats": BEATS, "remembers": REMEMBERS}
+    return Draft(question, answer, p, sentence, rule, margins, tests, rows=rows, rests=rests, deciding=deciding)
+
+
+def _test(
+    kind: Literal["over_random", "over_attention"],
+    subject: str,
+    claim: Literal["above", "below"],
+    margin: float,
+    values: Floats,
+    clusters: Sequence[str],
+    operators: Sequence[str],
+) -> Test:
+    where: dict[str, Json] = {"operator": ", ".join(operators)}
+    label = Message.of(f"judge.contrast.{kind}", subject=subject)
+    return Test(label, claim, margin, Mean.of(values, clusters), where, subject)
+
+
+def _rounded(values: Floats) -> float | None:
+    there = np.isfinite(values)
+    return round(float(values[there].mean()), 4) if there.any() else None

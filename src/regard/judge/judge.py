@@ -1,0 +1,114 @@
+"""Evidence -> verdicts -> one reading. A pure function: the same evidence gives the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from regard.judge.claim import Draft, settled
+from regard.judge.evidence import Evidence
+from regard.judge.better_method import heads_instead, methods_instead
+from regard.judge.margins import FEWEST, PRINTED
+from regard.judge.further_margins import PRINTED_BESIDE
+from regard.judge.weights_matter import matter
+from regard.judge.agreement import agree, exclusive
+from regard.judge.points_at_evidence import OfClass, by_class, counts, points, same
+from regard.judge.seed_noise import seed_noise, stable
+from regard.judge.map_exists import there
+from regard.judge.transfer import hides, needed, transfer
+from regard.records import Judgement, Message, Reading, Text, Verdict
+
+
+def judge(evidence: Evidence) -> Judgement:
+    """The verdicts about one attention, and the reading that follows from them.
+
+    Nothing to read if there is no map or it does not matter; else do not read if it does not point; else undecided if
+    either is open; else read as evidence if both hold; else debugging only. Nothing else decides: neither agreement
+    and exclusivity, nor the further questions, which are about other networks, methods and heads. The first six are
+    corrected among themselves, the further ones for all that were asked.
+    """
+    classes = by_class(evidence)
+    map_, why = there(evidence)
+    drafts = [map_, matter(evidence), points(evidence, classes), agree(evidence), exclusive(evidence), same(classes)]
+    verdicts = settled(drafts)
+    about_map, instead = _further(evidence)
+    beyond = settled([*drafts, *about_map, *instead])[len(drafts) :]
+    map_verdict, matters, pointing = verdicts[:3]
+    if map_verdict.answer == "fails" or matters.answer == "fails":
+        reason = Message(f"judge.because.{why or 'elsewhere'}")
+        first = 1 if map_verdict.answer == "fails" else 2
+        asked, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
+        verdicts = [*asked[:first], *(silenced(v, reason, "not_asked") for v in asked[first:]), *others]
+        return _judgement(evidence, "nothing to read", verdicts, why=reason)
+    verdicts += beyond
+    if pointing.answer == "fails":
+        return _judgement(evidence, "do not read", verdicts)
+    if "uninformative" in (matters.answer, pointing.answer):
+        return _judgement(evidence, "undecided", verdicts)
+    if matters.answer == "holds" and pointing.answer == "holds":
+        return _judgement(evidence, "read as evidence", verdicts, classes=[c for c in classes if c.cell == "holds"])
+    return _judgement(evidence, "debugging only", verdicts)
+
+
+def _further(evidence: Evidence) -> tuple[list[Draft], list[Draft]]:
+    """The questions about this map beside other networks; and those that are worth asking whatever it is."""
+    beside = evidence.beside
+    about_map = [seed_noise(evidence, beside), transfer(beside), stable(evidence, beside)]
+    trained = [draft for draft in (needed(beside), hides(beside)) if draft is not None]
+    return about_map, [*trained, methods_instead(evidence, beside), heads_instead(evidence, beside)]
+
+
+def silenced(verdict: Verdict, reason: Message, how: Literal["not_asked", "refused"]) -> Verdict:
+    """The verdict without its answer; its numbers stay."""
+    key = "judge.not_asked_numbers" if verdict.contrasts else "judge.not_asked"
+    sentence, overruled = Message.of(key, why=reason), Message(f"judge.rule.{how}")
+    return replace(verdict, answer="uninformative", sentence=sentence, overruled=overruled, decides_at=None)
+
+
+def _judgement(
+    evidence: Evidence,
+    reading: Reading,
+    verdicts: Sequence[Verdict],
+    *,
+    why: Text = "",
+    classes: Sequence[OfClass] = (),
+) -> Judgement:
+    named = tuple(c.name for c in classes)
+    # as many as there are decide nothing: it is independent draws, not examples, that are wanting
+    verdicts = [replace(v, decides_at=None) if (v.decides_at or 0) <= len(evidence) else v for v in verdicts]
+    needed = [v.decides_at for v in verdicts[1:3] if v.answer == "uninformative"]
+    known = [n for n in needed if n is not None]
+    decides_at = max(known) if reading == "undecided" and known and len(known) == len(needed) else None
+    few = _few(evidence)
+    more: Text = ""
+    if few:
+        more, decides_at = Message.of("judge.undecided_few", few=few), None
+    elif decides_at and decides_at > len(evidence):
+        more = Message.of("judge.undecided_more", n=decides_at)
+    everything = len(named) == len(set(evidence.classes))
+    about = Message.of("judge.when_predicting", classes=list(named)) if named and not everything else ""
+    params: dict[Reading, dict[str, Any]] = {
+        "read as evidence": {"of": about},
+        "nothing to read": {"why": why},
+        "undecided": {"n": len(evidence), "more": more},
+    }
+    name = reading.replace(" ", "_")
+    return Judgement(
+        reading=reading,
+        sentence=Message(f"judge.reading.{name}", params.get(reading, {})),
+        why=Message(f"judge.why.{name}"),
+        attention=evidence.attention,
+        n=len(evidence),
+        verdicts=tuple(verdicts),
+        classes=named,
+        margins={**PRINTED, **PRINTED_BESIDE},
+        notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
+        decides_at=decides_at,
+    )
+
+
+def _few(evidence: Evidence) -> Message | None:
+    predictions = [(name, evidence.classes.count(name)) for name in sorted(set(evidence.classes))]
+    rare = [(name, n) for name, n in predictions if n < FEWEST]
+    return Message.of("judge.few", fewest=FEWEST, counts=counts(rare)) if rare else None

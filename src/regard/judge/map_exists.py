@@ -1,0 +1,57 @@
+"""P: is there a map to read?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.claim import Draft
+from regard.judge.evidence import Evidence
+from regard.judge.margins import EMPTY, FEWEST_KEYS, LEVEL, STRICT
+from regard.records import Answer, Message
+
+QUESTION = "map"
+MARGINS = {"fewest": FEWEST_KEYS, "empty": EMPTY, "strict": STRICT}
+FLAT, LOCKED = Message("judge.map.distance_flat"), Message("judge.map.distance_shuffled")
+DEFECTS = {
+    "one_key": Message("judge.map.one_key"),
+    "uniform": Message("judge.map.uniform"),
+    "constant": Message("judge.map.constant"),
+    "unused": Message("judge.map.unused"),
+}
+
+
+def there(evidence: Evidence) -> tuple[Draft, str]:
+    """The draft, and the kind of defect ("" where there is a map)."""
+    keys = evidence.of("keys")
+    flat = Mean.of(evidence.of("flat"), evidence.clusters)
+    locked = Mean.of(evidence.of("locked"), evidence.clusters)
+    is_flat, is_locked = Test(FLAT, "below", EMPTY, flat), Test(LOCKED, "below", EMPTY, locked)
+    differs, depends = Test(FLAT, "above", EMPTY, flat), Test(LOCKED, "above", EMPTY, locked)
+    for defect, _ in evidence.defects:
+        if defect != "unused":  # that is about whether it matters
+            rests = {"uniform": (is_flat,), "constant": (is_locked,)}.get(defect, ())
+            return _nothing(defect, 0.0, f"P.{defect}", (is_flat, is_locked), rests), defect
+    if np.isfinite(keys).any() and float(np.nanmedian(keys)) < FEWEST_KEYS:
+        return _nothing("one_key", 0.0, "P.keys", (), ()), "one_key"
+    if is_flat.p < STRICT:
+        return _nothing("uniform", is_flat.p, "P.flat", (is_flat,), (is_flat,)), "uniform"
+    if is_locked.p < STRICT:
+        return _nothing("constant", is_locked.p, "P.locked", (is_locked,), (is_locked,)), "constant"
+    needed = (differs, depends) if evidence.measured("locked") else (differs,)
+    if all(t.passes for t in needed):
+        sentence = Message("judge.map.holds" if len(needed) > 1 else "judge.map.holds_in_part")
+        return _draft("holds", all_of(needed), sentence, "P.there", needed, needed), ""
+    return _draft("uninformative", float("nan"), Message("judge.map.open"), "P.open", needed, needed), ""
+
+
+def _nothing(defect: str, p: float, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...]) -> Draft:
+    return _draft("fails", p, DEFECTS[defect], rule, tests, rests)
+
+
+def _draft(
+    answer: Answer, p: float, sentence: Message, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...]
+) -> Draft:
+    # a map is called empty at its own, stricter level; it is no claim among those that are corrected together
+    p = float("nan") if p < min(STRICT, LEVEL) else p
+    return Draft(QUESTION, answer, p, sentence, rule, MARGINS, tests, rests=rests, deciding=tests)
