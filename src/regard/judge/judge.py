@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from regard.judge.agreement import agree, exclusive
+from regard.judge.better_method import heads_instead, methods_instead
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
-from regard.judge.better_method import heads_instead, methods_instead
-from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.further_margins import PRINTED_BESIDE
-from regard.judge.weights_matter import matter
-from regard.judge.agreement import agree, exclusive
+from regard.judge.map_exists import there
+from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.points_at_evidence import OfClass, by_class, counts, points, same
 from regard.judge.seed_noise import seed_noise, stable
-from regard.judge.map_exists import there
 from regard.judge.transfer import hides, needed, transfer
+from regard.judge.weights_matter import matter
 from regard.records import Judgement, Message, Reading, Text, Verdict
 
 

@@ -8,11 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from regard.judge.other_evidence import Beside, Table
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.claim import Draft
-from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
 from regard.judge.further_margins import HELPS, HIDDEN, NEEDED
+from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.other_evidence import Beside, Table
 from regard.judge.seed_noise import NEEDS
 from regard.records import Answer, Json, Message
 

@@ -11,9 +11,9 @@ from typing import Any
 from regard.errors import UnknownName
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
+from regard.judge.map_exists import DEFECTS, QUESTION
 from regard.judge.margins import PRINTED
 from regard.judge.refusal import refused
-from regard.judge.map_exists import DEFECTS, QUESTION
 from regard.records import Judgement, Message, Spec, Text, Verdict, decoded
 from regard.registry import entry
 from regard.store.judgements import keep_judgements

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from regard.present.objective_scale import current_scale
 from regard.present.messages.messages import known, say
+from regard.present.objective_scale import current_scale
 from regard.records import Json, Summary
 
 Setting = tuple[tuple[str, str], ...]
@@ -91,7 +91,7 @@ def metric_title(name: str) -> str:
 
 def unit_kind(name: str) -> str:
     """What a unit is called: word, patch, step, column."""
-    return say(f"noun.unit.{name}") if known(f"noun.unit.{name}") else name
+    return say(f"unit.{name}") if known(f"unit.{name}") else name
 
 
 def _said(key: str, value: str) -> str:
