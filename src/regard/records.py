@@ -119,6 +119,10 @@ class Message:
     def __hash__(self) -> int:
         return hash((self.key, json.dumps(dict(self.params), sort_keys=True)))
 
+    def __str__(self) -> str:
+        """For developers; people read what `present.messages` renders."""
+        return f"{self.key} {dict(self.params)}" if self.params else self.key
+
     def __reduce__(self) -> tuple[object, ...]:
         return Message, (self.key, dict(self.params))
 
@@ -128,6 +132,11 @@ class Message:
 
 Text: TypeAlias = Message | str
 """A message, or a text that no catalogue holds: the words of a foreign exception, a sentence of an older run."""
+
+
+def joined(sentences: Sequence[Text]) -> Text:
+    """Several sentences as one text; "" for none."""
+    return Message.of("sentences", parts=list(sentences)) if sentences else ""
 
 
 def encoded(value: Any) -> Any:
@@ -451,10 +460,9 @@ class Verdict:
     """An answer to one question, with the rule and the evidence behind it.
 
     question: its id ("points", "better_method"). rule: its id; `rule_in_words` is for people. not_claimed: the claims
-    that the answer does not make. contrasts: every comparison; the first `rests_on` of them are those that the answer rests on, or that left the question open,
-    hardest first. rows: per class and operator what was found, where the question is asked so. decides_at: examples in
-    all that would probably decide it, where it is open for want of them. overruled: why the answer of the rule was
-    withdrawn, where it was.
+    that the answer does not make. contrasts: every comparison; the answer rests on the first `rests_on` of them, or
+    they left the question open, hardest first. rows: the findings per class and operator, where there are such.
+    decides_at: examples that would probably settle an open question. overruled: why the rule's answer was withdrawn.
     """
 
     question: str

@@ -8,7 +8,7 @@ from fake_run import FakeRun, fake_run, row_example, text_example
 
 from regard.measures.divergence import jsd
 from regard.present.report.as_markdown import run_markdown
-from regard.present.report.exhibits.instead import OVER_RANDOM, QUESTION, instead
+from regard.present.report.exhibits.instead import QUESTION, instead
 from regard.present.report.exhibits.other_attention import FAR, other_attention
 from regard.present.report.exhibits.reliance import reliance
 from regard.present.report.report import report
@@ -174,7 +174,7 @@ def test_a_method_that_was_asked_about_few_examples_leads_only_where_the_verdict
     found = instead(Material(run))
     assert found is not None
     assert (found.best.method, found.best.n) == (best, 40)
-    verdict = {"question": QUESTION, "answer": "holds", "contrasts": [{"name": f"rollout{OVER_RANDOM}"}]}
+    verdict = {"question": QUESTION, "answer": "holds", "contrasts": [{"name": "", "subject": "rollout"}]}
     run.manifest |= {"judgements": [{"verdicts": [verdict]}]}
     found = instead(Material(run))
     assert found is not None

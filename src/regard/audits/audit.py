@@ -24,7 +24,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.protocols import Dataset, Executor, Model
-from regard.records import Example, Json, Spec
+from regard.records import Example, Json, Spec, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, data_facts, identity, model_facts, now, versions
@@ -171,7 +171,7 @@ def _repeat_check(writer: RunWriter, job: Job, say: Say) -> RepeatCheck | None:
     seen = check.start()
     if not seen.repeats:  # at once: whatever stops this session, the next one must know
         writer.note_repeatability({**worse(stored, seen), "finished": False})
-        say(" ".join(seen.sentences))
+        say(joined(seen.sentences))
     return check
 
 
@@ -183,7 +183,7 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
     seen = check.end(found.examples())
     writer.note_repeatability({**worse(stored, seen), "finished": True})
     if not seen.repeats and stored is None:
-        say(" ".join(seen.sentences))
+        say(joined(seen.sentences))
 
 
 def _probed(job: Job) -> Probe | None:

@@ -52,11 +52,10 @@ def echo(text: str, *, error: bool = False) -> None:
 
 def print_notes(notes: Sequence[str]) -> None:
     """What was done to the data on the way (columns guessed, texts cut into windows), below a result."""
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
 
     for note in notes:
-        results().print(say("term.note", text=retold(note)), markup=False, style="dim")
+        results().print(say("term.note", text=render(note)), markup=False, style="dim")
 
 
 def clean(value: Any) -> Any:

@@ -8,35 +8,25 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from regard.records import Contrast, Json, Judgement, Verdict
+from regard.records import Contrast, Json, Judgement, Verdict, decoded, encoded
 from regard.store.ledger import Ledger
+
+NUMBERS = ("estimate", "low", "high", "p", "corrected")
+"""Fields of a contrast that may be undefined."""
 
 
 def judgement_to_json(judgement: Judgement) -> dict[str, Json]:
     """Everything, verdicts and contrasts too; numbers that are not finite become None."""
-    j = judgement
-    return {
-        "reading": j.reading, "sentence": j.sentence, "why": j.why, "attention": j.attention, "n": j.n,
-        "verdicts": [_verdict(v) for v in j.verdicts], "classes": list(j.classes), "margins": dict(j.margins),
-        "notes": list(j.notes), "decides_at": j.decides_at,
-    }  # fmt: skip
+    verdicts = [{**_fields(v), "contrasts": [_contrast(c) for c in v.contrasts]} for v in judgement.verdicts]
+    return dict(encoded({**_fields(judgement), "verdicts": verdicts}))
 
 
-def _verdict(v: Verdict) -> dict[str, Json]:
-    return {
-        "question": v.question, "answer": v.answer, "sentence": v.sentence, "rule": v.rule,
-        "rule_in_words": v.rule_in_words, "not_claimed": v.not_claimed,
-        "contrasts": [_contrast(c) for c in v.contrasts], "rows": [dict(row) for row in v.rows],
-        "decides_at": v.decides_at, "rests_on": v.rests_on,
-    }  # fmt: skip
+def _fields(record: Judgement | Verdict | Contrast) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
-def _contrast(c: Contrast) -> dict[str, Json]:
-    return {
-        "name": c.name, "claim": c.claim, "margin": c.margin, "estimate": _number(c.estimate), "low": _number(c.low),
-        "high": _number(c.high), "level": c.level, "n": c.n, "clusters": c.clusters, "p": _number(c.p),
-        "corrected": _number(c.corrected), "where": dict(c.where),
-    }  # fmt: skip
+def _contrast(c: Contrast) -> dict[str, Any]:
+    return {**_fields(c), **{name: _number(getattr(c, name)) for name in NUMBERS}}
 
 
 def _number(value: float) -> float | None:
@@ -45,25 +35,19 @@ def _number(value: float) -> float | None:
 
 def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
     """The judgement that `judgement_to_json` wrote; None comes back as NaN where a number stood."""
-    verdicts = tuple(
-        Verdict(
-            v["question"], v["answer"], v["sentence"], v["rule"], v["rule_in_words"], v["not_claimed"],
-            tuple(_back(c) for c in v["contrasts"]), tuple(v["rows"]), v["decides_at"], v.get("rests_on", 0),
-        )
-        for v in value["verdicts"]
-    )  # fmt: skip
-    return Judgement(
-        value["reading"], value["sentence"], value["why"], value["attention"], value["n"], verdicts,
-        tuple(value["classes"]), value["margins"], tuple(value["notes"]), value["decides_at"],
-    )  # fmt: skip
+    verdicts = []
+    for v in value["verdicts"]:
+        contrasts = tuple(_contrast_from_json(c) for c in v["contrasts"])
+        texts = {name: decoded(v.get(name, "")) for name in ("sentence", "rule_in_words", "not_claimed", "overruled")}
+        verdicts.append(Verdict(**{**v, **texts, "contrasts": contrasts, "rows": tuple(v["rows"])}))
+    texts = {name: decoded(value[name]) for name in ("sentence", "why", "attention")}
+    lists = {"classes": tuple(value["classes"]), "notes": tuple(map(decoded, value["notes"]))}
+    return Judgement(**{**value, **texts, **lists, "verdicts": tuple(verdicts)})
 
 
-_CONTRAST = tuple(field.name for field in fields(Contrast))
-
-
-def _back(c: Mapping[str, Any]) -> Contrast:
-    numbers = {k: float("nan") if c[k] is None else c[k] for k in ("estimate", "low", "high", "p", "corrected")}
-    return Contrast(**{**{name: c[name] for name in _CONTRAST if name in c}, **numbers})
+def _contrast_from_json(c: Mapping[str, Any]) -> Contrast:
+    numbers = {name: math.nan if c[name] is None else c[name] for name in NUMBERS}
+    return Contrast(**{**c, **numbers, "name": decoded(c["name"])})
 
 
 def keep_judgements(path: Path, judgements: Sequence[Judgement]) -> None:

@@ -31,6 +31,8 @@ BETTER = choice("higher", "lower", "none")
 ROLE = choice("method", "baseline", "ceiling", "null")
 STATUS = choice("running", "complete", "interrupted")
 TEXTS = listed(TEXT)
+WORDS = either(record({"message": TEXT}, {"params": table(ANYTHING)}), TEXT)
+"""A message, or a plain text: of a foreign exception, or of a run of an older version."""
 SPEC = record({"kind": TEXT, "name": TEXT}, {"params": table(ANYTHING)})
 SPECS = listed(SPEC)
 PLACES = listed(listed(NUMBER))
@@ -55,7 +57,7 @@ _MODEL = record(
 )  # fmt: skip
 _DATA = record(
     {"name": TEXT},
-    {"source": TEXT, "fingerprint": TEXT, "n": COUNT, "labels": listed(SCALAR), "notes": optional(TEXTS)},
+    {"source": TEXT, "fingerprint": TEXT, "n": COUNT, "labels": listed(SCALAR), "notes": optional(listed(WORDS))},
 )
 _SETTINGS = record(
     {},
@@ -68,7 +70,7 @@ MANIFEST = record(
         "seed": WHOLE, "profile": TEXT, "keep": COUNT, "specs": SPECS, "methods": TEXTS, "settings": _SETTINGS,
         "versions": table(SCALAR), "created": TEXT, "command": listed(SCALAR), "estimate": optional(table(ANYTHING)),
         "limit": optional(record({}, {"forward_flops": NUMBER, "machine_flops": NUMBER})), "labelled": FLAG,
-        "label_table": optional(listed(table(SCALAR))), "checked": TEXT, "rejected": listed(row(TEXT, TEXT)),
+        "label_table": optional(listed(table(SCALAR))), "checked": WORDS, "rejected": listed(row(TEXT, TEXT)),
         "veil": TEXT,
     },
 )  # fmt: skip
@@ -78,38 +80,38 @@ SUMMARY = record(
     {"level": NUMBER, "better": BETTER, "role": ROLE, "where": table(ANYTHING)},
 )  # fmt: skip
 CONTRAST = record(
-    {"name": TEXT, "claim": choice("above", "below"), "margin": NUMBER, "estimate": optional(NUMBER),
+    {"name": WORDS, "claim": choice("above", "below"), "margin": NUMBER, "estimate": optional(NUMBER),
      "low": optional(NUMBER), "high": optional(NUMBER), "level": NUMBER, "n": COUNT, "clusters": COUNT,
      "p": optional(NUMBER), "corrected": optional(NUMBER)},
-    {"where": table(ANYTHING)},
+    {"where": table(ANYTHING), "subject": TEXT},
 )  # fmt: skip
 VERDICT = record(
-    {"question": TEXT, "answer": choice(*get_args(Answer)), "sentence": TEXT, "rule": TEXT, "rule_in_words": TEXT,
-     "not_claimed": TEXT, "contrasts": listed(CONTRAST), "rows": listed(table(ANYTHING)),
+    {"question": TEXT, "answer": choice(*get_args(Answer)), "sentence": WORDS, "rule": TEXT, "rule_in_words": WORDS,
+     "not_claimed": WORDS, "contrasts": listed(CONTRAST), "rows": listed(table(ANYTHING)),
      "decides_at": optional(COUNT)},
-    {"rests_on": COUNT},
+    {"rests_on": COUNT, "overruled": WORDS},
 )  # fmt: skip
 JUDGEMENT = record(
-    {"reading": choice(*get_args(Reading)), "sentence": TEXT, "why": TEXT, "attention": TEXT, "n": COUNT,
-     "verdicts": listed(VERDICT), "classes": listed(SCALAR), "margins": table(ANYTHING), "notes": TEXTS},
+    {"reading": choice(*get_args(Reading)), "sentence": WORDS, "why": WORDS, "attention": WORDS, "n": COUNT,
+     "verdicts": listed(VERDICT), "classes": listed(SCALAR), "margins": table(ANYTHING), "notes": listed(WORDS)},
     {"decides_at": optional(COUNT)},
 )  # fmt: skip
 _SHIFTED = record(
-    {"attention": TEXT, "here": TEXT, "there": TEXT, "fate": TEXT, "classes": listed(listed(SCALAR), length=2),
+    {"attention": WORDS, "here": TEXT, "there": TEXT, "fate": TEXT, "classes": listed(listed(SCALAR), length=2),
      "n": listed(COUNT, length=2),
-     "questions": listed(record({"question": TEXT, "here": TEXT, "there": TEXT, "fate": TEXT, "said there": TEXT}))},
+     "questions": listed(record({"question": TEXT, "here": TEXT, "there": TEXT, "fate": TEXT, "said there": WORDS}))},
 )  # fmt: skip
 SHIFT = record(
     {"data": listed(TEXT, length=2), "accuracy": listed(optional(NUMBER), length=2), "run": TEXT,
-     "fates": table(TEXT), "attentions": listed(_SHIFTED)},
+     "fates": either(TEXTS, table(TEXT)), "attentions": listed(_SHIFTED)},
 )  # fmt: skip
 _DEFECT = record(
-    {"what": TEXT, "site": TEXT, "heads": optional(listed(COUNT)), "sentence": TEXT},
+    {"what": TEXT, "site": TEXT, "heads": optional(listed(COUNT)), "sentence": WORDS},
     {"n": COUNT, "measured": optional(NUMBER_OR_NAN), "limit": optional(NUMBER_OR_NAN)},
 )
-PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": TEXTS})
+PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": listed(WORDS)})
 _REPEATABILITY = record(
-    {"repeats": FLAG, "sentence": TEXT},
+    {"repeats": FLAG, "sentence": WORDS},
     {"kinds": TEXTS, "examples": COUNT, "times": COUNT, "passes": COUNT, "noise": table(ANYTHING), "modules": TEXTS},
 )
 
@@ -210,7 +212,7 @@ ROW = record(
 WHERE = record(
     {},
     {
-        **dict.fromkeys(("experiment", "role", "attention", "attack", "access", "method"), TEXT),
+        **dict.fromkeys(("experiment", "role", "attack", "access", "method"), TEXT), "attention": WORDS,
         **dict.fromkeys(("similarity", "constraints", "operator", "measure", "other", "weight"), SCALAR),
         **dict.fromkeys(("heads", "layers", "noise", "severity", "class", "answer", "predicted", "when"), SCALAR),
         **dict.fromkeys(("sizes", "seeds"), either(SCALAR, listed(NUMBER))),

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from regard.present.differences import differences
+from regard.present.messages.messages import rendered
 from regard.present.report.exhibits.as_json import exhibits_json
 from regard.present.run_reader import Material, RunReader
 from regard.present.summary import reading
@@ -24,18 +25,20 @@ def run_json(run: RunReader) -> dict[str, Json]:
         }
         for d in differences(material)
     ]  # fmt: skip
-    return {
-        "manifest": manifest,
-        "summaries": [_summary(s) for s in material.summaries],
-        "differences": against,
-        "verdicts": manifest.pop("judgements", []),
-        "exhibits": exhibits_json(material),
-        "preconditions": manifest.get("preconditions"),
-        "repeatability": manifest.get("repeatability"),
-        "reading": list(reading(material)),
-        "problems": [dict(p) for p in run.problems()],
-        "costs": [dict(c) for c in run.costs()],
-    }
+    return rendered(
+        {
+            "manifest": manifest,
+            "summaries": [_summary(s) for s in material.summaries],
+            "differences": against,
+            "verdicts": manifest.pop("judgements", []),
+            "exhibits": exhibits_json(material),
+            "preconditions": manifest.get("preconditions"),
+            "repeatability": manifest.get("repeatability"),
+            "reading": list(reading(material)),
+            "problems": [dict(p) for p in run.problems()],
+            "costs": [dict(c) for c in run.costs()],
+        }
+    )
 
 
 def _summary(s: Summary) -> dict[str, Json]:

@@ -16,8 +16,8 @@ ATTENTION = "attention"
 REMOVED, KEPT = "comprehensiveness", "sufficiency"
 """What faithful means here, half each: what is lost without the units that a method puts first, and kept by them."""
 
-QUESTION, OVER_RANDOM = "which explanation method deserves to be read?", " - random words"
-"""Of the judge: its question, and how it calls the comparison that its answer rests on."""
+QUESTION = "better_method"
+"""Of the judge: the contrast that its answer rests on is about the method to show."""
 
 Column = dict[str, float]
 """Example -> value."""
@@ -71,7 +71,7 @@ def _named(material: Material) -> str | None:
     for judgement in material.manifest.get("judgements") or ():
         for verdict in judgement["verdicts"]:
             if verdict["question"] == QUESTION and verdict["answer"] == "holds" and verdict["contrasts"]:
-                return str(verdict["contrasts"][0]["name"]).removesuffix(OVER_RANDOM)
+                return str(verdict["contrasts"][0]["subject"])
     return None
 
 

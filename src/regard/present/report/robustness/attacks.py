@@ -6,11 +6,10 @@ import numpy as np
 
 from regard.measures.intervals import wilson
 from regard.present import counts
-from regard.present.messages.messages import say
+from regard.present.messages.messages import render, say
 from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
 from regard.present.report.robustness.columns import cell, different, in_words, of_mean, picked, seed
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.records import Floats, Score, Spec
 
@@ -26,7 +25,7 @@ def attacks(material: Material) -> Html | None:
     lines += [tag("p", None, sentence) for sentence in ([] if lines else in_order(scores))]
     every = of_mean(material, worst)
     said = say("robustness.attack_worst", value=in_words(every), n=every.n, attacks=len(tried))
-    told = "; ".join(sorted({retold(str(s.where.get("constraints"))) for s in scores}))
+    told = "; ".join(sorted({render(str(s.where.get("constraints"))) for s in scores}))
     allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=told))
     return join(
         tag("h3", None, say("robustness.attacks")),
@@ -115,7 +114,7 @@ def _table(material: Material, scores: list[Score]) -> Html:
         beside = {m: picked(material, m, attack=attack) for m in ("accuracy", "attack_perturbed", "attack_similarity")}
         asked = picked(material, "attack_queries", attack=attack)
         queries = np.concatenate([s.values for s in asked]) if asked else np.zeros(0)
-        kinds = [retold(str(v)) for v in different(beside["attack_similarity"], "similarity")]
+        kinds = [render(str(v)) for v in different(beside["attack_similarity"], "similarity")]
         turned = round(success.estimate * n) if n else 0
         role = say("robustness.baseline") if score.where.get("role") == "baseline" else str(score.where.get("access"))
         rows.append(
