@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "regard"
-FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust", "files", "foreign_code", "visible"}
+FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust", "files", "foreign_code", "visible", "moved"}
 DRAWERS = {"util", "utils", "helpers", "common", "misc", "base", "core", "manager"}
 
 

@@ -1,4 +1,4 @@
-"""Judgements as JSON and back, and in a run's book."""
+"""Judgements as JSON and back, and their storage in the ledger of a run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from regard.records import Contrast, Json, Judgement, Verdict, decoded, encoded
 from regard.store.ledger import Ledger
 
-NUMBERS = ("estimate", "low", "high", "p", "corrected")
-"""Fields of a contrast that may be undefined."""
+_NUMBERS = ("estimate", "low", "high", "p", "corrected")
+"""Fields of a contrast that may be NaN, which JSON stores as null."""
 
 
 def judgement_to_json(judgement: Judgement) -> dict[str, Json]:
-    """Everything, verdicts and contrasts too; numbers that are not finite become None."""
-    verdicts = [{**_fields(v), "contrasts": [_contrast(c) for c in v.contrasts]} for v in judgement.verdicts]
-    return dict(encoded({**_fields(judgement), "verdicts": verdicts}))
+    """Convert a judgement with its verdicts and contrasts; numbers that are not finite become None."""
+    return dict(encoded({**_plain(judgement), "verdicts": [_verdict(v) for v in judgement.verdicts]}))
 
 
-def _fields(record: Judgement | Verdict | Contrast) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    contrasts = [{**_plain(c), **{name: _number(getattr(c, name)) for name in _NUMBERS}} for c in verdict.contrasts]
+    return {**_plain(verdict), "contrasts": contrasts}
+
+
+def _plain(record: Judgement | Verdict | Contrast) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
-def _contrast(c: Contrast) -> dict[str, Any]:
-    return {**_fields(c), **{name: _number(getattr(c, name)) for name in NUMBERS}}
 
 
 def _number(value: float) -> float | None:
@@ -34,35 +34,36 @@ def _number(value: float) -> float | None:
 
 
 def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
-    """The judgement that `judgement_to_json` wrote; None comes back as NaN where a number stood."""
+    """Read the judgement that `judgement_to_json` wrote; None becomes NaN where a number stood."""
     verdicts = []
     for v in value["verdicts"]:
-        contrasts = tuple(_contrast_from_json(c) for c in v["contrasts"])
+        contrasts = tuple(_contrast(c) for c in v["contrasts"])
         texts = {name: decoded(v.get(name, "")) for name in ("sentence", "rule_in_words", "not_claimed", "overruled")}
-        verdicts.append(Verdict(**{**v, **texts, "contrasts": contrasts, "rows": tuple(v["rows"])}))
+        verdicts.append(Verdict(**{**_known(v, Verdict), **texts, "contrasts": contrasts, "rows": tuple(v["rows"])}))
     texts = {name: decoded(value[name]) for name in ("sentence", "why", "attention")}
     lists = {"classes": tuple(value["classes"]), "notes": tuple(map(decoded, value["notes"]))}
-    return Judgement(**{**value, **texts, **lists, "verdicts": tuple(verdicts)})
+    return Judgement(**{**_known(value, Judgement), **texts, **lists, "verdicts": tuple(verdicts)})
 
 
-def _contrast_from_json(c: Mapping[str, Any]) -> Contrast:
-    numbers = {name: math.nan if c[name] is None else c[name] for name in NUMBERS}
-    return Contrast(**{**c, **numbers, "name": decoded(c["name"])})
+def _contrast(value: Mapping[str, Any]) -> Contrast:
+    numbers = {name: float("nan") if value[name] is None else value[name] for name in _NUMBERS}
+    return Contrast(**{**_known(value, Contrast), **numbers, "name": decoded(value["name"])})
+
+
+def _known(value: Mapping[str, Any], kind: type[Judgement | Verdict | Contrast]) -> dict[str, Any]:
+    return {field.name: value[field.name] for field in fields(kind) if field.name in value}
 
 
 def keep_judgements(path: Path, judgements: Sequence[Judgement]) -> None:
-    """Enter them in the book of a run, in place of those that stood there."""
+    """Store judgements in the ledger of a run, replacing earlier ones."""
     _note(path, judgements=[judgement_to_json(j) for j in judgements])
 
 
-def keep_shift(path: Path, found: Mapping[str, Json]) -> None:
-    """Enter what became of the judgements of a run on other data."""
-    _note(path, shift=dict(found))
+def keep_shift(path: Path, shift: Mapping[str, Json]) -> None:
+    """Store how the judgements of a run fared on other data."""
+    _note(path, shift=dict(shift))
 
 
 def _note(path: Path, **facts: Json) -> None:
-    book = Ledger.write(path)
-    try:
-        book.note(**facts)
-    finally:
-        book.close()
+    with Ledger.write(path) as ledger:
+        ledger.note(**facts)
