@@ -160,8 +160,10 @@ def decoded(value: Any) -> Text:
 
 
 def is_message(value: object) -> bool:
-    """Whether a JSON value is a message."""
-    return isinstance(value, Mapping) and "message" in value and set(value) <= {"message", "params"}
+    """Whether a value is a message, or one in JSON."""
+    return isinstance(value, Message) or (
+        isinstance(value, Mapping) and "message" in value and set(value) <= {"message", "params"}
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def test_version_is_the_installed_one() -> None:
     ("code", "absent"),
     [
         ("import regard", {"torch", "numpy", "click", "rich", "regard.records"}),
-        (HELP, {"torch", "numpy", "rich", "regard.records", "regard.cli.commands.audit", "regard.present.retelling"}),
+        (HELP, {"torch", "numpy", "rich", "regard.records", "regard.cli.commands.audit"}),
         ("import regard; regard.names('explainer')", {"torch", "transformers"}),
         ("import sys; sys.argv = ['regard', 'list', 'explainer']\nfrom regard.cli import main\nmain()", {"torch"}),
         ("from regard.present import report, terminal, as_json, evidence_table", {"torch", "transformers"}),

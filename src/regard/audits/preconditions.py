@@ -157,7 +157,7 @@ def examine(
             continue
         read.append((encoded, target, plain))
     if not read:
-        return Preconditions(0, 0, (), ("no example of at least two different known units: nothing was tested",))
+        return Preconditions(0, 0, (), (Message("defect.nothing_tested"),))
     defects: list[Defect] = []
     notes: list[str] = []
     for found in seen.values():

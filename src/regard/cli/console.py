@@ -37,7 +37,9 @@ def print_json(value: Any) -> None:
 
     Characters that a terminal would obey are escaped as JSON allows, so that nothing is lost for a program.
     """
-    text = json.dumps(clean(value), indent=2, ensure_ascii=False, allow_nan=False)
+    from regard.present.messages.messages import rendered
+
+    text = json.dumps(clean(rendered(value)), indent=2, ensure_ascii=False, allow_nan=False)
     click.echo(re.sub(r"[^\n\x20-\x7e]", lambda match: _json_escape(match[0]), text))
 
 

@@ -38,9 +38,7 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
         )  # fmt: skip
     shift = shift_of(opened)
     if as_json:
-        from regard.present.messages.messages import rendered
-
-        print_json(rendered([{**j, "shift": _beside(shift, j)} for j in found] if shift else found))
+        print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
         return
     from regard.present.messages.messages import render
     from regard.present.terminal.shift_view import shift_table

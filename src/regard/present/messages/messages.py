@@ -16,10 +16,12 @@ from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import UnknownName
-from regard.records import Message, Text, is_message
+
+if TYPE_CHECKING:
+    from regard.records import Text
 
 LANGUAGES = ("en", "zh")
 CATALOGUES = Path(__file__).parent / "languages"
@@ -39,7 +41,7 @@ def speaking(name: str) -> Iterator[None]:
 
     >>> with speaking("zh"):
     ...     say("answer.holds")
-    '成立'
+    '是'
     """
     if name not in LANGUAGES:
         raise UnknownName("language", name, LANGUAGES)
@@ -54,7 +56,7 @@ def say(key: str, **values: object) -> str:
     """The sentence of that key, its places filled.
 
     >>> say("answer.fails")
-    'fails'
+    'no'
     """
     table, _, name = key.rpartition(".")
     return _table(language(), table)[name].format(**values)
@@ -63,12 +65,13 @@ def say(key: str, **values: object) -> str:
 def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> str:
     """A message, or one from JSON, in the language that is spoken; a plain text stays as it is.
 
+    >>> from regard.records import Message
     >>> render(Message.of("sentences", parts=["One.", Message("answer.fails")]))
     'One. no'
     """
     if isinstance(text, str):
         return text
-    key, params = (text.key, text.params) if isinstance(text, Message) else (text["message"], text.get("params", {}))
+    key, params = (text["message"], text.get("params", {})) if isinstance(text, Mapping) else (text.key, text.params)
     nouns = {name: str(params.get(name, noun)) for name, noun in nouns.items()}
     values = {name: _rendered(value, nouns) for name, value in params.items()}
     if key == "sentences":
@@ -78,7 +81,7 @@ def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> 
 
 def rendered(value: Any) -> Any:
     """The JSON value with every message in it, at any depth, as text."""
-    if isinstance(value, Message) or is_message(value):
+    if _is_message(value):
         return render(value)
     if isinstance(value, Mapping):
         return {name: rendered(inner) for name, inner in value.items()}
@@ -89,7 +92,13 @@ def _rendered(value: Any, nouns: Mapping[str, str]) -> Any:
     """The value of a placeholder: numbers stay numbers, for the template formats them."""
     if isinstance(value, list):
         return say("listed").join(str(_rendered(inner, nouns)) for inner in value)
-    return render(value, nouns) if is_message(value) else value
+    return render(value, nouns) if _is_message(value) else value
+
+
+def _is_message(value: object) -> bool:
+    from regard.records import is_message  # here: `--help` renders no message and needs no numpy
+
+    return is_message(value)
 
 
 def _nouns(nouns: Mapping[str, str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ def settings(material: Material) -> Html | None:
 
 
 def _notes(m: Any) -> Html:
-    notes = [str(n) for n in m["data"].get("notes") or []]
+    notes = m["data"].get("notes") or []
     said = [tag("li", None, render(n)) for n in notes] or [tag("li", None, say("settings.nothing"))]
     return join(
         tag("h3", None, say("settings.data")),
