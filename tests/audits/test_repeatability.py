@@ -195,9 +195,9 @@ def test_every_verdict_is_refused_and_the_tables_stay(noisy_run: Run) -> None:
 def test_nothing_that_is_shown_makes_a_claim(noisy_run: Run) -> None:
     page, text, json = report(noisy_run), run_markdown(noisy_run), run_json(noisy_run)
     for shown in (page, text):
-        assert "The model answers by chance" in shown
+        assert "The model is random" in shown
         assert "Clearly better" not in shown
-    assert page.index("The model answers by chance") < page.index("<main")
+    assert page.index("The model is random") < page.index("<main")
     assert 'id="exhibit-instead"' not in page
     assert {d["reading"] for d in json["differences"]} == {"undefined"}  # type: ignore[index, union-attr, call-overload]
     assert json["exhibits"] == {"other_attention": None, "reliance": None, "instead": None}

@@ -14,7 +14,6 @@ from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.mean_tests import Mean
 from regard.judge.other_evidence import Beside, Table, beside_of
-from regard.present.report.exhibits.instead import QUESTION
 from regard.records import Floats, Json, Judgement, Message, Score, Verdict, encoded
 
 N = 120
@@ -281,5 +280,5 @@ def test_of_good_methods_the_one_that_is_surest_to_be_good_is_named() -> None:
     assert params(found)["method"] == "gradients"
     assert "lime" in str(found.sentence)
     # what the report's exhibit goes by
-    assert found.question == QUESTION
+    assert found.question == METHOD
     assert found.contrasts[0].subject == "gradients"

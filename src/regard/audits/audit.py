@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.audits import plan as planning
+from regard.audits.conclude import store_conclusions
 from regard.audits.estimate import Estimate, Probe, estimate, probe
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, make_plan
@@ -26,8 +27,8 @@ from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
 from regard.judge.verdicts import verdicts
 from regard.measures.keyed_random import keyed_rng
-from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position, machine_flops
+from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
 from regard.records import Example, Json, joined
 from regard.store.export import export
@@ -108,6 +109,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> No
             _finish_check(check, writer, Run(path), say)
             _check_preconditions(writer, plan, say)
             writer.close("complete", summaries=summaries_from_tables(Run(path)))
+            store_conclusions(writer)
     verdicts(path, keep=True)
     run = Run(path)
     export(run)
@@ -222,10 +224,11 @@ def _probed(plan: Plan) -> Probe | None:
 
 def _limit(plan: Plan) -> dict[str, Json] | None:
     """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
-    if not isinstance(plan.subject.model, TorchModel) or not plan.subject.lengths:
+    model = plan.subject.model
+    if not torch_module.supports(model) or not plan.subject.lengths:
         return None
     middle = float(np.mean([*plan.subject.lengths.values()]))
-    return {"forward_flops": middle * flops_per_position(plan.subject.model.module), "machine_flops": machine_flops()}
+    return {"forward_flops": middle * flops_per_position(torch_module(model)), "machine_flops": machine_flops()}
 
 
 def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:

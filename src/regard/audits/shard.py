@@ -17,8 +17,9 @@ from regard.desk.batching import BATCH, TOKENS
 from regard.desk.case import DeskCase, label
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
-from regard.desk.target_names import named, written_by
 from regard.errors import RegardError, Unsupported
+from regard.models.ask.answers_in_words import names_of_tokens
+from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
 from regard.registry import build, entry
@@ -267,5 +268,5 @@ def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
     """The tokens of an answer that is a text of its own; nothing for the name of a class."""
     if answer == target or named(target, model.labels) == answer:
         return {}
-    tokens = written_by(model, target)
+    tokens = names_of_tokens(model, target)
     return {"written": [str(answer)] if tokens is None else list(tokens)}

@@ -85,6 +85,11 @@ class Run:
         other._facts = {**self._facts, "judgements": [judgement_to_json(j) for j in judgements]}
         return other
 
+    def conclusions(self) -> Mapping[str, Any] | None:
+        """The stored form of the conclusions (see `audits.conclude`); None where the run has none."""
+        stored: Mapping[str, Any] | None = self._facts.get("conclusions")
+        return stored
+
     @property
     def progress(self) -> tuple[int, int]:
         """Number of finished examples, and of all."""
@@ -342,6 +347,10 @@ class RunWriter:
     def note_preconditions(self, preconditions: Json) -> None:
         """Store the precondition checks on the attention of some finished examples."""
         self._ledger.note(preconditions=preconditions)
+
+    def note_conclusions(self, conclusions: Json) -> None:
+        """Store the statistics that a report shows."""
+        self._ledger.note(conclusions=conclusions)
 
     def repeatability(self) -> dict[str, Any] | None:
         """Return the stored repeatability check of the model, or None."""

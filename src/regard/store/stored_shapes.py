@@ -172,6 +172,7 @@ FACTS: dict[str, Shape] = {
     "shift": optional(SHIFT),
     "preconditions": optional(PRECONDITIONS),
     "repeatability": optional(repeatability),
+    "conclusions": optional(record({"version": COUNT}, {"all": table(ANYTHING)})),
 }
 """Fact -> its shape; nothing reads other facts."""
 

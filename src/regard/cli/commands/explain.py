@@ -70,14 +70,14 @@ def command(
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
-    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.resolve import unknown_words
     from regard.present.messages.messages import render, say
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
     found = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
-    notes = [*filter(None, [warning(live, found.examples[0])]), *said_by(live), *unknown_words(live, found.examples)]
+    notes = [*filter(None, [warning(live, found.examples[0])]), *live.notes, *unknown_words(live, found.examples)]
     if as_json:
         print_json({**_as_json(found, live.name), "notes": notes})
     else:
@@ -130,8 +130,8 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
+    from regard.audits.conclusions.rank_agreement import agreements
     from regard.present.messages.messages import say
-    from regard.present.terminal.comparison import agreements
 
     examples = []
     for i in range(len(found.examples)):
@@ -148,12 +148,13 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
+    from regard.audits.conclusions.rank_agreement import agreements
+    from regard.audits.conclusions.word_units import gathered
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
-    from regard.present.terminal.comparison import agreement_table, agreements, comparison
+    from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
-    from regard.present.word_sums import gathered
     from regard.records import Spec
     from regard.registry import entry
 

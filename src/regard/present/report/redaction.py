@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from regard.present.run_reader import RunReader, shown_summaries
+from regard.audits.conclusions.run_facts import RunReader, shown_summaries
 from regard.records import Attention, Relevance, Score, Summary
 from regard.store.redaction import Redactor
 

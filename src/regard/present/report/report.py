@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from regard.audits.conclusions.run_facts import RunReader
 from regard.present.messages.messages import language, say, speaking
 from regard.present.objective_scale import about_task
 from regard.present.pack.viewer_block import digest, viewer_script
@@ -15,7 +16,7 @@ from regard.present.palette import LEVELS, SERIES_COLOURS
 from regard.present.report.markup import Html, join, tag
 from regard.present.report.sections.facts import broken, fact_line, unfinished
 from regard.present.report.sections.first_screen import first_screen
-from regard.present.run_reader import Material, RunReader
+from regard.present.run_reader import Material
 from regard.store.blobs import write_output
 
 SECTIONS = (
@@ -30,7 +31,6 @@ MOST_BYTES = 50 << 20
 """Of a page; what does not fit is left out, and named."""
 SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
 """What may be left out: it is all in the run directory."""
-HTML_LANGUAGES = {"en": "en", "zh": "zh-Hans"}
 
 
 def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
@@ -95,7 +95,7 @@ def _page(material: Material) -> str:
         tag("footer", None, tag("p", None, say("page.footer", version=version))),
         tag("script", {"type": "module"}, Html(script)) if script else None,
     )  # fmt: skip
-    return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
+    return "<!doctype html>\n" + join(tag("html", {"lang": say("language.html")}, head, body)) + "\n"
 
 
 def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) -> Html:
