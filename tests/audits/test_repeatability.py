@@ -202,7 +202,7 @@ def test_nothing_that_is_shown_makes_a_claim(noisy_run: Run) -> None:
     assert {d["reading"] for d in json["differences"]} == {"undefined"}  # type: ignore[index, union-attr, call-overload]
     assert json["exhibits"] == {"other_attention": None, "reliance": None, "instead": None}
     with speaking("zh"):
-        assert "该模型的回答带有随机性" in report(noisy_run)
+        assert "该模型的预测带有随机性" in report(noisy_run)
 
 
 def test_a_gate_refuses_the_run(noisy_run: Run) -> None:

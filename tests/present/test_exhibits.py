@@ -149,7 +149,7 @@ def judged(p: float, answer: str = "holds") -> dict[str, Any]:
     verdict = {
         "question": "which?", "answer": answer, "sentence": "As the judge says.", "rule": f"Q11.{answer}",
         "rule_in_words": "", "not_claimed": "", "rests_on": 1, "decides_at": None,
-        "contrasts": [{**both, **ends, "name": "", "subject": "integrated_gradients", "where": where} for _ in range(2)],
+        "contrasts": [{**both, **ends, "name": "", "subject": "integrated_gradients", "where": where}] * 2,
         "rows": [{"method": m} for m in ("attention", "rollout", "integrated_gradients")],
     }  # fmt: skip
     return {
