@@ -58,7 +58,7 @@ class AnswersUnderNoise:
     """
 
     kind: str
-    moved: NoiseLevels
+    change: NoiseLevels
     flips: NoiseLevels
     flipped: Measured
     every: Measured
@@ -139,23 +139,23 @@ def _joined(pairs: Sequence[tuple[Score, Score]]) -> tuple[list[str], Floats, Fl
 
 def answers_under_noise(facts: RunFacts) -> AnswersUnderNoise | None:
     """Return None for models that decide among classes."""
-    moved = [s for s in picked(facts.findings, "output_change", attack=None) if "answer" in s.where]
-    if not moved:
+    changes = [s for s in picked(facts.findings, "output_change", attack=None) if "answer" in s.where]
+    if not changes:
         return None
-    levels = noise_levels(facts, moved)
+    levels = noise_levels(facts, changes)
     flips, errors = picked(facts.findings, "flips"), picked(facts.findings, "absolute_error")
     hardest = [s for s in flips if s.where.get("severity") == levels.severities[-1]]
-    shift, change = (
+    shift, relative = (
         sum(float(np.nansum(s.values)) for s in picked(facts.findings, metric))
         for metric in ("output_shift", "output_change")
     )
     return AnswersUnderNoise(
-        kind=str(moved[0].where["answer"]),
-        moved=levels,
+        kind=str(changes[0].where["answer"]),
+        change=levels,
         flips=noise_levels(facts, [s for s in flips if "answer" in s.where]),
         flipped=mean_of(facts, hardest),
         every=of_mean(facts, picked(facts.findings, "worst_case_flips", severity="all")),
-        spread=shift / change if change > 0 else float("nan"),
+        spread=shift / relative if relative > 0 else float("nan"),
         error=of_mean(facts, [s for s in errors if s.where["noise"] == "none"]),
         errors=noise_levels(facts, errors) if errors else None,
     )

@@ -218,7 +218,7 @@ def instead_lines(found: Instead) -> tuple[str, list[str]]:
         return say("instead.none"), [said(found.verdict)]
     gain, interval = written(found.gain, "+")
     lines = [say("instead.margin", gain=gain, interval=interval, n=found.n)]
-    pairs = (("removed", found.means.removed), ("kept", found.means.kept)) if found.means else ()
+    pairs = (("removed", found.means.comprehensiveness), ("kept", found.means.sufficiency)) if found.means else ()
     means = [say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])) for name, pair in pairs if pair]
     lines += [say("joint").join(means)] if means else []
     fair = say("instead.fair", operators=found.operators, level=f"{found.gain.level:.1%}")
