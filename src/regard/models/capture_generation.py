@@ -59,8 +59,8 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
     tensors, _ = live.tensors([item], None)
 
     def write() -> torch.Tensor:
-        made: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
-        return made
+        sequences: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
+        return sequences
 
     with torch.inference_mode():
         row, taps = stitched_call(module, write)
@@ -81,9 +81,11 @@ def _written(live: TorchModel, text: str, new_tokens: int) -> Generated:
     item = own(live.encode(live.windows(example)[0]))
     with torch.inference_mode():
         (ids,) = live.traits.write(live.module, live.tensors([item], None)[0], new_tokens)
-    seen = live.capture([item], [list(ids)], mode="weights")
+    capture = live.capture([item], [list(ids)], mode="weights")
     names = tuple(live.reader.spell(ids))
-    return Generated(live.reader.join(ids), names, seen.sites, seen.rejected, seen.checked, (item.units,), seen.answers)
+    return Generated(
+        live.reader.join(ids), names, capture.sites, capture.rejected, capture.checked, (item.units,), capture.answers
+    )
 
 
 def _longer(units: Units, names: Sequence[str]) -> Units:

@@ -1,7 +1,7 @@
 """Which words and which patches a two-tower model (CLIP, SigLIP) needs together.
 
 No attention of such a model goes from words to patches: each tower sees its own input, and only two vectors meet. What
-the similarity needs of both is asked by taking away: the word may not be looked at, the patch gets the mean colour.
+the similarity needs of both is measured by removal: the word may not be looked at, the patch gets the mean colour.
 
     worth(word, patch) = s(text, image) - s(text - word, image) - s(text, image - patch) + s(text - word, image - patch)
 

@@ -45,7 +45,7 @@ def add_noise(model: TorchModel, encoded: Encoded, noise: float, rng: np.random.
         np.float32
     )
     size = float(np.linalg.norm(inside))
-    moved = float(np.linalg.norm(change)) / size if size else 0.0
+    displacement = float(np.linalg.norm(change)) / size if size else 0.0
     if reader.modality == "text":
-        return replace(item, shift=change), moved
-    return replace(item, arrays={**item.arrays, reader.main: (x + change).astype(main.dtype)}), moved
+        return replace(item, shift=change), displacement
+    return replace(item, arrays={**item.arrays, reader.main: (x + change).astype(main.dtype)}), displacement

@@ -62,9 +62,9 @@ class _InputFunction:
     def __call__(self, x: Tensor) -> Tensor:
         rows = len(x)
         about = [self.target] * rows
-        tensors, asked = self.model.tensors([self.item] * rows, about)
-        with self.model.backward_allowed(), inserted(self.model, tensors, x) as given:
-            return self.model.row.read(self.model.run(given, asked), asked, about).value
+        tensors, request = self.model.tensors([self.item] * rows, about)
+        with self.model.backward_allowed(), inserted(self.model, tensors, x) as inputs:
+            return self.model.row.read(self.model.run(inputs, request), request, about).value
 
 
 @capability(needs="gradient")

@@ -39,8 +39,8 @@ def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) 
     for number in range(n):
         rng = keyed_rng(seed, "repeated tokens", number)
         period = int(rng.integers(min(SHORTEST, longest), longest + 1))
-        drawn = rng.choice(alphabet, size=period, replace=False)
-        ids = np.concatenate([head, drawn, drawn, tail]).astype(np.int64)
+        tokens = rng.choice(alphabet, size=period, replace=False)
+        ids = np.concatenate([head, tokens, tokens, tail]).astype(np.int64)
         special = np.zeros(len(ids), np.bool_)
         special[: len(head)] = special[len(ids) - len(tail) :] = True
         sequences.append(_item(template, ids, special))
