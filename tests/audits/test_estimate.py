@@ -10,12 +10,15 @@ import pytest
 from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
-from regard.audits.default_methods import EXPLAINERS, METRICS
+from regard.audits.default_methods import default_methods
 from regard.audits.estimate import CountingModel, estimate, probe
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
 from regard.audits.shard import Settings, compute
 from regard.records import Spec
+
+EXPLAINERS = default_methods("explainer", "quick")
+METRICS = default_methods("metric", "quick", without_family="plausibility")
 
 TEXTS = sentences(10)
 

@@ -21,6 +21,7 @@ from regard.models.ask.current_fingerprint import current_fingerprint
 from regard.models.open.training_mode import normalises_by_batch, training_modules
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Example, Json
+from regard.store.codec import fields_to_json
 
 Kind = Literal["answers by chance", "keeps state", "is in training mode", "changed", "returns NaN", "depends on batch"]
 
@@ -85,11 +86,13 @@ class Repeatability:
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "repeats": self.repeats, "kinds": [*self.kinds], "examples": self.examples, "times": self.times,
-            "passes": self.passes, "noise": self.noise.to_json(), "tolerance": TOLERANCE,
-            "stored_tolerance": STORED_TOLERANCE, "modules": [*self.modules], "sentence": " ".join(self.sentences),
+            **fields_to_json(self, "repeats", "kinds", "examples", "times", "passes", "noise"),
+            "tolerance": TOLERANCE,
+            "stored_tolerance": STORED_TOLERANCE,
+            "modules": [*self.modules],
+            "sentence": " ".join(self.sentences),
             "measured": "the same examples, one at a time, in changing order, before and after the audit",
-        }  # fmt: skip
+        }
 
 
 @dataclass(slots=True, eq=False)

@@ -80,9 +80,8 @@ def shifted(options: AuditOptions) -> AuditOptions:
 
     Those are about the network, not about the data. Columns that only the first data have are not looked for.
     """
-    names = options.experiments
-    if names is None:
-        names = () if options.narrowed else profile(options.profile).experiments
+    usual = () if options.narrowed else tuple(profile(options.profile).experiments)
+    names = usual if options.experiments is None else options.experiments
     specs = [name if isinstance(name, Spec) else Spec.parse("experiment", name) for name in names]
     return replace(
         options,

@@ -15,7 +15,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.last_layer import last_layer
 from regard.protocols import Findings, Study
 from regard.records import Example, Floats, Ints, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 FEWEST = 40
 """Labelled examples below which nothing is fitted."""
@@ -30,6 +30,7 @@ STEPS, RATE = 100, 0.1
     "its answers and the model's. The attention below stays what it is, so its divergence is 0",
     cost="1 forward per example, and a small fit per fold",
     misleads="a lower bound: another seed moves the layers below as well, and the attention",
+    profile=(InProfile(("standard",), 14),),
 )
 def refitted(
     study: Study, *, folds: int = 5, pull: float = 1.0, layers: str | int = "last", heads: str | int = "mean"

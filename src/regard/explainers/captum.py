@@ -25,6 +25,7 @@ from regard.registry import explainer
     formula="that of the attribution it calls, summed over the features of a unit",
     cost="as Captum spends; counted",
     misleads="as the method it calls; perturbations work in embedding space, not on tokens",
+    adapter=True,
 )
 def captum(
     case: Case,

@@ -25,16 +25,12 @@ from regard.records import Floats, Score
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Under one severity (0: clean). `even`: by bins of equal size; `chance`: the error of a calibrated model."""
+    """Under one severity (0: clean): calibration error, that of a calibrated model, the error by bins of equal size,
+    negative log-likelihood, Brier score, confidence, and confidence where the prediction is wrong.
+    """
 
     severity: int
-    error: Measured
-    chance: Measured
-    even: Measured
-    nll: Measured
-    brier: Measured
-    confidence: Measured
-    when_wrong: Measured
+    cells: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,20 +115,13 @@ def _calibrated(facts: RunFacts, clean: Score, severity: int, names: Sequence[st
         for adaptive in (False, True)
     )
     wrong_ids = {name for name, yes in zip(ids, wrong, strict=True) if yes}
-    nll, brier, mean = (
+    chance = alone(float(ece_by_chance(confidence, seed=facts.seed, draws=100)))
+    means = (
         of_mean(facts, [s for noise in kinds for s in scores(metric, noise)])
         for metric in ("nll", "brier", "confidence")
     )
-    return Calibration(
-        severity=severity,
-        error=Measured(error, n),
-        chance=Measured(alone(float(ece_by_chance(confidence, seed=facts.seed, draws=100))), n),
-        even=Measured(even, n),
-        nll=nll,
-        brier=brier,
-        confidence=mean,
-        when_wrong=Measured(alone(float(confidence[wrong].mean())), len(wrong_ids)) if wrong_ids else NOT_MEASURED,
-    )
+    last = Measured(alone(float(confidence[wrong].mean())), len(wrong_ids)) if wrong_ids else NOT_MEASURED
+    return Calibration(severity, (Measured(error, n), Measured(chance, n), Measured(even, n), *means, last))
 
 
 def _joined(pairs: Sequence[tuple[Score, Score]]) -> tuple[list[str], Floats, Floats]:
