@@ -257,11 +257,20 @@ class TorchModel:
         answers = as_answers(len(items), [(list(range(len(items))), tapped.answers)])
         units = [item.units for item in items]
         return Captured(
-            tapped.sites, tapped.rejected, tapped.checked, units, answers, self.name, self.labels, tuple(targets),
-            self.task,
-            tuple(answer_name(self.task, t, self.labels, self.reader, i) for t, i in zip(targets, items, strict=True)),
-            tuple(written_names(self.task, t, self.reader) for t in targets),
-        )  # fmt: skip
+            sites=tapped.sites,
+            rejected=tapped.rejected,
+            checked=tapped.checked,
+            units=units,
+            answers=answers,
+            model=self.name,
+            labels=self.labels,
+            targets=tuple(targets),
+            task=self.task,
+            names=tuple(
+                answer_name(self.task, t, self.labels, self.reader, i) for t, i in zip(targets, items, strict=True)
+            ),
+            written=tuple(written_names(self.task, t, self.reader) for t in targets),
+        )
 
     def once(self, key: object, make: Callable[[], T]) -> T:
         """Return what `make` returned the first time: the cache of a capability, which lives as long as the model."""
@@ -361,10 +370,11 @@ class _Named(dict[str, Tensor]):
 
     def __missing__(self, name: str) -> Tensor:
         raise InputError(
-            "output of the module", expected=f"a tensor named {name!r}",
+            "output of the module",
+            expected=f"a tensor named {name!r}",
             got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or "no tensor at all",
             remedy=f"return the tensor itself, a tuple that begins with it, or a mapping or dataclass with {name!r}",
-        )  # fmt: skip
+        )
 
 
 def _named(raw: Any) -> dict[str, Tensor]:

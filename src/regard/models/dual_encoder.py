@@ -64,8 +64,11 @@ def together(
     """
     pixels = inputs["pixel_values"]
     if pixels.ndim != 4 or len(pixels) != 1:
-        raise Unsupported("words and patches", expected="one picture of shape (1, channels, height, width)",
-                          got=str(tuple(pixels.shape)))  # fmt: skip
+        raise Unsupported(
+            "words and patches",
+            expected="one picture of shape (1, channels, height, width)",
+            got=str(tuple(pixels.shape)),
+        )
     boxes, block = places(grid, (int(pixels.shape[2]), int(pixels.shape[3])), most)
     with torch.no_grad():
         said = _said(module, inputs, words)

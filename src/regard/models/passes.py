@@ -70,9 +70,11 @@ def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
 def _one_batch(model: Runs, items: Sequence[Item]) -> None:
     if len(model.groups(items)) > 1:
         raise InputError(
-            f"capture of {model.name}", expected="examples of one length, because this model takes no padding mask",
-            got=f"lengths {sorted({item.length for item in items})}", remedy="capture them one by one",
-        )  # fmt: skip
+            f"capture of {model.name}",
+            expected="examples of one length, because this model takes no padding mask",
+            got=f"lengths {sorted({item.length for item in items})}",
+            remedy="capture them one by one",
+        )
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -120,9 +122,12 @@ class EditedRuns:
             if again and self._resume is None:
                 _, self._resume = record_below(model.module, lambda: model.run(tensors, request), *patterns_of(edits))
             outputs, _ = capture_call(
-                model.module, lambda: model.run(tensors, request), edits=edits, key_padding=key_padding(tensors),
+                model.module,
+                lambda: model.run(tensors, request),
+                edits=edits,
+                key_padding=key_padding(tensors),
                 resume=self._resume,
-            )  # fmt: skip
+            )
             return model.row.read(outputs, request, targets)
 
 
@@ -133,9 +138,12 @@ def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits
         _, below = record_below(model.module, lambda: model.run(one, asked_one), *patterns_of(edits))
         tensors, request = model.tensors(items, targets)
         outputs, _ = capture_call(
-            model.module, lambda: model.run(tensors, request), edits=edits, key_padding=key_padding(tensors),
+            model.module,
+            lambda: model.run(tensors, request),
+            edits=edits,
+            key_padding=key_padding(tensors),
             resume=below.for_rows([0] * len(items)),
-        )  # fmt: skip
+        )
         return model.row.read(outputs, request, targets)
 
 

@@ -59,8 +59,8 @@ def walkthrough(
         raise InputError(
             f"head {head}", expected=f"0 to {site_attention.shape[1] - 1} at {site_attention.site.key}", got=str(head)
         )
-    row = _row(live, item, target, site_attention, _names(item, site_attention.shape[3]), query)
-    (walked,) = _walked(live, item, target, site_attention, [head], row)
+    row = _row(live, item, target, site=site_attention, names=_names(item, site_attention.shape[3]), query=query)
+    (walked,) = _walked(live, item, target, chosen=site_attention, heads=[head], row=row)
     return replace(walked, notes=(*walked.notes, f"the first of {len(more) + 1} inputs or windows")) if more else walked
 
 
@@ -74,29 +74,49 @@ def walked_heads(
     if not isinstance(model, TorchModel):
         raise Unsupported(f"walk-through of {model.name}", expected="a torch model", got=type(model).__name__)
     item = own(encoded)
-    row = _row(model, item, target, site, (), None)
-    return _walked(model, item, target, site, heads, row)
+    row = _row(model, item, target, site=site, names=(), query=None)
+    return _walked(model, item, target, chosen=site, heads=heads, row=row)
 
 
 def _walked(
     model: TorchModel, item: Item, target: Target, chosen: SiteAttention, heads: Sequence[int], row: int
 ) -> list[Walkthrough]:
     names, walks = _names(item, chosen.shape[3]), []
-    for head, vectors in zip(heads, _vectors(model, item, target, chosen, heads, row), strict=True):
+    for head, vectors in zip(heads, _vectors(model, item, target, chosen=chosen, heads=heads, row=row), strict=True):
         steps = walk(
-            _numbers(vectors.query), _numbers(vectors.keys), factor=vectors.factor, scores=_numbers(vectors.scores),
-            values=None if vectors.values is None else _numbers(vectors.values), sink=vectors.sink,
-        )  # fmt: skip
+            _numbers(vectors.query),
+            _numbers(vectors.keys),
+            factor=vectors.factor,
+            scores=_numbers(vectors.scores),
+            values=None if vectors.values is None else _numbers(vectors.values),
+            sink=vectors.sink,
+        )
         weights = chosen.rows(0, [row], [head])[0, 0].astype(np.float64)
         off = None
         if vectors.output is not None and steps.output is not None:
             off = float(np.abs(steps.output - _numbers(vectors.output)).max())
-        walks.append(Walkthrough(
-            model.name, chosen.site.key, chosen.site.layer, head, chosen.shape[1], row,
-            "answer" if chosen.shape[2] == 1 else names[row] if chosen.shape[2] == chosen.shape[3] else str(row),
-            names, vectors.form, steps, weights, float(np.abs(weights - steps.weights).max()), off,
-            (*vectors.notes, *_rotated(model.module)),
-        ))  # fmt: skip
+        walks.append(
+            Walkthrough(
+                model=model.name,
+                site=chosen.site.key,
+                layer=chosen.site.layer,
+                head=head,
+                heads=chosen.shape[1],
+                query_at=row,
+                query_name="answer"
+                if chosen.shape[2] == 1
+                else names[row]
+                if chosen.shape[2] == chosen.shape[3]
+                else str(row),
+                key_names=names,
+                form=vectors.form,
+                steps=steps,
+                captured=weights,
+                difference=float(np.abs(weights - steps.weights).max()),
+                output_difference=off,
+                notes=(*vectors.notes, *_rotated(model.module)),
+            )
+        )
     return walks
 
 
@@ -114,9 +134,11 @@ def _chosen(sites: Sequence[SiteAttention], layer: int | None, name: str | None)
         raise InputError(f"layer {layer}", expected=f"a layer from {layers[0]} to {layers[-1]}", got=str(layer))
     if len(here) > 1:
         raise InputError(
-            f"layer {layer}", expected="one site", got=f"{len(here)}: {', '.join(s.site.key for s in here[:6])}",
+            f"layer {layer}",
+            expected="one site",
+            got=f"{len(here)}: {', '.join(s.site.key for s in here[:6])}",
             remedy=f"--site {here[0].site.key}",
-        )  # fmt: skip
+        )
     return here[0]
 
 
@@ -189,7 +211,9 @@ def _vectors(
                     return [of_call(site.call, proof.kept, head, row) for head in heads]
                 if site is proof.site and event.softmax is not None and entry.layout is not None:
                     scores = keeping.scores[id(event)]
-                    per_head = [of_softmax(event, entry.layout, scores, linears, head, row) for head in heads]
+                    per_head = [
+                        of_softmax(event, entry.layout, scores, linears=linears, head=head, row=row) for head in heads
+                    ]
                     complete = [vectors for vectors in per_head if vectors is not None]
                     if len(complete) == len(per_head):
                         return complete

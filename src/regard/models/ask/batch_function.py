@@ -169,7 +169,7 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
             expected="a reader that scales and shifts every entry by itself",
             got=f"one whose scaling is off by {error:.2g} on another input (it resizes, or mixes entries)",
             remedy="give inputs of the size the model reads, and switch resizing off (do_resize=False)",
-        )  # fmt: skip
+        )
     return Space(u, scale, offset, put_back, whole)
 
 
@@ -193,6 +193,8 @@ def _layout(
             lambda a: np.ascontiguousarray(a.transpose(1, 2, 0))
         )
     raise Unsupported(
-        f"attack on {subject} in the user's own numbers", expected=f"an input of the size the model reads, {made}",
-        got=str(given), remedy="resize the inputs before they are given to the model",
-    )  # fmt: skip
+        f"attack on {subject} in the user's own numbers",
+        expected=f"an input of the size the model reads, {made}",
+        got=str(given),
+        remedy="resize the inputs before they are given to the model",
+    )

@@ -66,7 +66,16 @@ def _parts(layers: LayerVariants, site: Site) -> Parts:
     own, bias = _residual(layers, site, rest)
     norms = tuple(_norm(m, begin, end, site, queries) for m, begin, end in normed)
     arrays = [as_array(t) for t in (weights[0], values, own, bias, whole)]
-    return Parts(site, arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], norms, error)
+    return Parts(
+        site=site,
+        weights=arrays[0],
+        values=arrays[1],
+        own=arrays[2],
+        bias=arrays[3],
+        whole=arrays[4],
+        norms=norms,
+        error=error,
+    )
 
 
 def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:

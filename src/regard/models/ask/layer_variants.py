@@ -214,9 +214,10 @@ class LayerVariants:
 
     def _refused(self, site: Site, problem: Exception) -> Unsupported:
         return Unsupported(
-            f"the attention of {site.key}", expected="a layer that takes other weights than its own",
+            f"the attention of {site.key}",
+            expected="a layer that takes other weights than its own",
             got=f"{type(problem).__name__}: {problem}",
-        )  # fmt: skip
+        )
 
     def _observed(self, site: Site, part: Tensor, place: Place, below: Resume | None) -> Tensor:
         observed: list[Tensor] = []
@@ -259,9 +260,10 @@ def rows_first(tensor: Tensor, rows: int, site: Site, queries: int) -> Tensor:
         tensor = tensor.transpose(0, 1)
     if tensor.ndim != 3 or tensor.shape[0] != rows:
         raise Unsupported(
-            f"the attention of {site.key}", expected="states of shape (batch, position, feature) behind it",
+            f"the attention of {site.key}",
+            expected="states of shape (batch, position, feature) behind it",
             got=str(tuple(tensor.shape)),
-        )  # fmt: skip
+        )
     return tensor
 
 

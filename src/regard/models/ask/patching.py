@@ -64,7 +64,7 @@ def patched_output(
             watch = _Watch(model.module)
             for read, place in placed:
                 gifts = [
-                    _gift(model, own(donor), theirs, _same_site(rows_read, read), read, place)
+                    _gift(model, own(donor), theirs, theirs=_same_site(rows_read, read), ours=read, place=place)
                     for donor, theirs, rows_read in donors
                 ]
                 watch.at[place, read.site] = _adding(read, gifts, rows, watch)
@@ -97,7 +97,7 @@ def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Rea
 
 def _given(model: TorchModel, item: Item, target: Target, theirs: Read, place: _Place) -> tuple[Tensor, bool]:
     """(row, feature), and whether rows are those that are read; behind a pooling of rows they are not."""
-    with_it, without = (_seen(model, item, target, theirs, factor, place) for factor in (1.0, 0.0))
+    with_it, without = (_seen(model, item, target, read=theirs, factor=factor, place=place) for factor in (1.0, 0.0))
     difference = with_it.view - without.view
     return (difference[list(theirs.queries)], True) if len(difference) == with_it.queries else (difference, False)
 
@@ -114,7 +114,7 @@ def _seen(model: TorchModel, item: Item, target: Target, read: Read, factor: flo
     outputs: list[Tensor] = []
     watch = _Watch(model.module)
     watch.at[place, read.site] = lambda tensor: outputs.append(tensor.clone())
-    _run(model, item, target, [read], factor, watch)
+    _run(model, item, target, reads=[read], factor=factor, watch=watch)
     if not outputs:
         raise _refused(read.site, f"{place.module} to be run for every example", "it was not")
     site, queries = watch.known[read.site]
@@ -153,7 +153,7 @@ def _find(model: TorchModel, item: Item, target: Target, read: Read) -> _Place |
     passes = []
     for factor in (1.0, 0.0, 0.5):
         watch = _Watch(model.module, everything=True)
-        _run(model, item, target, [read], factor, watch)
+        _run(model, item, target, reads=[read], factor=factor, watch=watch)
         passes.append(watch)
     whole, nothing, half = passes
     weights = whole.weights[read.site]

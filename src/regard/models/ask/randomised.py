@@ -92,6 +92,7 @@ def _permuted_copy(
         return copy.deepcopy(module, memo), memo
     except Exception as error:  # somebody else's module may refuse in any way
         raise Unsupported(
-            f"a randomised copy of {name}", expected="a module that can be copied",
+            f"a randomised copy of {name}",
+            expected="a module that can be copied",
             got=f"{type(error).__name__}: {error}",
-        ) from error  # fmt: skip
+        ) from error

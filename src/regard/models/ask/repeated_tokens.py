@@ -53,7 +53,17 @@ def _item(template: Item, ids: Ints, special: Bools) -> Item:
     arrays = {name: np.ones(n, np.int64) if name == "attention_mask" else zeros for name in template.arrays}
     names = tuple(f"#{i}" for i in ids.tolist())
     groups = np.where(special, -1, np.arange(n))
-    units = Units(names, "token", "span", np.zeros((n, 2)), special, groups, zeros, np.arange(n), (n,))
+    units = Units(
+        names=names,
+        kind="token",
+        place_kind="span",
+        places=np.zeros((n, 2)),
+        special=special,
+        groups=groups,
+        part=zeros,
+        keys=np.arange(n),
+        shape=(n,),
+    )
     return Item(units, {**arrays, "input_ids": ids}, np.arange(n), n)
 
 

@@ -128,9 +128,11 @@ def stretched(schedule: Sequence[float], depth: int) -> list[float]:
 
 def _refused(model: TorchModel, got: str, remedy: str = "leave_one_out, which is exact") -> Unsupported:
     return Unsupported(
-        f"sparse recomputation of {model.name}", expected="a stack of layers with a feed-forward part, one length",
-        got=got, remedy=remedy,
-    )  # fmt: skip
+        f"sparse recomputation of {model.name}",
+        expected="a stack of layers with a feed-forward part, one length",
+        got=got,
+        remedy=remedy,
+    )
 
 
 def _shape(tensor: Tensor | None) -> tuple[int, ...]:
@@ -150,9 +152,10 @@ def _feed_forwards(model: TorchModel) -> list[_FeedForward]:
             (up, down)
             for i, up in enumerate(maps)
             for down in maps[i + 1 :]
-            if up.out_features > up.in_features == down.out_features and up.out_features % down.in_features == 0
+            if up.out_features > up.in_features == down.out_features
+            and up.out_features % down.in_features == 0
             and down.in_features > down.out_features
-        ]  # fmt: skip
+        ]
         if not pairs:
             raise _refused(model, "a layer without a linear map that widens and one that narrows again")
         parts.append(_FeedForward(pairs[0][0], pairs[-1][1]))

@@ -73,9 +73,10 @@ class _Put:
                 replaced[rows, h[:, None, None], q[:, None], k] = values
             except (RuntimeError, IndexError) as problem:
                 raise InputError(
-                    f"weights for {site.key}", expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
+                    f"weights for {site.key}",
+                    expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
                     got=str(tuple(values.shape)),
-                ) from problem  # fmt: skip
+                ) from problem
         return replaced
 
 
@@ -135,9 +136,12 @@ class _Batch:
         }
         request = Request([self.items[r] for r in rows], tensors, self.request.kept)
         outputs, _ = rewritten_call(
-            self.model.module, lambda: self.model.run(tensors, request), lambda known: _Put(_known(parts, known)),
-            key_padding=key_padding(tensors), resume=resume,
-        )  # fmt: skip
+            self.model.module,
+            lambda: self.model.run(tensors, request),
+            lambda known: _Put(_known(parts, known)),
+            key_padding=key_padding(tensors),
+            resume=resume,
+        )
         return self.model.row.read(outputs, request, [self.targets[r] for r in rows])
 
 
@@ -208,9 +212,10 @@ def _count(edits: Sequence[Edit]) -> int:
     sizes = {0 if e.values is None else len(e.values) for e in edits}
     if len(sizes) != 1 or any(e.what != "replace" or e.values is None or e.values.ndim != 4 for e in edits):
         raise InputError(
-            "attentions", expected="for each site a replace with values (attention, head, query, key)",
+            "attentions",
+            expected="for each site a replace with values (attention, head, query, key)",
             got=", ".join(f"{e.what} {None if e.values is None else e.values.shape}" for e in edits) or "no site",
-        )  # fmt: skip
+        )
     return sizes.pop()
 
 
