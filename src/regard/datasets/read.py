@@ -51,8 +51,8 @@ def read(
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
 
     >>> sample = read("planted:n=300", limit=20)
-    >>> len(sample), sample.labels, sample.notes[-1]
-    (20, ('negative', 'positive'), '20 of 300, stratified by label, seed 0')
+    >>> len(sample), sample.labels, sample.notes[-1].key
+    (20, ('negative', 'positive'), 'data.sample')
     """
     if limit is not None and limit < 1:
         raise InputError("limit", expected="at least 1 example", got=str(limit))
