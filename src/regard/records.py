@@ -101,8 +101,8 @@ class Message:
     params: numbers, strings, lists, or other messages. `unit` and `input` name the nouns of the sentence ("patch",
     "image"); a message inside another one inherits them.
 
-    >>> Message.of("judge.note", n=3, why=Message("judge.few")).to_json()
-    {'message': 'judge.note', 'params': {'n': 3, 'why': {'message': 'judge.few'}}}
+    >>> Message.of("data.note", name="reviews", note=Message("data.no_labels")).to_json()["params"]
+    {'name': 'reviews', 'note': {'message': 'data.no_labels'}}
     """
 
     key: str

@@ -27,6 +27,8 @@ from regard.present.messages.messages import rendered
 from regard.records import Example
 from regard.registry import describe, names
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 Maker = Callable[..., Examples]
 REAL: dict[str, tuple[Maker, int, int]] = {
     # examples in all, classes

@@ -20,6 +20,8 @@ import pytest
 from regard.datasets.read import read
 from regard.present.messages.messages import rendered
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 Rows = Sequence[Mapping[str, Any]]
 ROWS: Rows = [
     {"sentence": 'a good, "fine" film\nin two lines', "label": 1, "who": "ann", "rationale": [[2, 6]]},

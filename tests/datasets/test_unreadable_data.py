@@ -12,6 +12,8 @@ from regard.datasets.read import read
 from regard.errors import EnvironmentProblem, InputError
 from regard.present.messages.messages import rendered
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 BAD: dict[str, tuple[str, bytes, dict[str, Any], list[str]]] = {
     # what: file name, content, options, what the line must say
     "missing column": (

@@ -89,5 +89,10 @@ def test_every_sentence_of_a_report_is_a_message() -> None:
         assert words is None or words[0] in texts or any(words[0] in text for text in DATA), part
 
 
-DATA = ("You may use this map.", "Its answer would change.", "examples were drawn", "200 of 8530 examples were drawn, stratified by label")
+DATA = ("You may use this map.", "Its answer would change.", "200 of 8530 examples were drawn, stratified by label")
+    "You may use this map.",
+    "Its answer would change.",
+    "examples were drawn",
+    "200 of 8530 examples were drawn, stratified by label",
+)
 """Plain texts that the made run holds."""
