@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.present.pack_records import Pack
+from regard.present.viewer_block import foreign_words, viewer_page
 from regard.records import Json
 from regard.store.blobs import write_output
 
@@ -41,7 +42,7 @@ def svg(
     chosen = view or next(iter(there))
     if chosen not in there:
         raise UnknownName("view of this data", chosen, there)
-    options: dict[str, Json] = {"width": width, "dark": dark, "lang": lang, **(state or {})}
+    options: dict[str, Json] = {"width": width, "dark": dark, "dictionary": foreign_words(lang), **(state or {})}
     drawn = _call("renderSvg", chosen, pack.manifest_json(), _Chunks(pack), options)
     return str(drawn)
 
@@ -54,7 +55,8 @@ def views(pack: Pack, example: int = 0) -> dict[str, str]:
 
 def table(pack: Pack, view: str, *, lang: str = "en", state: Mapping[str, Json] | None = None) -> dict[str, Any] | None:
     """The text form of a view: {caption, columns, rows}; None where it has none."""
-    found = _call("renderTable", view, pack.manifest_json(), _Chunks(pack), {"lang": lang, **(state or {})})
+    options: dict[str, Json] = {"dictionary": foreign_words(lang), **(state or {})}
+    found = _call("renderTable", view, pack.manifest_json(), _Chunks(pack), options)
     return None if found is None else dict(found)
 
 
@@ -67,8 +69,6 @@ def write_figure(
     if ending not in FORMATS:
         raise UnknownName("format", ending or path.name, FORMATS)
     if ending == "html":
-        from regard.present.viewer_block import viewer_page
-
         data = viewer_page(pack, view=view, lang=lang, theme="dark" if dark else "auto", state=state).encode()
     else:
         drawn = svg(pack, view, width=width, dark=dark, lang=lang, state=state)

@@ -20,6 +20,7 @@ from regard.live.shelf import Held, Shelf
 from regard.present.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack_records import Pack
 from regard.present.saying import speaking
+from regard.present.viewer_block import foreign_words
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE
@@ -194,7 +195,7 @@ class Session:
         marks, first = self._marks is not None, self._shelf.peek()
         facts = greeting(self._model, self.run, None if first is None else first.pack, live=self.is_live, marks=marks)
         return {
-            **facts, "chosen": list(self.methods), "pack": self.first, "lang": self.lang,
+            **facts, "chosen": list(self.methods), "pack": self.first, "dictionary": foreign_words(self.lang),
             "others": [other.name for other in self._others],
         }  # fmt: skip
 
@@ -219,7 +220,7 @@ class Session:
 
     def _read(self, example: Example, methods: list[str], job: Job, beside: str) -> dict[str, Json]:
         began = time.perf_counter()
-        job.step("opening the model", 0, len(methods) + 2)
+        job.step("opening", 0, len(methods) + 2)
         asked = Asked.of(self.model, example, seed=self._seed, verdict=self._verdict)
         asked.explain(methods, job)
         others = self._compared(example, methods, job, beside)
@@ -264,7 +265,7 @@ class Session:
         held, example = self._owned(body)
 
         def work(job: Job) -> dict[str, Json]:
-            job.step("looking for another attention with the same answer", 0, 1)
+            job.step("alternative", 0, 1)
             return alternative(*self._owner(held, example), self.run)
 
         return self._jobs.start(work)

@@ -23,6 +23,7 @@ from regard.present.markup import tag
 from regard.present.pack import pack_of_capture
 from regard.present.pack_build import BUDGET
 from regard.present.pack_records import Pack
+from regard.present.saying import speaking
 from regard.present.viewer_block import viewer_page
 from regard.protocols import Capture, Model
 from regard.records import Example, Json
@@ -161,7 +162,9 @@ def show(
         session = Session(load(shown), others=() if other is None else (load(other),), methods=methods, lang=lang)
         session.show(_example(text), changed=None if changed is None else _example(changed))
     else:
-        session = Session.of_pack(captured_pack(shown), lang=lang)  # type: ignore[arg-type]
+        with speaking(lang):
+            pack = captured_pack(shown)  # type: ignore[arg-type]
+        session = Session.of_pack(pack, lang=lang)
     return View(session, view, height, static)
 
 

@@ -21,7 +21,7 @@ CARRIED = 4 << 20
 
 def widget(session: Session, settings: Mapping[str, Any]) -> Any:
     """An anywidget that shows a session; its trait `selection` says what the user is looking at."""
-    return _class()(session, {"lang": session.lang, **settings})
+    return _class()(session, dict(settings))
 
 
 def answered(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:
