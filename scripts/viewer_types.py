@@ -12,8 +12,8 @@ import types
 import typing
 from pathlib import Path
 
-from regard.present import pack_records
-from regard.present.viewer_block import viewer_words
+from regard.present.pack import records
+from regard.present.pack.viewer_block import viewer_words
 
 SOURCES = Path(__file__).resolve().parents[1] / "viewer" / "src"
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
@@ -38,9 +38,9 @@ def type_name(hint: object) -> str:
 
 def generated_records() -> str:
     """The text of records.generated.ts."""
-    lines = ["// Generated from src/regard/present/pack_records.py by scripts/viewer_types.py. Do not edit.", ""]
+    lines = ["// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.", ""]
     for record in vars(pack_records).values():
-        if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is pack_records.Pack:
+        if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is records.Pack:
             continue
         hints = typing.get_type_hints(record)
         doc = " ".join((record.__doc__ or "").split())

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from sample_packs import SAMPLES, given
 
-from regard.present.viewer_block import viewer_words
+from regard.present.pack.viewer_block import viewer_words
 
 ROOT = Path(__file__).resolve().parents[2]
-STATIC = ROOT / "src" / "regard" / "present" / "static"
+STATIC = ROOT / "src" / "regard" / "present" / "pack" / "static"
 VIEWER = ROOT / "viewer"
 
 

@@ -12,7 +12,7 @@ from sample_packs import SAMPLES
 
 import regard
 from regard.live import session as live_session
-from regard.present import viewer_block
+from regard.present.pack import viewer_block
 
 OPENING, CLOSING = "⟦", "⟧"
 RECORD_DRAWN_TEXT = """
