@@ -39,7 +39,7 @@ def type_name(hint: object) -> str:
 def generated_records() -> str:
     """The text of records.generated.ts."""
     lines = ["// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.", ""]
-    for record in vars(pack_records).values():
+    for record in vars(records).values():
         if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is records.Pack:
             continue
         hints = typing.get_type_hints(record)
@@ -53,7 +53,7 @@ def generated_records() -> str:
 
 def generated_words() -> str:
     """The text of words.generated.ts."""
-    lines = ["// Generated from src/regard/present/languages/en.toml by scripts/viewer_types.py. Do not edit.", ""]
+    lines = ["// Generated from the [viewer] table of en.toml by scripts/viewer_types.py. Do not edit.", ""]
     lines += ["// biome-ignore format: one line per word", "export const EN = {"]
     lines += [f"  {key}: {json.dumps(word, ensure_ascii=False)}," for key, word in viewer_words("en").items()]
     return "\n".join([*lines, "};", ""])

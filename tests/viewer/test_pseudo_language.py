@@ -24,6 +24,7 @@ for (const name of ["fillText", "strokeText"]) {
     return original.call(this, text, ...rest);
   };
 }
+null;
 """
 VISIBLE_TEXTS = """() => {
   const root = document.querySelector('[data-regard-viewer], [data-regard-app]').shadowRoot;

@@ -1,4 +1,4 @@
-// Generated from src/regard/present/languages/en.toml by scripts/viewer_types.py. Do not edit.
+// Generated from the [viewer] table of en.toml by scripts/viewer_types.py. Do not edit.
 
 // biome-ignore format: one line per word
 export const EN = {

@@ -1,6 +1,6 @@
 /**
  * The words of the interface by key. English is bundled (words.generated.ts, from the `[viewer]` table of
- * present/languages/en.toml); a page, app or widget in another language hands over that language's table.
+ * present/messages/languages/en.toml); a page, app or widget in another language hands over that language's table.
  */
 
 import { EN } from "./words.generated.ts";

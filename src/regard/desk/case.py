@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError
-from regard.desk.desk import Desk
 from regard.desk.answers import Said
+from regard.desk.desk import Desk
+from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.columns import fitted
 from regard.protocols import (

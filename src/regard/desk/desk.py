@@ -14,16 +14,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, Unsupported
-from regard.desk.target_names import answer_of
+from regard.desk.answers import Said, joined, one_by_one, some_of
 from regard.desk.batching import BATCH, TOKENS, Batching
+from regard.desk.costs import Till
 from regard.desk.counted import PaidFunction, PaidSteering, PaidTogether
 from regard.desk.finite_answers import UnknownAnswer, known, known_arrays, known_slopes
 from regard.desk.looks import Held, Looks, RowOf, taken_apart
-from regard.desk.unit_alignment import unit_origins
-from regard.desk.answers import Said, joined, one_by_one, some_of
-from regard.desk.costs import Till
 from regard.desk.shuffled_labels import shuffled_twin
+from regard.desk.target_names import answer_of
+from regard.desk.unit_alignment import unit_origins
+from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.apply import perturber
 from regard.protocols import (
