@@ -33,23 +33,23 @@ def one_edit(word: str) -> list[str]:
     """
     if len(word) < SHORTEST or not word.isalpha():
         return []
-    found = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 2)]
-    found += [word[:i] + word[i + 1 :] for i in range(1, len(word) - 1)]
+    edits = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 2)]
+    edits += [word[:i] + word[i + 1 :] for i in range(1, len(word) - 1)]
     for i in range(1, len(word) - 1):
         beside = NEAR.get(word[i].lower(), "")
-        found += [word[:i] + c + word[i:] for c in beside] + [word[:i] + c + word[i + 1 :] for c in beside]
-    return [new for new in dict.fromkeys(found) if new != word]
+        edits += [word[:i] + c + word[i:] for c in beside] + [word[:i] + c + word[i + 1 :] for c in beside]
+    return [new for new in dict.fromkeys(edits) if new != word]
 
 
 def misspellings(many: int, rng: Callable[[str], np.random.Generator]) -> Substitutes:
     """At most `many` of them, drawn once for each word and the same every time; kinds of edits share the places."""
-    known: dict[str, list[str]] = {}
+    memo: dict[str, list[str]] = {}
 
     def find(word: str) -> list[str]:
-        if word not in known:
+        if word not in memo:
             every = one_edit(word)
-            chosen = np.sort(rng(word).permutation(len(every))[:many]) if len(every) > many else range(len(every))
-            known[word] = [every[int(k)] for k in chosen]
-        return known[word]
+            sampled = np.sort(rng(word).permutation(len(every))[:many]) if len(every) > many else range(len(every))
+            memo[word] = [every[int(k)] for k in sampled]
+        return memo[word]
 
     return find

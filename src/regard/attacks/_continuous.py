@@ -45,16 +45,18 @@ class Shots:
 
     def saw(self, rows: Sequence[int], x: Tensor, logits: Tensor) -> None:
         """One question for each of these rows: keep the point if it is the best."""
-        seen = logits.detach()
-        margin = self.arena.margin(seen, rows).double().cpu().numpy()
-        shown = torch.softmax(seen.double(), -1).gather(1, self.arena.y[list(rows)][:, None])[:, 0].cpu().numpy()
+        detached = logits.detach()
+        margin = self.arena.margin(detached, rows).double().cpu().numpy()
+        probabilities = (
+            torch.softmax(detached.double(), -1).gather(1, self.arena.y[list(rows)][:, None])[:, 0].cpu().numpy()
+        )
         for k, row in enumerate(rows):
             self.queries[row] += 1
             reached = bool(margin[k] < -TIE)
             if not self.there[row] and (reached or margin[k] < self.score[row] - TIE):
                 self.best[row] = x[k].detach()
                 self.score[row], self.there[row] = margin[k], reached
-                self.curves[row].append((self.queries[row], float(shown[k])))
+                self.curves[row].append((self.queries[row], float(probabilities[k])))
 
     def look(self, rows: Sequence[int], x: Tensor) -> None:
         """Ask about points without a gradient."""
@@ -69,9 +71,9 @@ class Shots:
         with torch.enable_grad():
             logits = self.arena.f.logits(x, rows)
             value = loss(logits, rows)
-            (found,) = torch.autograd.grad(value.sum(), x)
+            (gradient,) = torch.autograd.grad(value.sum(), x)
         self.saw(rows, x, logits)
-        return found, value.detach()
+        return gradient, value.detach()
 
 
 Run: TypeAlias = Callable[[Shots], None]
@@ -83,18 +85,28 @@ def shoot(
     """The attack `run` on every example that is to be attacked; one record each, in order."""
     goal = goal_of(case, threat)
     limits = bounds_of(case, bounds)
-    found: dict[int, Attacked] = {}
+    records: dict[int, Attacked] = {}
     for positions in alike(case, [i for i, why in enumerate(goal.why) if not why], TOGETHER):
-        place = arena(case, goal, positions, eps, norm, threat.budget, limits)
+        place = arena(case, goal, positions=positions, eps=eps, norm=norm, budget=threat.budget, bounds=limits)
         n = len(positions)
-        shots = Shots(place, place.x.clone(), np.full(n, np.inf), [False] * n, [0] * n, [[] for _ in range(n)])
+        shots = Shots(
+            arena=place,
+            best=place.x.clone(),
+            score=np.full(n, np.inf),
+            there=[False] * n,
+            queries=[0] * n,
+            curves=[[] for _ in range(n)],
+        )
         run(shots)
-        found.update(_proved(case, goal, shots, name))
+        records.update(_proved(case, goal, shots, name))
     skipped = {
-        i: Attacked(case.ids[i], name, "skipped", before=goal.before[i], said_before=tuple(map(float, goal.said[i])),
-                    why=why) for i, why in enumerate(goal.why) if why
-    }  # fmt: skip
-    return [(found | skipped)[i] for i in range(len(case.ids))]
+        i: Attacked(
+            case.ids[i], name, "skipped", before=goal.before[i], said_before=tuple(map(float, goal.said[i])), why=why
+        )
+        for i, why in enumerate(goal.why)
+        if why
+    }
+    return [(records | skipped)[i] for i in range(len(case.ids))]
 
 
 def _proved(case: Case, goal: Goal, shots: Shots, name: str) -> dict[int, Attacked]:
@@ -102,20 +114,22 @@ def _proved(case: Case, goal: Goal, shots: Shots, name: str) -> dict[int, Attack
     with torch.no_grad():
         logits = place.f.logits(shots.best, list(range(len(place.positions))))
     rows = torch.softmax(logits.double(), -1).cpu().numpy()
-    made = None
+    examples = None
     if place.f.user:
-        made = [renamed(place.f.back(r, shots.best[r]), name) for r in range(len(rows))]
-        fresh = case.subset(place.positions).asked([[example] for example in made]).distribution
+        examples = [renamed(place.f.back(r, shots.best[r]), name) for r in range(len(rows))]
+        fresh = case.subset(place.positions).asked([[example] for example in examples]).distribution
         assert fresh is not None
         gap = float(np.abs(fresh - rows).max(initial=0.0))
-        exact = all(np.asarray(v).dtype.kind == "f" for e in made[:1] for v in e.inputs.values())
+        exact = all(np.asarray(v).dtype.kind == "f" for e in examples[:1] for v in e.inputs.values())
         if exact and not gap <= SAME:
             raise CaptureError(
-                f"the inputs that {name} found", expected="the same answers when they are read afresh",
-                got=f"probabilities that differ by {gap:.2g}", remedy="report this: the inputs are read otherwise",
-            )  # fmt: skip
+                f"the inputs that {name} found",
+                expected="the same answers when they are read afresh",
+                got=f"probabilities that differ by {gap:.2g}",
+                remedy="report this: the inputs are read otherwise",
+            )
         rows = fresh
-    found = {}
+    records = {}
     change = (shots.best - place.x).abs() / place.room
     for r, i in enumerate(place.positions):
         reached = bool(goal.reached(i, rows[r : r + 1])[0])
@@ -128,13 +142,24 @@ def _proved(case: Case, goal: Goal, shots: Shots, name: str) -> dict[int, Attack
                 )
             )
         )
-        notes = [*shots.notes, *([] if made is not None else ["in the space of embeddings: there is no such text"])]
+        notes = [*shots.notes, *([] if examples is not None else ["in the space of embeddings: there is no such text"])]
         if shots.there[r] and not reached:
             notes.append("reached, but lost when the numbers were rounded to the user's whole ones")
         away = float((shots.best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
-        found[i] = Attacked(
-            case.ids[i], name, "success" if reached else "failed", shots.queries[r], None if made is None else made[r],
-            goal.before[i], goal.predicted(i, rows[r]), tuple(map(float, goal.said[i])), tuple(map(float, rows[r])),
-            size, 1 - away, "1 - norm of the change / norm of the input", tuple(shots.curves[r]), notes=tuple(notes),
-        )  # fmt: skip
-    return found
+        records[i] = Attacked(
+            id=case.ids[i],
+            attack=name,
+            status="success" if reached else "failed",
+            queries=shots.queries[r],
+            example=None if examples is None else examples[r],
+            before=goal.before[i],
+            after=goal.predicted(i, rows[r]),
+            said_before=tuple(map(float, goal.said[i])),
+            said_after=tuple(map(float, rows[r])),
+            perturbed=size,
+            similarity=1 - away,
+            similarity_is="1 - norm of the change / norm of the input",
+            curve=tuple(shots.curves[r]),
+            notes=tuple(notes),
+        )
+    return records

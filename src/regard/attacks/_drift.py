@@ -30,10 +30,10 @@ def mass_on_top(before: Floats, after: Floats, k: int) -> float:
 def drift(before: Floats, after: Floats, k: int) -> Mapping[str, float]:
     """What moved, of two arrays of shares over the same places; correlation NaN becomes 0 (one is constant)."""
     k = min(k, len(before))
-    kept = top_k(before, k) & top_k(after, k)
+    shared = top_k(before, k) & top_k(after, k)
     correlation = float(spearman(before, after)) if len(before) > 2 else 1.0
     return {
-        "top_k_overlap": float(kept.sum()) / max(1, k),
+        "top_k_overlap": float(shared.sum()) / max(1, k),
         "top_k_mass": mass_on_top(before, after, k),
         "spearman": 0.0 if np.isnan(correlation) else correlation,
         "jensen_shannon": float(jsd(before, after)),

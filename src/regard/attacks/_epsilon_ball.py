@@ -44,20 +44,20 @@ class Arena:
 
     @property
     def x(self) -> Tensor:
-        found: Tensor = self.f.x
-        return found
+        inputs: Tensor = self.f.x
+        return inputs
 
     def inside(self, x: Tensor, rows: Sequence[int]) -> Tensor:
         """The nearest point in the ball and within the bounds."""
-        chosen = list(rows)
-        start, room, free = self.x[chosen], self.room[chosen], self.f.free[chosen]
+        indices = list(rows)
+        start, room, free = self.x[indices], self.room[indices], self.f.free[indices]
         change = torch.where(free, (x - start) / room, torch.zeros_like(x))
         if self.norm == "linf":
             change = change.clamp(-self.eps, self.eps)
         else:
             size = self.size(change, free)
             change = change * (self.eps / size.clamp(min=self.eps))
-        return torch.maximum(torch.minimum(start + change * room, self.high[chosen]), self.low[chosen])
+        return torch.maximum(torch.minimum(start + change * room, self.high[indices]), self.low[indices])
 
     @staticmethod
     def size(change: Tensor, free: Tensor) -> Tensor:
@@ -68,8 +68,8 @@ class Arena:
 
     def step(self, gradient: Tensor, rows: Sequence[int], length: float) -> Tensor:
         """The steepest change of this length (in shares of the range)."""
-        chosen = list(rows)
-        room, free = self.room[chosen], self.f.free[chosen]
+        indices = list(rows)
+        room, free = self.room[indices], self.f.free[indices]
         slope = torch.where(free, gradient * room, torch.zeros_like(gradient))
         if self.norm == "linf":
             return length * slope.sign() * room
@@ -77,12 +77,12 @@ class Arena:
 
     def started(self, rows: Sequence[int], case: Case, *keys: object) -> Tensor:
         """A random point of the ball; its numbers belong to the example."""
-        made = []
+        starts = []
         for row in rows:
             shape = tuple(self.x.shape[1:])
-            drawn = case.rng(self.positions[row], *keys).uniform(-1, 1, shape)
-            made.append(torch.from_numpy(drawn).to(self.x))
-        change = torch.stack(made) * self.eps * self.room[list(rows)]
+            noise = case.rng(self.positions[row], *keys).uniform(-1, 1, shape)
+            starts.append(torch.from_numpy(noise).to(self.x))
+        change = torch.stack(starts) * self.eps * self.room[list(rows)]
         return self.inside(self.x[list(rows)] + change, rows)
 
     def log_odds(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
@@ -92,16 +92,16 @@ class Arena:
         where the model is sure.
         """
         y = self._about(rows)
-        chosen = logits.gather(1, y[:, None]).squeeze(1)
+        own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).logsumexp(1)
-        return (chosen - rest) * (1 if self.wanted is None else -1)
+        return (own - rest) * (1 if self.wanted is None else -1)
 
     def margin(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
         """(rows,) the logit of the predicted class less the next one; of a targeted attack the same for the wanted."""
         y = self._about(rows)
-        chosen = logits.gather(1, y[:, None]).squeeze(1)
+        own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).amax(1)
-        return (chosen - rest) * (1 if self.wanted is None else -1)
+        return (own - rest) * (1 if self.wanted is None else -1)
 
     def _about(self, rows: Sequence[int]) -> Tensor:
         y = self.y[list(rows)]
@@ -135,9 +135,14 @@ def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats
 
 
 def arena(
-    case: Case, goal: Goal, positions: Sequence[int], eps: float, norm: Norm, budget: int,
+    case: Case,
+    goal: Goal,
+    positions: Sequence[int],
+    eps: float,
+    norm: Norm,
+    budget: int,
     bounds: tuple[Floats, Floats] | None,
-) -> Arena:  # fmt: skip
+) -> Arena:
     """The examples in these positions, which share a shape."""
     if not eps > 0:
         raise InputError("eps", expected="a share of the range of the inputs, above 0", got=str(eps))
@@ -154,7 +159,18 @@ def arena(
         low, high = (torch.from_numpy(np.asarray(b)).to(x).expand_as(x) for b in bounds)
         room = (high - low).clamp(min=1e-12)
         low, high = torch.minimum(low, x), torch.maximum(high, x)  # an example may lie outside of the data's range
-    return Arena(f, tuple(positions), y, goal.wanted, room, low, high, eps, norm, budget)
+    return Arena(
+        f=f,
+        positions=tuple(positions),
+        y=y,
+        wanted=goal.wanted,
+        room=room,
+        low=low,
+        high=high,
+        eps=eps,
+        norm=norm,
+        budget=budget,
+    )
 
 
 def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:

@@ -36,11 +36,11 @@ class Goal:
     def reached(self, i: int, rows: Floats) -> Bools:
         """Which answers about example i are at the goal: another class leads, and by more than a tie."""
         unknown = np.isnan(rows).any(1)  # of a row that cannot be read, or is not known: never a success
-        chosen = self.before[i] if self.wanted is None else self.wanted
-        rest = np.delete(rows, chosen, axis=1).max(1)
-        mine = rows[:, chosen]
-        found: Bools = mine > rest + TIE if self.wanted is not None else rest > mine + TIE
-        return found & ~unknown
+        column = self.before[i] if self.wanted is None else self.wanted
+        rest = np.delete(rows, column, axis=1).max(1)
+        own = rows[:, column]
+        flipped: Bools = own > rest + TIE if self.wanted is not None else rest > own + TIE
+        return flipped & ~unknown
 
     def predicted(self, i: int, row: Floats) -> int:
         """The class of one answer; the one it was where classes are equal, or the answer is not known."""
@@ -51,19 +51,19 @@ class Goal:
 
 def goal_of(case: Case, threat: Threat) -> Goal:
     """Every example's own goal. One that is wrong from the start is not attacked, nor one that is already there."""
-    said: Answers = case.base()
-    if said.distribution is None:
+    answers: Answers = case.base()
+    if answers.distribution is None:
         raise Unsupported("an attack", expected="a model that chooses among classes", got="another task")
     before, why = [], list[str]()
-    wanted = _class(threat.target, case.labels, said.distribution.shape[1])
+    goal_class = _class(threat.target, case.labels, answers.distribution.shape[1])
     for example, target in zip(case.examples, case.targets, strict=True):
         if not isinstance(target, int):
             raise Unsupported("an attack", expected="a class that is predicted", got=repr(target))
         before.append(target)
-        named = case.labels[target] if target < len(case.labels) else str(target)
-        wrong = example.label is not None and str(example.label) not in (named, str(target))
-        why.append("misclassified" if wrong else "already of that class" if target == wanted else "")
-    return Goal(tuple(before), wanted, tuple(why), said.distribution)
+        target_name = case.labels[target] if target < len(case.labels) else str(target)
+        wrong = example.label is not None and str(example.label) not in (target_name, str(target))
+        why.append("misclassified" if wrong else "already of that class" if target == goal_class else "")
+    return Goal(tuple(before), goal_class, tuple(why), answers.distribution)
 
 
 def _class(target: str | int | None, labels: tuple[str, ...], classes: int) -> int | None:

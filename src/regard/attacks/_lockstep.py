@@ -81,7 +81,9 @@ def hunt(
         waiting = {i: None if _over(hunts[i]) else _next(running[i], answer) for i, answer in answers.items()}
     for search in running.values():
         search.close()
-    return [_record(case, goal, i, h, name, reasons[i], tuple(notes(i))) for i, h in enumerate(hunts)]
+    return [
+        _record(case, goal, i=i, h=h, name=name, why=reasons[i], notes=tuple(notes(i))) for i, h in enumerate(hunts)
+    ]
 
 
 def _next(search: Search, answer: Answer | None) -> Question | None:
@@ -107,23 +109,23 @@ def _answered(
 ) -> dict[int, Answer]:
     """The answer to every question. Long lists are asked in parts, so that a hit in the first saves the others."""
     looks = {i: request.words for i, request in waiting.items() if isinstance(request, Look)}
-    found: dict[int, Answer] = dict(_slopes(case, goal, hunts, looks))
-    asked = {i: list(_texts(r)) for i, r in waiting.items() if r is not None and not isinstance(r, Look)}
-    scores: dict[int, list[Floats]] = {i: [] for i in asked}
-    while parts := {i: words[: min(AT_ONCE, _left(hunts[i]))] for i, words in asked.items() if words}:
+    replies: dict[int, Answer] = dict(_slopes(case, goal, hunts, looks))
+    variants = {i: list(_texts(r)) for i, r in waiting.items() if r is not None and not isinstance(r, Look)}
+    scores: dict[int, list[Floats]] = {i: [] for i in variants}
+    while parts := {i: words[: min(AT_ONCE, _left(hunts[i]))] for i, words in variants.items() if words}:
         parts = {i: words for i, words in parts.items() if words and not hunts[i].done}
         if not parts:
             break
-        said = case.asked([[h.text.made(words) for words in parts.get(i, ())] for i, h in enumerate(hunts)])
-        assert said.distribution is not None
+        answers = case.asked([[h.text.made(words) for words in parts.get(i, ())] for i, h in enumerate(hunts)])
+        assert answers.distribution is not None
         for i, words in parts.items():
-            mine = said.rows(i)
-            scores[i].append(goal.score(i, said.value[mine], said.distribution[mine]))
+            own_rows = answers.rows(i)
+            scores[i].append(goal.score(i, answers.value[own_rows], answers.distribution[own_rows]))
             if not isinstance(waiting[i], Aside):
-                _kept(goal, i, hunts[i], words, scores[i][-1], said.distribution[mine])
+                _kept(goal, i, h=hunts[i], words=words, scores=scores[i][-1], rows=answers.distribution[own_rows])
             hunts[i].queries += len(words)
-            asked[i] = asked[i][len(words) :]
-    return found | {i: np.concatenate([np.zeros(0), *some]) for i, some in scores.items()}
+            variants[i] = variants[i][len(words) :]
+    return replies | {i: np.concatenate([np.zeros(0), *some]) for i, some in scores.items()}
 
 
 def _left(h: Hunt) -> int:
@@ -132,45 +134,60 @@ def _left(h: Hunt) -> int:
 
 def _kept(goal: Goal, i: int, h: Hunt, words: Sequence[Words], scores: Floats, rows: Floats) -> None:
     """Keep the best of these: the fewest changed words among those at the goal, else the nearest; ties by place."""
-    reached, chosen = goal.reached(i, rows), goal.before[i]
+    reached, predicted = goal.reached(i, rows), goal.before[i]
     allowed = [k for k, one in enumerate(words) if h.text.allows(one)]
-    there = [k for k in allowed if reached[k]]
-    if there:
-        fewest = min(len(h.text.changed(words[k])) for k in there)
-        there = [k for k in there if len(h.text.changed(words[k])) == fewest]
-        best = there[int(order(scores[there])[0])]
+    successes = [k for k in allowed if reached[k]]
+    if successes:
+        fewest = min(len(h.text.changed(words[k])) for k in successes)
+        successes = [k for k in successes if len(h.text.changed(words[k])) == fewest]
+        best = successes[int(order(scores[successes])[0])]
     elif allowed:
         best = allowed[int(order(scores[allowed])[0])]
     else:
         best = -1
-    if best >= 0 and (bool(there) or scores[best] > h.score + TIE):
-        h.best, h.score, h.row, h.done = words[best], float(scores[best]), rows[best], bool(there)
-        h.curve.append((h.queries + (best + 1 if there else len(words)), float(rows[best][chosen])))
+    if best >= 0 and (bool(successes) or scores[best] > h.score + TIE):
+        h.best, h.score, h.row, h.done = words[best], float(scores[best]), rows[best], bool(successes)
+        h.curve.append((h.queries + (best + 1 if successes else len(words)), float(rows[best][predicted])))
 
 
 def _slopes(case: Case, goal: Goal, hunts: Sequence[Hunt], looks: dict[int, Words]) -> dict[int, Slope]:
     """Gradients of the score, of all that asked for one, in one pass."""
     if not looks:
         return {}
-    some = list(looks)
-    made = [hunts[i].text.made(looks[i]) for i in some]
-    there = case.subset(some).instead(made, None if goal.wanted is None else [goal.wanted] * len(some))
+    positions = list(looks)
+    changed_examples = [hunts[i].text.made(looks[i]) for i in positions]
+    variant_case = case.subset(positions).instead(
+        changed_examples, None if goal.wanted is None else [goal.wanted] * len(positions)
+    )
     sign = -1 if goal.wanted is None else 1
-    found = there.input_gradients()
-    for i in some:
+    gradients = variant_case.input_gradients()
+    for i in positions:
         hunts[i].queries += 1
-    return {i: Slope(sign * found[k], there.units[k], there.read(made[k])) for k, i in enumerate(some)}
+    return {
+        i: Slope(sign * gradients[k], variant_case.units[k], variant_case.read(changed_examples[k]))
+        for k, i in enumerate(positions)
+    }
 
 
 def _record(case: Case, goal: Goal, i: int, h: Hunt, name: str, why: str, notes: tuple[str, ...]) -> Attacked:
     before = tuple(map(float, goal.said[i]))
     if why:
         return Attacked(case.ids[i], name, "skipped", before=goal.before[i], said_before=before, why=why)
-    found = h.best is not None and h.row is not None
+    has_best = h.best is not None and h.row is not None
     words = h.best if h.best is not None else h.text.words
     return Attacked(
-        case.ids[i], name, "success" if h.done else "failed", h.queries, h.text.made(words) if found else None,
-        goal.before[i], goal.predicted(i, h.row) if h.row is not None else goal.before[i], before,
-        before if h.row is None else tuple(map(float, h.row)), len(h.text.changed(words)) / max(1, len(words)),
-        h.text.similarity(words), curve=tuple(h.curve), origin=h.text.origin(words), notes=notes,
-    )  # fmt: skip
+        id=case.ids[i],
+        attack=name,
+        status="success" if h.done else "failed",
+        queries=h.queries,
+        example=h.text.made(words) if has_best else None,
+        before=goal.before[i],
+        after=goal.predicted(i, h.row) if h.row is not None else goal.before[i],
+        said_before=before,
+        said_after=before if h.row is None else tuple(map(float, h.row)),
+        perturbed=len(h.text.changed(words)) / max(1, len(words)),
+        similarity=h.text.similarity(words),
+        curve=tuple(h.curve),
+        origin=h.text.origin(words),
+        notes=notes,
+    )

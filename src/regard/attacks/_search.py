@@ -33,8 +33,8 @@ def ranked(text: Text, importance: Importance) -> Ranked:
         return list(text.open)
     scores = yield Aside([with_word(text.words, i, "") for i in text.open])
     assert isinstance(scores, np.ndarray)
-    there = np.where(np.isfinite(scores), scores, -1e9)
-    return [text.open[k] for k in order(there)]
+    finite = np.where(np.isfinite(scores), scores, -1e9)
+    return [text.open[k] for k in order(finite)]
 
 
 def by_word(values: Floats, units: Units, text: Text) -> Floats:
@@ -43,10 +43,10 @@ def by_word(values: Floats, units: Units, text: Text) -> Floats:
     starts = np.array([a for a, _ in text.spans])
     for k in np.flatnonzero(units.free & (units.part == 0)):
         groups[k] = int(np.searchsorted(starts, units.places[k][0], "right")) - 1
-    found = np.zeros(len(text.words))
+    by_place = np.zeros(len(text.words))
     summed = aggregate(np.asarray(values, np.float64), groups)
-    found[: len(summed)] = summed
-    return found
+    by_place[: len(summed)] = summed
+    return by_place
 
 
 def greedy(text: Text, instead: Substitutes, importance: Importance) -> Search:
@@ -61,14 +61,14 @@ def greedy(text: Text, instead: Substitutes, importance: Importance) -> Search:
     for i in places:
         if len(text.changed(current)) >= text.most:
             break
-        tried = [w for w in instead(text.words[i]) if text.allows(with_word(current, i, w))]
-        scores = yield [with_word(current, i, w) for w in tried]
+        substitutes = [w for w in instead(text.words[i]) if text.allows(with_word(current, i, w))]
+        scores = yield [with_word(current, i, w) for w in substitutes]
         assert isinstance(scores, np.ndarray)
         if current == text.words:
-            single |= {(i, w): float(s) for w, s in zip(tried, scores, strict=False)}
+            single |= {(i, w): float(s) for w, s in zip(substitutes, scores, strict=False)}
         if len(scores) and scores.max() > score + TIE:
             best = int(order(scores)[0])
-            current, score = with_word(current, i, tried[best]), float(scores[best])
+            current, score = with_word(current, i, substitutes[best]), float(scores[best])
     rest = [(i, w) for i in places for w in instead(text.words[i]) if (i, w) not in single]
     rest = [(i, w) for i, w in rest if text.allows(with_word(text.words, i, w))]
     scores = yield [with_word(text.words, i, w) for i, w in rest]
@@ -85,13 +85,13 @@ def _onwards(text: Text, instead: Substitutes, words: Words, by_score: Sequence[
     score = -np.inf
     while len(text.changed(words)) < text.most:
         free = [(i, w) for i, w in by_score if words[i] == text.words[i]]
-        made = [made for i, w in free if text.allows(made := with_word(words, i, w))]
-        scores = yield made
+        variants = [variants for i, w in free if text.allows(variants := with_word(words, i, w))]
+        scores = yield variants
         assert isinstance(scores, np.ndarray)
         if not len(scores) or not scores.max() > score + TIE:
             return
         best = int(order(scores)[0])
-        words, score = made[best], float(scores[best])
+        words, score = variants[best], float(scores[best])
 
 
 def beam(text: Text, instead: Substitutes, importance: Importance, width: int, words: int) -> Search:
@@ -99,16 +99,20 @@ def beam(text: Text, instead: Substitutes, importance: Importance, width: int, w
     places = (yield from ranked(text, importance))[:words]
     beams: list[Words] = [text.words]
     for _ in range(text.most):
-        made = [
-            new for one in beams for i in places if one[i] == text.words[i] for w in instead(text.words[i])
+        variants = [
+            new
+            for one in beams
+            for i in places
+            if one[i] == text.words[i]
+            for w in instead(text.words[i])
             if text.allows(new := with_word(one, i, w))
-        ]  # fmt: skip
-        made = list(dict.fromkeys(made))
-        if not made:
+        ]
+        variants = list(dict.fromkeys(variants))
+        if not variants:
             return
-        scores = yield made
+        scores = yield variants
         assert isinstance(scores, np.ndarray)
-        beams = [made[k] for k in order(scores)[:width]]
+        beams = [variants[k] for k in order(scores)[:width]]
 
 
 def exhaustive(text: Text, instead: Substitutes, most: int) -> Search:
@@ -116,9 +120,9 @@ def exhaustive(text: Text, instead: Substitutes, most: int) -> Search:
     for many in range(1, min(most, text.most) + 1):
         waiting: list[Words] = []
         for places in combinations(text.open, many):
-            for chosen in product(*(instead(text.words[i]) for i in places)):
+            for combination in product(*(instead(text.words[i]) for i in places)):
                 words = text.words
-                for i, w in zip(places, chosen, strict=True):
+                for i, w in zip(places, combination, strict=True):
                     words = with_word(words, i, w)
                 if text.allows(words):
                     waiting.append(words)

@@ -37,9 +37,11 @@ class Text:
         text = self.example.inputs.get("text")
         if not isinstance(text, str):
             raise Unsupported(
-                f"a text attack on example {self.example.id!r}", expected="a text",
-                got=", ".join(sorted(self.example.inputs)), remedy="pgd, apgd or square for arrays",
-            )  # fmt: skip
+                f"a text attack on example {self.example.id!r}",
+                expected="a text",
+                got=", ".join(sorted(self.example.inputs)),
+                remedy="pgd, apgd or square for arrays",
+            )
         return text
 
     @cached_property
@@ -58,11 +60,13 @@ class Text:
     @cached_property
     def open(self) -> list[int]:
         """The words that may be changed: with a letter or figure in them, no stop words, none of those to be kept."""
-        kept = {word.casefold() for word in self.threat.keep}
+        protected = {word.casefold() for word in self.threat.keep}
         stops = frozenset[str]() if self.threat.stop_words else STOP_WORDS
         folded = [word.casefold().replace("\u2019", "'") for word in self.words]
         return [
-            i for i, word in enumerate(folded) if any(map(str.isalnum, word)) and word not in kept and word not in stops
+            i
+            for i, word in enumerate(folded)
+            if any(map(str.isalnum, word)) and word not in protected and word not in stops
         ]
 
     def changed(self, words: Words) -> list[int]:
@@ -71,11 +75,11 @@ class Text:
 
     def allows(self, words: Words) -> bool:
         """Whether a changed text keeps to every constraint."""
-        moved = self.changed(words)
-        if len(moved) > self.most or not set(moved) <= set(self.open) or not any(words):
+        places = self.changed(words)
+        if len(places) > self.most or not set(places) <= set(self.open) or not any(words):
             return False
         limit = self.threat.max_edits
-        if limit is not None and any(edit_distance(self.words[i], words[i]) > limit for i in moved):
+        if limit is not None and any(edit_distance(self.words[i], words[i]) > limit for i in places):
             return False
         least = self.threat.min_similarity
         return not least or self.similarity(words) >= least
@@ -105,9 +109,13 @@ def rewritten(example: Example, text: str) -> Example:
     """The example with another first text. What was marked in the old text does not hold for the new one."""
     mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return replace(
-        example, id=f"{example.id}~{mark}", inputs={**example.inputs, "text": text}, rationale=None, alignment=None,
+        example,
+        id=f"{example.id}~{mark}",
+        inputs={**example.inputs, "text": text},
+        rationale=None,
+        alignment=None,
         parent=example.parent or example.id,
-    )  # fmt: skip
+    )
 
 
 def with_word(words: Words, i: int, word: str) -> Words:

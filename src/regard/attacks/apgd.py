@@ -106,8 +106,8 @@ def _descend(shots: Shots, falls: object, steps: int) -> None:
         rows = shots.open
         if not rows:
             return
-        found, value = shots.slope(rows, x[rows], falls)
-        slopes[rows] = found
+        gradient, value = shots.slope(rows, x[rows], falls)
+        slopes[rows] = gradient
         better[rows] += (value < last[rows]).to(x)
         last[rows] = value
         improved = [r for r, v in zip(rows, value.tolist(), strict=True) if v < float(lowest[r])]
@@ -133,5 +133,5 @@ def _descend(shots: Shots, falls: object, steps: int) -> None:
         stride = place.step(slopes[rows], rows, 1.0) * length[rows].reshape(shape)
         plain = place.inside(x[rows] - stride, rows)
         share = 1.0 if k == 0 else MOMENTUM
-        moved = x[rows] + share * (plain - x[rows]) + (1 - share) * (x[rows] - before[rows])
-        before[rows], x[rows] = x[rows], place.inside(moved, rows)
+        proposal = x[rows] + share * (plain - x[rows]) + (1 - share) * (x[rows] - before[rows])
+        before[rows], x[rows] = x[rows], place.inside(proposal, rows)

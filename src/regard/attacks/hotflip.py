@@ -37,22 +37,22 @@ def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Se
     def search(i: int, text: Text) -> Search:
         words, score = text.words, -np.inf
         slope: Slope | None = None
-        tried: set[tuple[str, ...]] = set()
+        visited: set[tuple[str, ...]] = set()
         for _ in range(steps):
             if slope is None:
-                found = yield Look(words)
-                assert isinstance(found, Slope)
-                slope = found
-            made, lost = flips.best(text, words, slope, many, tried)
+                reply = yield Look(words)
+                assert isinstance(reply, Slope)
+                slope = reply
+            variants, lost = flips.best(text, words, slope, many, visited)
             dropped[i] += lost
-            if not made:
+            if not variants:
                 return
-            scores = yield made
+            scores = yield variants
             assert isinstance(scores, np.ndarray)
             best = int(order(scores)[0])
-            tried |= set(made)
+            visited |= set(variants)
             if scores[best] > score:  # else the gradient was wrong about these: its next ones are asked for
-                words, score, slope = made[best], float(scores[best]), None
+                words, score, slope = variants[best], float(scores[best]), None
 
     def notes(i: int) -> Sequence[str]:
         return ["exchanges whose text is read as other tokens than were meant were dropped"] if dropped[i] else []

@@ -37,10 +37,10 @@ def random_noise(
             rows = shots.open
             if not rows:
                 return
-            drawn = [
+            directions = [
                 case.rng(place.positions[r], "random_noise", draw).standard_normal(place.x.shape[1:]) for r in rows
             ]
-            slope = torch.stack([torch.from_numpy(d).to(place.x) for d in drawn])
+            slope = torch.stack([torch.from_numpy(d).to(place.x) for d in directions])
             shots.look(rows, place.inside(place.x[rows] + place.step(slope, rows, eps), rows))
 
     return shoot(case, threat, "random_noise", run, eps=eps, norm=norm, bounds=bounds)

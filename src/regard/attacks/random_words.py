@@ -37,14 +37,16 @@ def random_words(
         rng = case.rng(i, "random_words")
         places = [k for k in text.open if instead(text.words[k])]
         for first in range(0, draws, SIZE):
-            yield [made for _ in range(min(SIZE, draws - first)) if (made := _drawn(text, places, rng)) is not None]
+            yield [
+                variant for _ in range(min(SIZE, draws - first)) if (variant := _drawn(text, places, rng)) is not None
+            ]
 
     def _drawn(text: Text, places: list[int], rng: np.random.Generator) -> tuple[str, ...] | None:
         words = text.words
         for k in rng.permutation(len(places))[: text.most]:
             choices = instead(text.words[places[k]])
-            changed = with_word(words, places[k], choices[int(rng.integers(len(choices)))])
-            words = changed if text.allows(changed) else words
+            candidate = with_word(words, places[k], choices[int(rng.integers(len(choices)))])
+            words = candidate if text.allows(candidate) else words
         return words if words != text.words else None
 
     return hunt(case, threat, search, "random_words")

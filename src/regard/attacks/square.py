@@ -43,17 +43,17 @@ def square(
         rows = shots.open
         turn = 0
         while rows:
-            tried = signs[rows].copy()
+            proposal = signs[rows].copy()
             if turn:
                 share = patch / 2 ** sum(turn * 10_000 / place.budget > h for h in HALVINGS)
                 for k, row in enumerate(rows):
-                    _patched(tried[k], share, rngs[row])
-            change = torch.from_numpy(np.where(free[rows], tried, 0.0)).to(place.x) * eps * place.room[rows]
+                    _patched(proposal[k], share, rngs[row])
+            change = torch.from_numpy(np.where(free[rows], proposal, 0.0)).to(place.x) * eps * place.room[rows]
             before = shots.score[rows].copy()
             shots.look(rows, place.inside(place.x[rows] + change, rows))
             for k, row in enumerate(rows):
                 if shots.score[row] < before[k]:
-                    signs[row] = tried[k]
+                    signs[row] = proposal[k]
             turn += 1
             rows = shots.open
 
@@ -66,8 +66,8 @@ Signs = NDArray[np.float64]
 def _stripes(shape: tuple[int, ...], rng: np.random.Generator) -> Signs:
     """The start: vertical stripes for a picture, a sign for every entry else."""
     if len(shape) == 3:
-        drawn = rng.choice([-1.0, 1.0], size=(shape[0], 1, shape[2]))
-        return np.broadcast_to(drawn, shape).copy()
+        stripes = rng.choice([-1.0, 1.0], size=(shape[0], 1, shape[2]))
+        return np.broadcast_to(stripes, shape).copy()
     return rng.choice([-1.0, 1.0], size=shape)
 
 

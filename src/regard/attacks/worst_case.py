@@ -30,22 +30,22 @@ def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT
     if not attacks or threat.budget < len(attacks):
         raise InputError("worst_case", expected="at least one attack, and a query for each", got=f"{len(attacks)}")
     share = replace(threat, budget=threat.budget // len(attacks))
-    found: dict[int, Attacked] = {}
+    records: dict[int, Attacked] = {}
     spent = [0] * len(case.ids)
     waiting = list(range(len(case.ids)))
     for text in attacks:
         if not waiting:
             break
-        made = case.subset(waiting).attacked(Spec.parse("attack", text), share)
-        for i, one in zip(waiting, made, strict=True):
+        attempts = case.subset(waiting).attacked(Spec.parse("attack", text), share)
+        for i, one in zip(waiting, attempts, strict=True):
             curve = tuple((spent[i] + at, p) for at, p in one.curve)
             spent[i] += one.queries
-            best = found.get(i)
+            best = records.get(i)
             nearer = best is None or one.status == "success" or _confidence(one) < _confidence(best)
-            kept = replace(one, curve=curve, notes=(f"by {text}", *one.notes)) if nearer or best is None else best
-            found[i] = replace(kept, attack="worst_case", queries=spent[i])
-        waiting = [i for i in waiting if found[i].status == "failed"]
-    return [found[i] for i in range(len(case.ids))]
+            record = replace(one, curve=curve, notes=(f"by {text}", *one.notes)) if nearer or best is None else best
+            records[i] = replace(record, attack="worst_case", queries=spent[i])
+        waiting = [i for i in waiting if records[i].status == "failed"]
+    return [records[i] for i in range(len(case.ids))]
 
 
 def _confidence(one: Attacked) -> float:
