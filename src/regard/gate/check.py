@@ -55,11 +55,20 @@ class Check:
             return value if math.isfinite(value) else None
 
         return {
-            "name": self.name, "result": self.result, "level": self.level, "required": self.required,
-            "estimate": number(self.found.estimate), "low": number(self.found.low), "high": number(self.found.high),
-            "confidence": self.found.level, "n": self.n, "clusters": self.clusters, "reason": self.reason,
-            "p": self.p, "where": dict(self.where),
-        }  # fmt: skip
+            "name": self.name,
+            "result": self.result,
+            "level": self.level,
+            "required": self.required,
+            "estimate": number(self.found.estimate),
+            "low": number(self.found.low),
+            "high": number(self.found.high),
+            "confidence": self.found.level,
+            "n": self.n,
+            "clusters": self.clusters,
+            "reason": self.reason,
+            "p": self.p,
+            "where": dict(self.where),
+        }
 
 
 def compared(

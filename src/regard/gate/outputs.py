@@ -21,9 +21,12 @@ def junit(outcome: Outcome) -> str:
     suite = ET.Element("testsuite", name="regard gate")
     properties = ET.SubElement(suite, "properties")
     facts = {
-        "run": outcome.run, "baseline": outcome.baseline, "policy": outcome.policy, "verdict": outcome.verdict,
+        "run": outcome.run,
+        "baseline": outcome.baseline,
+        "policy": outcome.policy,
+        "verdict": outcome.verdict,
         "exit_code": str(outcome.exit_code),
-    }  # fmt: skip
+    }
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=name, value=_clean(value))
     failures = errors = 0
@@ -32,8 +35,8 @@ def junit(outcome: Outcome) -> str:
         kind = _kind(check, outcome.open_ones)
         if kind:
             failures, errors = failures + (kind == "failure"), errors + (kind == "error")
-            told = ET.SubElement(case, kind, type=check.result, message=_clean(check.sentence))
-            told.text = _clean(check.sentence)
+            element = ET.SubElement(case, kind, type=check.result, message=_clean(check.sentence))
+            element.text = _clean(check.sentence)
         else:
             warned = "" if check.result == "pass" else f"warning, {check.result}: "
             ET.SubElement(case, "system-out").text = _clean(warned + check.sentence)
@@ -76,9 +79,9 @@ def markdown(outcome: Outcome) -> str:
         lines += ["", "| result | check | found [interval] | n | required |", "|---|---|---|---:|---|"]
         for c in sorted(outcome.checks, key=lambda c: (order[c.result], c.level)):
             soft = " (warning only)" if c.level == "warn" else ""
-            said = f"{SHOWN[c.result]}{soft}" + (f": {_escaped(c.reason)}" if c.reason else "")
+            result = f"{SHOWN[c.result]}{soft}" + (f": {_escaped(c.reason)}" if c.reason else "")
             p = f", p {c.p:.2g}" if c.p is not None else ""
-            cells = (said, _escaped(c.name), f"{c.number}{p}", str(c.n), _escaped(c.required))
+            cells = (result, _escaped(c.name), f"{c.number}{p}", str(c.n), _escaped(c.required))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
