@@ -27,10 +27,10 @@ def alternative(asked: Asked, i: int, run: Run | None) -> dict[str, Json]:
     stored = None if run is None else _stored(run, asked.examples[i].id)
     score, at, source = (stored[0], stored[1], "audit") if stored else (_searched(case), 0, "search")
     layers, heads = score.where.get("layers", "last"), score.where.get("heads", "mean")
-    (found,) = maps(case, _name(layers), _name(heads), EXPERIMENT)
+    (attention_map,) = maps(case, _name(layers), _name(heads), EXPERIMENT)
     other = np.asarray(score.curves["other"][at], np.float64)
-    place = {int(unit): k for k, unit in enumerate(found.free)}
-    share = np.zeros(len(found))
+    place = {int(unit): k for k, unit in enumerate(attention_map.free)}
+    share = np.zeros(len(attention_map))
     for unit, part in ((other[0], other[1]), (other[2], other[3])):
         if unit >= 0 and part > 0:
             share[place[int(unit)]] = part
@@ -38,21 +38,23 @@ def alternative(asked: Asked, i: int, run: Run | None) -> dict[str, Json]:
         return {"edits": [], "divergence": 0.0, "change": 0.0, "source": source}
     at_cap = _at_cap(score)
     return {
-        "edits": [to_json(edit) for edit in found.given(share / share.sum())],
-        "divergence": float(score.values[at]), "change": float(score.curves["change"][at][at_cap]), "source": source,
-    }  # fmt: skip
+        "edits": [to_json(edit) for edit in attention_map.given(share / share.sum())],
+        "divergence": float(score.values[at]),
+        "change": float(score.curves["change"][at][at_cap]),
+        "source": source,
+    }
 
 
 def _searched(case: Any) -> Score:
-    found: Sequence[Score] = build(Spec("experiment", EXPERIMENT))(case)
-    return next(s for s in found if s.metric == "max_jsd")
+    scores: Sequence[Score] = build(Spec("experiment", EXPERIMENT))(case)
+    return next(s for s in scores if s.metric == "max_jsd")
 
 
 def _stored(run: Run, name: str) -> tuple[Score, int] | None:
     """What the audit kept for this example."""
     for score in run.findings():
-        kept: Mapping[str, Floats] = score.curves
-        if score.metric == "max_jsd" and "other" in kept and name in score.ids:
+        curves: Mapping[str, Floats] = score.curves
+        if score.metric == "max_jsd" and "other" in curves and name in score.ids:
             return score, score.ids.index(name)
     return None
 

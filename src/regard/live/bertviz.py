@@ -55,9 +55,18 @@ def head_view(
     html_action "return" gives a `View` (`.data` is the page, as in BertViz), "view" displays it.
     """
     made = _pack(
-        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention, decoder_attention, cross_attention,
-        encoder_tokens, decoder_tokens, include_layers, None,
-    )  # fmt: skip
+        attention,
+        tokens,
+        sentence_b_start,
+        prettify_tokens,
+        encoder_attention,
+        decoder_attention,
+        cross_attention,
+        encoder_tokens,
+        decoder_tokens,
+        include_layers,
+        None,
+    )
     sites = made.manifest.examples[0].sites
     at = 0
     if layer is not None:
@@ -92,9 +101,18 @@ def model_view(
     if display_mode not in ("dark", "light"):
         raise UnknownName("display_mode", str(display_mode), ("dark", "light"))
     made = _pack(
-        attention, tokens, sentence_b_start, prettify_tokens, encoder_attention, decoder_attention, cross_attention,
-        encoder_tokens, decoder_tokens, include_layers, include_heads,
-    )  # fmt: skip
+        attention,
+        tokens,
+        sentence_b_start,
+        prettify_tokens,
+        encoder_attention,
+        decoder_attention,
+        cross_attention,
+        encoder_tokens,
+        decoder_tokens,
+        include_layers,
+        include_heads,
+    )
     return _shown(made, "model_view", html_action, {}, display_mode)
 
 
@@ -123,10 +141,18 @@ def _displayed(found: View) -> bool:
 
 
 def _pack(
-    attention: Any, tokens: Sequence[str] | None, second: int | None, pretty: bool, encoder: Any, decoder: Any,
-    cross: Any, sources: Sequence[str] | None, targets: Sequence[str] | None, layers: Sequence[int] | None,
+    attention: Any,
+    tokens: Sequence[str] | None,
+    second: int | None,
+    pretty: bool,
+    encoder: Any,
+    decoder: Any,
+    cross: Any,
+    sources: Sequence[str] | None,
+    targets: Sequence[str] | None,
+    layers: Sequence[int] | None,
     heads: Sequence[int] | None,
-) -> Pack:  # fmt: skip
+) -> Pack:
     parts = {"encoder": encoder, "decoder": decoder, "cross": cross}
     if attention is not None:
         if any(part is not None for part in parts.values()):
@@ -136,9 +162,13 @@ def _pack(
         return _of_arrays(attention, _names(tokens, "tokens", pretty), second, layers, heads)
     if all(part is None for part in parts.values()):
         raise InputError("attention", expected="attention, or encoder/decoder/cross attention", got="none")
-    return _of_two(parts, _names(sources, "encoder_tokens", pretty, needed=encoder is not None or cross is not None),
-                   _names(targets, "decoder_tokens", pretty, needed=decoder is not None or cross is not None),
-                   layers, heads)  # fmt: skip
+    return _of_two(
+        parts,
+        _names(sources, "encoder_tokens", pretty, needed=encoder is not None or cross is not None),
+        _names(targets, "decoder_tokens", pretty, needed=decoder is not None or cross is not None),
+        layers,
+        heads,
+    )
 
 
 def _is_capture(given: Any) -> bool:
@@ -159,8 +189,14 @@ def _names(given: Sequence[str] | None, what: str, pretty: bool, *, needed: bool
     return names
 
 
-def _layers(given: Any, kind: SiteKind | None, layers: Sequence[int] | None, heads: Sequence[int] | None, prefix: str,
-            names: list[str]) -> list[Attention]:  # fmt: skip
+def _layers(
+    given: Any,
+    kind: SiteKind | None,
+    layers: Sequence[int] | None,
+    heads: Sequence[int] | None,
+    prefix: str,
+    names: list[str],
+) -> list[Attention]:
     """One record for each layer, under the number that it has in the model."""
     listed = list(given.values()) if isinstance(given, Mapping) else list(given)
     wanted = range(len(listed)) if layers is None else layers
@@ -172,8 +208,12 @@ def _layers(given: Any, kind: SiteKind | None, layers: Sequence[int] | None, hea
     for number in wanted:
         held = from_arrays({f"{prefix}{number}": listed[number]}, names or [""] * columns, kind=kind).sites[0].dense()
         if held.shape[0] != 1:
-            raise InputError("attention", expected="one example", got=f"a batch of {held.shape[0]}",
-                             remedy="give the attention of one of them")  # fmt: skip
+            raise InputError(
+                "attention",
+                expected="one example",
+                got=f"a batch of {held.shape[0]}",
+                remedy="give the attention of one of them",
+            )
         weights = held.weights if heads is None else _of_heads(held.weights, heads)
         site = type(held.site)(held.site.name, 0, held.site.kind, number, weights.shape[1])
         found.append(Attention(site, weights, held.sink, held.checked))
@@ -198,13 +238,25 @@ def _of_arrays(
 
 
 def _of_two(
-    parts: Mapping[str, Any], sources: list[str], targets: list[str], layers: Sequence[int] | None,
+    parts: Mapping[str, Any],
+    sources: list[str],
+    targets: list[str],
+    layers: Sequence[int] | None,
     heads: Sequence[int] | None,
-) -> Pack:  # fmt: skip
+) -> Pack:
     """Encoder, decoder and cross-attention, each over its own tokens."""
     units = _units(sources or targets, None)
-    source = AxisEntry(list(units.names), list(range(len(units))), [False] * len(units), [0] * len(units),
-                       [[] for _ in units.names]) if sources else named_axis([])  # fmt: skip
+    source = (
+        AxisEntry(
+            list(units.names),
+            list(range(len(units))),
+            [False] * len(units),
+            [0] * len(units),
+            [[] for _ in units.names],
+        )
+        if sources
+        else named_axis([])
+    )
     target = named_axis(targets)
     rows = {
         "encoder": (source, source, sources),
@@ -219,8 +271,11 @@ def _of_two(
         query, key, names = rows[name]
         for held in _layers(given, "cross" if name == "cross" else None, layers, heads, f"{name}.", names):
             if held.shape[2:] != (len(query.names), len(key.names)):
-                raise InputError(f"{name}_attention", expected=f"{len(query.names)} x {len(key.names)} weights",
-                                 got=" x ".join(map(str, held.shape[2:])))  # fmt: skip
+                raise InputError(
+                    f"{name}_attention",
+                    expected=f"{len(query.names)} x {len(key.names)} weights",
+                    got=" x ".join(map(str, held.shape[2:])),
+                )
             axes[held.site.key] = query, key
             found.append(held)
     return pack([Shown("0", units, found, axes=axes)], notes=_note(heads))
@@ -240,10 +295,20 @@ def _chosen(made: Pack, capture: Capture, layers: Sequence[int] | None, heads: S
             held = site.dense()
             weights = held.weights[:1] if heads is None else _of_heads(held.weights[:1], heads)
             s = held.site
-            found.append(Attention(type(s)(s.name, s.call, s.kind, s.layer, weights.shape[1], s.module), weights,
-                                   None if held.sink is None else held.sink[:1], held.checked))  # fmt: skip
-    return pack([Shown("0", capture.units[0], found)], model=made.manifest.model, labels=made.manifest.labels,
-                notes=_note(heads))  # fmt: skip
+            found.append(
+                Attention(
+                    type(s)(s.name, s.call, s.kind, s.layer, weights.shape[1], s.module),
+                    weights,
+                    None if held.sink is None else held.sink[:1],
+                    held.checked,
+                )
+            )
+    return pack(
+        [Shown("0", capture.units[0], found)],
+        model=made.manifest.model,
+        labels=made.manifest.labels,
+        notes=_note(heads),
+    )
 
 
 def _note(heads: Sequence[int] | None) -> list[str]:
@@ -258,5 +323,6 @@ def _units(names: list[str], second: int | None) -> Units:
     special = np.array(
         [(n.startswith("[") and n.endswith("]")) or (n.startswith("<") and n.endswith(">")) for n in names]
     )
-    return Units(plain.names, plain.kind, plain.place_kind, plain.places, special, plain.groups, part, plain.keys,
-                 plain.shape)  # fmt: skip
+    return Units(
+        plain.names, plain.kind, plain.place_kind, plain.places, special, plain.groups, part, plain.keys, plain.shape
+    )

@@ -27,9 +27,9 @@ class LimitedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self.opened = self.loop.time()
-        mine = [other for other in self._others() if _address(other) == _address(self)]
-        if len(mine) >= MOST_PER_CLIENT:
-            silent = [other for other in mine if other.waiting]
+        same_address = [other for other in self._others() if _address(other) == _address(self)]
+        if len(same_address) >= MOST_PER_CLIENT:
+            silent = [other for other in same_address if other.waiting]
             (silent[0] if silent else self)._drop()
         self._restart()
 

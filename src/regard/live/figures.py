@@ -28,42 +28,53 @@ FORMATS = ("svg", "png", "pdf", "html")
 
 
 def svg(
-    pack: Pack, view: str = "", *, width: int = 900, dark: bool = False, lang: str = "en",
+    pack: Pack,
+    view: str = "",
+    *,
+    width: int = 900,
+    dark: bool = False,
+    lang: str = "en",
     state: Mapping[str, Json] | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """One view of a pack as SVG: texts and paths, no script, nothing from outside.
 
     view: its name (default: the first that the pack has data for). state: what a user would have clicked: example,
     site, head, pool, hideSpecial, threshold, locked, ...
     """
-    there = views(pack, int(_number(state, "example")))
-    if not there:
+    available = views(pack, int(_number(state, "example")))
+    if not available:
         raise InputError("figure", expected="a pack with something to draw", got="an empty one")
-    chosen = view or next(iter(there))
-    if chosen not in there:
-        raise UnknownName("view of this data", chosen, there)
+    name = view or next(iter(available))
+    if name not in available:
+        raise UnknownName("view of this data", name, available)
     options: dict[str, Json] = {"width": width, "dark": dark, "dictionary": foreign_words(lang), **(state or {})}
-    drawn = _call("renderSvg", chosen, pack.manifest_json(), _Chunks(pack), options)
-    return str(drawn)
+    text = _call("renderSvg", name, pack.manifest_json(), _Chunks(pack), options)
+    return str(text)
 
 
 def views(pack: Pack, example: int = 0) -> dict[str, str]:
     """name -> title of every view that this pack has data for, in their order."""
-    found = _call("viewNames", pack.manifest_json(), example)
-    return {str(name): str(title) for name, title in found}
+    titles = _call("viewNames", pack.manifest_json(), example)
+    return {str(name): str(title) for name, title in titles}
 
 
 def table(pack: Pack, view: str, *, lang: str = "en", state: Mapping[str, Json] | None = None) -> dict[str, Any] | None:
     """The text form of a view: {caption, columns, rows}; None where it has none."""
     options: dict[str, Json] = {"dictionary": foreign_words(lang), **(state or {})}
-    found = _call("renderTable", view, pack.manifest_json(), _Chunks(pack), options)
-    return None if found is None else dict(found)
+    fields = _call("renderTable", view, pack.manifest_json(), _Chunks(pack), options)
+    return None if fields is None else dict(fields)
 
 
 def write_figure(
-    pack: Pack, path: Path, view: str = "", *, width: int = 900, dark: bool = False, lang: str = "en",
+    pack: Pack,
+    path: Path,
+    view: str = "",
+    *,
+    width: int = 900,
+    dark: bool = False,
+    lang: str = "en",
     state: Mapping[str, Json] | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """A view as .svg, .png, .pdf or .html, by the ending of `path`."""
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS:
@@ -71,8 +82,8 @@ def write_figure(
     if ending == "html":
         data = viewer_page(pack, view=view, lang=lang, theme="dark" if dark else "auto", state=state).encode()
     else:
-        drawn = svg(pack, view, width=width, dark=dark, lang=lang, state=state)
-        data = drawn.encode() if ending == "svg" else png(drawn) if ending == "png" else pdf(drawn)
+        image = svg(pack, view, width=width, dark=dark, lang=lang, state=state)
+        data = image.encode() if ending == "svg" else png(image) if ending == "png" else pdf(image)
     write_output(path, data)
     return path
 
@@ -99,8 +110,8 @@ def _typeset(drawn: str, form: Literal["png", "pdf"], scale: float) -> bytes:
     with tempfile.TemporaryDirectory(prefix="regard-figure-") as folder:
         (Path(folder) / "drawn.svg").write_text(drawn, "utf-8")
         (Path(folder) / "page.typ").write_text(page, "utf-8")
-        made: bytes = typst.compile(str(Path(folder) / "page.typ"), root=folder, format=form, ppi=96.0 * scale)
-    return bytes(made)
+        document: bytes = typst.compile(str(Path(folder) / "page.typ"), root=folder, format=form, ppi=96.0 * scale)
+    return bytes(document)
 
 
 class _Chunks:
@@ -140,19 +151,19 @@ def _call(name: str, *args: Any) -> Any:
     context.set_memory_limit(MEMORY)
     context.set_max_stack_size(8 << 20)
     context.eval(_source())
-    given: list[Any] = []
+    arguments: list[Any] = []
     for arg in args:
         if isinstance(arg, _Chunks):
             context.add_callable("chunkText", arg.get)
-            given.append({"$chunks": True})
+            arguments.append({"$chunks": True})
         else:
-            given.append(arg)
+            arguments.append(arg)
     context.eval("globalThis.chunkText ??= () => null;" + _DOOR)
     try:
-        said = context.get("callJson")(name, json.dumps(given))
+        result = context.get("callJson")(name, json.dumps(arguments))
     except quickjs.JSException as error:
         raise InputError("figure", expected="a view that can be drawn", got=str(error).splitlines()[0]) from error
-    return json.loads(said)
+    return json.loads(result)
 
 
 def _number(state: Mapping[str, Json] | None, name: str) -> int:

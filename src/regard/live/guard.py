@@ -79,9 +79,9 @@ class Guard:
         guarded = self._with_headers(send)
         if scope["type"] != "http":  # no web sockets: nothing here needs them
             return
-        refused = self._refused(scope)
-        if refused is not None:
-            await _say(guarded, *refused)
+        refusal = self._refused(scope)
+        if refusal is not None:
+            await _say(guarded, *refusal)
             return
         try:
             coming = _body(receive, LARGEST_BODY)
@@ -101,23 +101,23 @@ class Guard:
             return 431, "shorter headers and path"
         if not self._has_room():
             return 429, f"at most {PER_SECOND} requests a second"
-        known = dict(pairs)
-        if [n for n, _ in pairs].count("host") != 1 or known["host"] not in self._hosts:
+        headers = dict(pairs)
+        if [n for n, _ in pairs].count("host") != 1 or headers["host"] not in self._hosts:
             return 421, "the address that this app was started with"
-        if "origin" in known and known["origin"] not in self._origins:
+        if "origin" in headers and headers["origin"] not in self._origins:
             return 403, "a request from this app's own page"
-        if known.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "a request from this app's own page"
-        if "referer" in known and (origin := _place(known["referer"])) not in self._hosts:
+        if "referer" in headers and (origin := _place(headers["referer"])) not in self._hosts:
             return (400, "a well-formed Referer") if origin is None else (403, "a request from this app's own page")
-        return self._refused_api(scope, known) if scope["path"].startswith("/api/") else _refused_page(scope, known)
+        return self._refused_api(scope, headers) if scope["path"].startswith("/api/") else _refused_page(scope, headers)
 
     def _refused_api(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         now = self._clock()
         while self._wrong and now - self._wrong[0] > 60:
             self._wrong.popleft()
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind != "Bearer" or not hmac.compare_digest(given.encode("latin-1"), self._token):
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind != "Bearer" or not hmac.compare_digest(token.encode("latin-1"), self._token):
             if len(self._wrong) >= WRONG_TOKENS:
                 return 429, "the token in the address that was printed"
             self._wrong.append(now)
@@ -145,8 +145,8 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = {name for name, _ in self._headers}
-                kept = [(n, v) for n, v in message.get("headers", []) if n.decode("latin-1").lower() not in own]
-                message["headers"] = [*kept, *((n.encode(), v.encode()) for n, v in self._headers)]
+                others = [(n, v) for n, v in message.get("headers", []) if n.decode("latin-1").lower() not in own]
+                message["headers"] = [*others, *((n.encode(), v.encode()) for n, v in self._headers)]
             await send(message)
 
         return guarded
@@ -205,8 +205,8 @@ def _once(body: bytes, receive: Receive) -> Receive:
 
 
 async def _say(send: Send, status: int, expected: str, *, close: bool = False) -> None:
-    said = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
-    body = json.dumps({"error": said}).encode()
+    error = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
+    body = json.dumps({"error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(b"connection", b"close")] if close else []
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -18,17 +18,21 @@ def greeting(model: Model | None, run: Run | None, first: Pack | None, *, live: 
     modality = getattr(model, "modality", None) or ("text" if text else "other")
     can: dict[str, Json] = {"ask": live and modality == "text", "edit": live, "alternative": live, "mark": marks}
     return {
-        "model": name, "task": model.task if model is not None else str((facts or {}).get("task", "")),
-        "labels": labels, "run": None if run is None else run.path.name, "about": _about(),
-        "methods": list(names("explainer")), "can": can,
-    }  # fmt: skip
+        "model": name,
+        "task": model.task if model is not None else str((facts or {}).get("task", "")),
+        "labels": labels,
+        "run": None if run is None else run.path.name,
+        "about": _about(),
+        "methods": list(names("explainer")),
+        "can": can,
+    }
 
 
 def _about() -> dict[str, Json]:
     """What the page says about every explainer."""
-    shown: dict[str, Json] = {}
+    by_name: dict[str, Json] = {}
     for name in names("explainer"):
-        found = entry("explainer", name)
-        facts = {key: found.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
-        shown[name] = {"summary": found.summary, **facts}
-    return shown
+        explainer = entry("explainer", name)
+        facts = {key: explainer.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
+        by_name[name] = {"summary": explainer.summary, **facts}
+    return by_name

@@ -77,26 +77,40 @@ class Job:
 
     def to_json(self) -> dict[str, Json]:
         over = self.state in OVER
-        shown: dict[str, Json] = {
-            "job": self.id, "state": self.state, "stage": self.stage, "done": self.done, "total": self.total,
-            "seconds": round(self.seconds if over else time.monotonic() - self.began, 3), "version": self.version,
-        }  # fmt: skip
+        fields: dict[str, Json] = {
+            "job": self.id,
+            "state": self.state,
+            "stage": self.stage,
+            "done": self.done,
+            "total": self.total,
+            "seconds": round(self.seconds if over else time.monotonic() - self.began, 3),
+            "version": self.version,
+        }
         if self.result is not None:
-            shown["result"] = dict(self.result)
+            fields["result"] = dict(self.result)
         if self.error is not None:
-            shown["error"] = dict(self.error)
-        return shown
+            fields["error"] = dict(self.error)
+        return fields
 
 
 def told(error: BaseException) -> dict[str, Json]:
     """An error as the front end shows it."""
     if isinstance(error, RegardError):
         parts: dict[str, Json] = {
-            "subject": error.subject, "expected": error.expected, "got": error.got, "remedy": error.remedy,
-        }  # fmt: skip
+            "subject": error.subject,
+            "expected": error.expected,
+            "got": error.got,
+            "remedy": error.remedy,
+        }
         return {**parts, "said": str(error)}
-    said = f"{type(error).__name__}: {error}"
-    return {"subject": "internal error", "expected": "", "got": said, "remedy": "", "said": f"internal error: {said}"}
+    message = f"{type(error).__name__}: {error}"
+    return {
+        "subject": "internal error",
+        "expected": "",
+        "got": message,
+        "remedy": "",
+        "said": f"internal error: {message}",
+    }
 
 
 class Jobs:
@@ -114,9 +128,11 @@ class Jobs:
         with self._changed:
             if self._closed or len(self._queue) >= MOST_WAITING:
                 raise Busy(
-                    "this request", expected=f"at most {MOST_WAITING} waiting",
-                    got="a closed app" if self._closed else f"{len(self._queue)}", remedy="cancel one of them",
-                )  # fmt: skip
+                    "this request",
+                    expected=f"at most {MOST_WAITING} waiting",
+                    got="a closed app" if self._closed else f"{len(self._queue)}",
+                    remedy="cancel one of them",
+                )
             job = Job(secrets.token_urlsafe(9), work, self._changed)
             self._all[job.id] = job
             self._queue.append(job)

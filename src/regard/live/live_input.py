@@ -94,15 +94,15 @@ class Asked:
 
     def _answer(self, i: int, probability: float, row: Floats | None) -> dict[str, Json]:
         target, labels = self.case.targets[i], self.model.labels
-        known = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
-        asked = self.answer(i)
-        shown: dict[str, Json] = {"label": asked, "target": asked, "probability": probability, "distribution": []}
+        is_class = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
+        answer = self.answer(i)
+        fields: dict[str, Json] = {"label": answer, "target": answer, "probability": probability, "distribution": []}
         if row is not None:
             names = labels if len(labels) == len(row) else tuple(map(str, range(len(row))))
-            shown["distribution"] = [[name, float(p)] for name, p in zip(names, row, strict=True)]
-            if known:
-                shown["label"] = names[int(np.argmax(row))]
-        return shown
+            fields["distribution"] = [[name, float(p)] for name, p in zip(names, row, strict=True)]
+            if is_class:
+                fields["label"] = names[int(np.argmax(row))]
+        return fields
 
     # ------------------------------------------------------------------ edits
 
@@ -119,14 +119,14 @@ class Asked:
 
     def compile(self, i: int, given: object) -> list[Edit]:
         """Edits of a request as the model takes them."""
-        seen: dict[int, Sequence[SiteAttention]] = {}
+        sites_after: dict[int, Sequence[SiteAttention]] = {}
 
         def weights(so_far: Sequence[Edit]) -> Sequence[SiteAttention]:
             if not so_far:
                 return self.case.attention(i)
-            if len(so_far) not in seen:
-                seen[len(so_far)] = self.edited(i, so_far).sites
-            return seen[len(so_far)]
+            if len(so_far) not in sites_after:
+                sites_after[len(so_far)] = self.edited(i, so_far).sites
+            return sites_after[len(so_far)]
 
         return compiled(given, weights)
 
@@ -136,19 +136,19 @@ class Asked:
         before = self.said(i)
         if not edits:
             return {"before": before, "after": before, "change": 0.0}, self.pack(budget)
-        seen = self.edited(i, edits)
-        row = None if seen.answers.distribution is None else seen.answers.distribution[0]
-        after = self._answer(i, float(seen.answers.probability[0]), row)
+        captured = self.edited(i, edits)
+        row = None if captured.answers.distribution is None else captured.answers.distribution[0]
+        after = self._answer(i, float(captured.answers.probability[0]), row)
         base = self.case.base().distribution
         change = (
-            abs(float(seen.answers.probability[0]) - float(self.case.base().probability[i]))
+            abs(float(captured.answers.probability[0]) - float(self.case.base().probability[i]))
             if row is None or base is None
             else float(tvd(row, base[i]))
         )
-        both = [self._shown(i), self._shown(i, seen)]
+        both = [self._shown(i), self._shown(i, captured)]
         same = list(range(len(self.case.units[i])))
-        made = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
-        return {"before": before, "after": after, "change": change}, made
+        edited_pack = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
+        return {"before": before, "after": after, "change": change}, edited_pack
 
     # ------------------------------------------------------------------ packs
 
@@ -157,22 +157,30 @@ class Asked:
 
         beside: what the first example is compared with, another text or the answer of another model.
         """
-        mine = [self._shown(i) for i in range(len(self.examples))]
-        theirs = [other.asked._beside(other.example, self.model.labels) for other in beside]
-        pairs = [PairEntry(other.name, 0, len(mine) + n, None) for n, other in enumerate(beside)]
-        return self._packed([*mine, *theirs], pairs, budget)
+        own = [self._shown(i) for i in range(len(self.examples))]
+        compared = [other.asked._beside(other.example, self.model.labels) for other in beside]
+        pairs = [PairEntry(other.name, 0, len(own) + n, None) for n, other in enumerate(beside)]
+        return self._packed([*own, *compared], pairs, budget)
 
     def _beside(self, i: int, labels: Sequence[str]) -> Shown:
         """As `_shown`, in a pack whose labels may be those of another model."""
-        shown = self._shown(i)
-        return shown if tuple(labels) == tuple(self.model.labels) else replace(shown, predicted=self.said(i)["target"])
+        example = self._shown(i)
+        return (
+            example if tuple(labels) == tuple(self.model.labels) else replace(example, predicted=self.said(i)["target"])
+        )
 
     def _packed(self, shown: Sequence[Shown], pairs: Sequence[PairEntry] = (), budget: int | None = None) -> Pack:
         return pack(
-            shown, model=self.model.name, task=self.model.task, labels=self.model.labels, verdict=self.verdict,
-            pairs=pairs, budget_bytes=budget or LARGEST, lazy=budget is None,
+            shown,
+            model=self.model.name,
+            task=self.model.task,
+            labels=self.model.labels,
+            verdict=self.verdict,
+            pairs=pairs,
+            budget_bytes=budget or LARGEST,
+            lazy=budget is None,
             notes=[f"skipped {name}: {why}" for name, why in self.skipped.items()],
-        )  # fmt: skip
+        )
 
     def _shown(self, i: int, seen: Capture | None = None) -> Shown:
         example, units = self.examples[i], self.case.units[i]
@@ -183,11 +191,20 @@ class Asked:
         methods = {m: (r.signed, r[i]) for m, r in self.found.items()} if seen is None else {}
         mark = "" if seen is None else ", attention edited"
         return Shown(
-            example.id + mark, units, [s.dense() for s in sites], self.called + mark, example.inputs,
-            example.label, self.answer(i), float(base.probability[at]), float(base.value[at]),
-            () if base.distribution is None else base.distribution[at].tolist(), methods,
-            reading=reading, made=self._written(i),
-        )  # fmt: skip
+            id=example.id + mark,
+            units=units,
+            attentions=[s.dense() for s in sites],
+            model=self.called + mark,
+            inputs=example.inputs,
+            label=example.label,
+            predicted=self.answer(i),
+            probability=float(base.probability[at]),
+            value=float(base.value[at]),
+            distribution=() if base.distribution is None else base.distribution[at].tolist(),
+            relevances=methods,
+            reading=reading,
+            made=self._written(i),
+        )
 
     def _written(self, i: int) -> tuple[str, ...] | None:
         """The tokens that an encoder-decoder wrote."""
@@ -215,14 +232,14 @@ def text_example(body: Mapping[str, object], number: int) -> Example:
     """The text of a request, perhaps a pair."""
     inputs: dict[str, str] = {}
     for name, field_name in (("text", "text"), ("pair", "text_pair")):
-        given = body.get(name)
-        if given is None and name == "pair":
+        value = body.get(name)
+        if value is None and name == "pair":
             continue
-        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_TEXT:
+        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT:
             raise InputError(
-                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got="none" if not given else "a longer one"
+                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got="none" if not value else "a longer one"
             )
-        inputs[field_name] = given
+        inputs[field_name] = value
     return Example(f"text {number}", inputs)
 
 
@@ -235,9 +252,11 @@ def not_too_long(example: Example | None) -> None:
     for name, value in () if example is None else example.inputs.items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(
-                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got=f"{len(value)} characters",
+                name,
+                expected=f"a text of 1 to {LONGEST_TEXT} characters",
+                got=f"{len(value)} characters",
                 remedy="a passage of it, or regard audit, which reads long texts in windows",
-            )  # fmt: skip
+            )
 
 
 def method_names(given: object) -> list[str]:

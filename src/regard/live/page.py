@@ -16,19 +16,21 @@ STYLE = (
 def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
     """(the page, the hashes of the styles in it). Its scripts are files of the app."""
     head = tag(
-        "head", None,
+        "head",
+        None,
         tag("meta", {"charset": "utf-8"}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("title", None, "regard"),
         Html('<link rel="icon" href="data:,">'),  # so that no browser asks for one
         tag("style", None, Html(STYLE)),
-    )  # fmt: skip
+    )
     body = tag(
-        "body", None,
+        "body",
+        None,
         tag("main", {"data-regard-app": ""}, tag("p", None, "This view needs JavaScript.")),
         tag("script", {"type": "module", "src": "/static/viewer.js"}),
-    )  # fmt: skip
+    )
     whole = "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"
     return whole.encode(), (digest(STYLE),)
 

@@ -47,10 +47,10 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
         return _response("text/html; charset=utf-8", page)
 
     async def script(request: Request) -> Response:
-        found = scripts().get(request.path_params["name"])
-        if found is None:
+        source = scripts().get(request.path_params["name"])
+        if source is None:
             return _error(UnknownName("file", "of that name", ()), 404)
-        return _response("text/javascript; charset=utf-8", found)
+        return _response("text/javascript; charset=utf-8", source)
 
     async def call(request: Request) -> Response:
         try:
@@ -63,19 +63,19 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
         until = time.monotonic() + LONGEST_WAIT
         while True:
             # opening a model or writing a file must not hold up the others
-            status, found = await asyncio.to_thread(_answer, session, op, body)
-            old = op == "job" and isinstance(after, int) and found.get("state") in ("waiting", "running")
-            if not old or found["version"] > after or time.monotonic() > until:
-                return _response("application/json", json.dumps(found, allow_nan=False).encode(), status)
+            status, answer = await asyncio.to_thread(_answer, session, op, body)
+            old = op == "job" and isinstance(after, int) and answer.get("state") in ("waiting", "running")
+            if not old or answer["version"] > after or time.monotonic() > until:
+                return _response("application/json", json.dumps(answer, allow_nan=False).encode(), status)
             await asyncio.sleep(0.03)  # no thread waits here: many pages may be waiting
 
     async def chunk(request: Request) -> Response:
         pack, name = request.path_params["pack"], request.path_params["name"]
         try:
-            found = await asyncio.to_thread(session.chunk, pack, name)
+            chunk_bytes = await asyncio.to_thread(session.chunk, pack, name)
         except RegardError as error:
             return _error(error, 404)
-        return _response("application/octet-stream", found)
+        return _response("application/octet-stream", chunk_bytes)
 
     app = Starlette(
         routes=[
@@ -148,25 +148,34 @@ def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Se
     uvicorn = _uvicorn()
     from regard.live.connections import LimitedProtocol
 
-    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind((LOOPBACK, port))
+        listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as error:
-        held.close()
+        listener.close()
         raise EnvironmentProblem(
             f"port {port}", expected="a free one", got=str(error), remedy="another --port, or none"
         ) from error
-    held.listen(128)
-    at, token = int(held.getsockname()[1]), secrets.token_urlsafe(32)
+    listener.listen(128)
+    at, token = int(listener.getsockname()[1]), secrets.token_urlsafe(32)
     names = [f"{LOOPBACK}:{at}", f"localhost:{at}", *hosts]
     config = uvicorn.Config(
-        application(session, token=token, hosts=names), log_level="critical", access_log=False, lifespan="off",
-        limit_concurrency=MOST_AT_ONCE, h11_max_incomplete_event_size=HEADERS, timeout_keep_alive=5, ws="none",
-        http=LimitedProtocol, server_header=False, date_header=False, timeout_graceful_shutdown=1,
-    )  # fmt: skip
+        application(session, token=token, hosts=names),
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        limit_concurrency=MOST_AT_ONCE,
+        h11_max_incomplete_event_size=HEADERS,
+        timeout_keep_alive=5,
+        ws="none",
+        http=LimitedProtocol,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=1,
+    )
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=lambda: server.run(sockets=[held]), name="regard-server", daemon=True)
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]), name="regard-server", daemon=True)
     thread.start()
     return Server(session, at, token, server, thread)
 

@@ -67,13 +67,14 @@ class Session:
         self._shelf = Shelf()
         self._lock = threading.RLock()
         self._count = 0
-        judged = [] if run is None else run.manifest.get("judgements") or []
-        self._verdict = verdict_entry(judged[0] if judged else None)
+        judgements = [] if run is None else run.manifest.get("judgements") or []
+        self._verdict = verdict_entry(judgements[0] if judgements else None)
         if run is not None:
-            made = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
+            run_pack = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
             by_id = {e["id"]: e for e in run.examples()}
-            self.first = self._shelf.put(Held(made, rows=[by_id[e.id] for e in made.manifest.examples],
-                                         methods=tuple(run.methods())))  # fmt: skip
+            self.first = self._shelf.put(
+                Held(run_pack, rows=[by_id[e.id] for e in run_pack.manifest.examples], methods=tuple(run.methods()))
+            )
             if self._model is None and self._opener is None and run.manifest["model"].get("spec") is not None:
                 self._opener = lambda: model_of(run, allow_code=allow_code)
 
@@ -97,10 +98,10 @@ class Session:
 
     def chunk(self, pack: str, name: str) -> bytes:
         """The gzip bytes of one chunk."""
-        held = self._shelf.get(pack)
-        if name not in held.pack.chunks:
+        entry = self._shelf.get(pack)
+        if name not in entry.pack.chunks:
             raise UnknownName("chunk", name[:60], ())
-        return held.pack.chunks[name]
+        return entry.pack.chunks[name]
 
     def show(self, example: Example, methods: Sequence[str] = (), *, changed: Example | None = None) -> str:
         """Ask about an example now, without a queue; the id of its pack, which is shown first from now on.
@@ -110,28 +111,28 @@ class Session:
         for one in (example, changed):
             not_too_long(one)
         quiet = Job("first", lambda job: {}, threading.Condition())
-        chosen = list(methods or self.methods)
-        other = "" if changed is None else str(self._answered(changed, chosen, quiet)["pack"])
-        self.first = found = str(self._answered(example, chosen, quiet, beside=other)["pack"])
-        return found
+        names = list(methods or self.methods)
+        other = "" if changed is None else str(self._answered(changed, names, quiet)["pack"])
+        self.first = pack_id = str(self._answered(example, names, quiet, beside=other)["pack"])
+        return pack_id
 
     def show_spec(self, value: object) -> str:
         """Somebody's text with their edits, before and after: shown first from now on."""
         quiet = Job("first", lambda job: {}, threading.Condition())
         edited = self._opened(received(value), quiet)["edited"]
         assert isinstance(edited, dict)
-        self.first = found = str(edited["pack"])
-        return found
+        self.first = pack_id = str(edited["pack"])
+        return pack_id
 
     def show_generation(self, text: str, tokens: int) -> str:
         """Let the model go on with a text, and show the attention of the writing."""
         from regard.models.capture_generation import capture_generation
 
-        written = capture_generation(self.model, text, new_tokens=tokens)
+        generation = capture_generation(self.model, text, new_tokens=tokens)
         example = Example("text", {"text": text})
-        made = pack_of_capture(written, model=self.model.name, examples=[example], made=written.made)
-        self.first = found = self._shelf.put(Held(made))
-        return found
+        pack = pack_of_capture(generation, model=self.model.name, examples=[example], made=generation.made)
+        self.first = pack_id = self._shelf.put(Held(pack))
+        return pack_id
 
     @staticmethod
     def of_pack(pack: Pack, *, lang: str = "en") -> Session:
@@ -142,22 +143,22 @@ class Session:
 
     def packed(self, budget: int) -> Pack:
         """The first pack again, within a budget of bytes: for a file that holds everything."""
-        held = self._shelf.get(self.first or "")
-        if self.run is not None and held.rows:
+        entry = self._shelf.get(self.first or "")
+        if self.run is not None and entry.rows:
             return pack_of_run(self.run, ids=self._ids(IN_A_FILE), budget_bytes=budget)
-        if held.owners:
-            asked, i = held.owners[0]
-            return asked.counterfactual(i, held.edits, budget)[1] if held.edits else asked.pack(budget, held.beside)
-        return held.pack
+        if entry.owners:
+            owner, i = entry.owners[0]
+            return owner.counterfactual(i, entry.edits, budget)[1] if entry.edits else owner.pack(budget, entry.beside)
+        return entry.pack
 
     def _ids(self, most: int) -> list[str]:
         """Examples of the run that are shown: the one that was asked for, those with attention, others."""
         assert self.run is not None
-        there = [str(e["id"]) for e in self.run.examples() if e["units"]]
-        if self._example is not None and self._example not in there:
-            raise UnknownName("example of this run", self._example, there)
-        asked = [] if self._example is None else [self._example]
-        return [name for name in dict.fromkeys([*asked, *self.run.kept(), *there]) if name in set(there)][:most]
+        stored = [str(e["id"]) for e in self.run.examples() if e["units"]]
+        if self._example is not None and self._example not in stored:
+            raise UnknownName("example of this run", self._example, stored)
+        requested = [] if self._example is None else [self._example]
+        return [name for name in dict.fromkeys([*requested, *self.run.kept(), *stored]) if name in set(stored)][:most]
 
     def close(self) -> None:
         self._jobs.close()
@@ -167,14 +168,16 @@ class Session:
         """The live model, opened when it is first needed."""
         with self._lock:
             if self._model is None and self._opener is not None:
-                opened = self._opener()
-                told = None if self.run is None else self.run.manifest["model"]["fingerprint"]
-                if told is not None and opened.fingerprint != told:
+                model = self._opener()
+                fingerprint = None if self.run is None else self.run.manifest["model"]["fingerprint"]
+                if fingerprint is not None and model.fingerprint != fingerprint:
                     raise InputError(
-                        "model of this run", expected="the weights that the run was about", got="other weights",
+                        "model of this run",
+                        expected="the weights that the run was about",
+                        got="other weights",
                         remedy="look at the stored run only, or audit this model anew",
-                    )  # fmt: skip
-                self._model = opened
+                    )
+                self._model = model
             if self._model is None:
                 raise Unsupported(
                     "this view", expected="a live model", got="a stored run whose model cannot be opened by its name"
@@ -195,9 +198,12 @@ class Session:
         marks, first = self._marks is not None, self._shelf.peek()
         facts = greeting(self._model, self.run, None if first is None else first.pack, live=self.is_live, marks=marks)
         return {
-            **facts, "chosen": list(self.methods), "pack": self.first, "dictionary": foreign_words(self.lang),
+            **facts,
+            "chosen": list(self.methods),
+            "pack": self.first,
+            "dictionary": foreign_words(self.lang),
             "others": [other.name for other in self._others],
-        }  # fmt: skip
+        }
 
     def _ask(self, body: Body) -> dict[str, Json]:
         self._count += 1
@@ -210,8 +216,8 @@ class Session:
     def _checked(self, given: object) -> list[str]:
         """The methods that a page or a Spec names; code that the user did not type is refused."""
         methods, typed = method_names(given), [Spec.parse("explainer", m) for m in self.methods]
-        asked = [Spec.parse("explainer", m) for m in methods]
-        refuse_code("methods of this request or Spec", asked, typed=typed, allow_code=self._allow_code)
+        specs = [Spec.parse("explainer", m) for m in methods]
+        refuse_code("methods of this request or Spec", specs, typed=typed, allow_code=self._allow_code)
         return methods
 
     def _answered(self, example: Example, methods: list[str], job: Job, *, beside: str = "") -> dict[str, Json]:
@@ -221,52 +227,56 @@ class Session:
     def _read(self, example: Example, methods: list[str], job: Job, beside: str) -> dict[str, Json]:
         began = time.perf_counter()
         job.step("opening", 0, len(methods) + 2)
-        asked = Asked.of(self.model, example, seed=self._seed, verdict=self._verdict)
-        asked.explain(methods, job)
+        live_input = Asked.of(self.model, example, seed=self._seed, verdict=self._verdict)
+        live_input.explain(methods, job)
         others = self._compared(example, methods, job, beside)
-        owners = [(asked, i) for i in range(len(asked.examples))] + [(o.asked, o.example) for o in others]
-        pack = self._shelf.put(Held(asked.pack(beside=others), owners, methods=tuple(methods), beside=others))
+        owners = [(live_input, i) for i in range(len(live_input.examples))] + [(o.asked, o.example) for o in others]
+        pack = self._shelf.put(Held(live_input.pack(beside=others), owners, methods=tuple(methods), beside=others))
         return {
-            "pack": pack, "said": asked.said(0), "skipped": dict(asked.skipped),
+            "pack": pack,
+            "said": live_input.said(0),
+            "skipped": dict(live_input.skipped),
             "seconds": round(time.perf_counter() - began, 3),
-        }  # fmt: skip
+        }
 
     def _compared(self, example: Example, methods: list[str], job: Job, beside: str) -> tuple[Beside, ...]:
         """The same text read by the other models, and the first text of another pack."""
-        found = []
+        comparisons = []
         for model in self._others:
             same = model.name == self.model.name
             called = f"{model.name} ({model.fingerprint[:8]})" if same else model.name
-            asked = Asked.of(model, example, seed=self._seed, called=called)
-            asked.explain(methods, job)
-            found.append(Beside(f"{self.model.name} and {called}", asked))
+            live_input = Asked.of(model, example, seed=self._seed, called=called)
+            live_input.explain(methods, job)
+            comparisons.append(Beside(f"{self.model.name} and {called}", live_input))
         if beside:
-            asked, i = self._owner(self._shelf.get(beside), 0)
-            found.append(Beside("this text and the one before", asked, i))
-        return tuple(found)
+            live_input, i = self._owner(self._shelf.get(beside), 0)
+            comparisons.append(Beside("this text and the one before", live_input, i))
+        return tuple(comparisons)
 
     def _edit(self, body: Body) -> dict[str, Json]:
-        held, example = self._owned(body)
+        entry, example = self._owned(body)
         edits = body.get("edits")
         if not isinstance(edits, list):
             raise InputError("edits", expected="a list", got=type(edits).__name__)
-        return self._jobs.start(lambda job: self._edited(held, example, edits, job))
+        return self._jobs.start(lambda job: self._edited(entry, example, edits, job))
 
     def _edited(self, held: Held, example: int, edits: list[Any], job: Job) -> dict[str, Json]:
         job.step("editing", 0, 1)
-        asked, i = self._owner(held, example)
+        live_input, i = self._owner(held, example)
         with speaking(self.lang):
-            found, pack = asked.counterfactual(i, edits)
-        spec = shared(asked.model.name, asked.model.fingerprint, asked.examples[i].inputs, held.methods, edits)
-        mine = Held(pack, [(asked, i)] * len(pack.manifest.examples), methods=held.methods, edits=edits)
-        return {**found, "pack": self._shelf.put(mine), "spec": spec.to_json()}
+            change, pack = live_input.counterfactual(i, edits)
+        spec = shared(
+            live_input.model.name, live_input.model.fingerprint, live_input.examples[i].inputs, held.methods, edits
+        )
+        edited_entry = Held(pack, [(live_input, i)] * len(pack.manifest.examples), methods=held.methods, edits=edits)
+        return {**change, "pack": self._shelf.put(edited_entry), "spec": spec.to_json()}
 
     def _alternative(self, body: Body) -> dict[str, Json]:
-        held, example = self._owned(body)
+        entry, example = self._owned(body)
 
         def work(job: Job) -> dict[str, Json]:
             job.step("alternative", 0, 1)
-            return alternative(*self._owner(held, example), self.run)
+            return alternative(*self._owner(entry, example), self.run)
 
         return self._jobs.start(work)
 
@@ -278,8 +288,8 @@ class Session:
         text = {"text": spec.params["text"], "pair": spec.params.get("text_pair")}
         self._count += 1
         example, methods = text_example(text, self._count), self._checked(spec.params.get("methods", []))
-        theirs = spec.params.get("fingerprint")
-        if theirs and theirs != self.model.fingerprint:
+        fingerprint = spec.params.get("fingerprint")
+        if fingerprint and fingerprint != self.model.fingerprint:
             raise InputError(
                 "spec",
                 expected=f"edits of this model, {self.model.name}",
@@ -305,28 +315,28 @@ class Session:
         return marks_of(self._marks, self._place(body)[2])
 
     def _mark(self, body: Body) -> dict[str, Json]:
-        held, at, name, inputs = self._place(body)
-        return marked(self._marks, name, inputs, held.pack.manifest.examples[at].units, body)
+        entry, at, name, inputs = self._place(body)
+        return marked(self._marks, name, inputs, entry.pack.manifest.examples[at].units, body)
 
     # ------------------------------------------------------------------ packs
 
     def _owned(self, body: Body) -> tuple[Held, int]:
         if not self.is_live:
             raise Unsupported("an edit", expected="a live model", got="a stored run whose model cannot be opened")
-        held, at, _, _ = self._place(body)
-        return held, at
+        entry, at, _, _ = self._place(body)
+        return entry, at
 
     def _place(self, body: Body) -> tuple[Held, int, str, Mapping[str, Any]]:
         """(pack, example, its id, its inputs)."""
-        held, at = self._shelf.get(str(body.get("pack"))), positive(body.get("example", 0), "example")
-        if at >= len(held.pack.manifest.examples):
-            raise UnknownName("example", str(at), map(str, range(len(held.pack.manifest.examples))))
-        if held.rows:
-            return held, at, str(held.rows[at]["id"]), held.rows[at]["inputs"]
-        if not held.owners:
+        entry, at = self._shelf.get(str(body.get("pack"))), positive(body.get("example", 0), "example")
+        if at >= len(entry.pack.manifest.examples):
+            raise UnknownName("example", str(at), map(str, range(len(entry.pack.manifest.examples))))
+        if entry.rows:
+            return entry, at, str(entry.rows[at]["id"]), entry.rows[at]["inputs"]
+        if not entry.owners:
             raise Unsupported("this view", expected="a run or a live model", got="a capture alone")
-        asked, i = held.owners[at]
-        return held, at, text_id(asked.examples[i]), asked.examples[i].inputs
+        owner, i = entry.owners[at]
+        return entry, at, text_id(owner.examples[i]), owner.examples[i].inputs
 
     def _owner(self, held: Held, at: int) -> tuple[Asked, int]:
         if not held.owners:

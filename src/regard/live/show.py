@@ -49,16 +49,26 @@ class View:
     theme: str = "auto"
 
     def save(
-        self, path: str | Path, *, view: str = "", dark: bool = False, width: int = 900,
+        self,
+        path: str | Path,
+        *,
+        view: str = "",
+        dark: bool = False,
+        width: int = 900,
         state: Mapping[str, Json] | None = None,
-    ) -> Path:  # fmt: skip
+    ) -> Path:
         """Write .html (everything, self-contained) or one view as .svg, .png or .pdf; no browser is needed."""
         from regard.live.figures import write_figure
 
         return write_figure(
-            self._pack(BUDGET), Path(path), view or self.view, dark=dark or self.theme == "dark", width=width,
-            lang=self.session.lang, state={**self.state, **(state or {})},
-        )  # fmt: skip
+            self._pack(BUDGET),
+            Path(path),
+            view or self.view,
+            dark=dark or self.theme == "dark",
+            width=width,
+            lang=self.session.lang,
+            state={**self.state, **(state or {})},
+        )
 
     @property
     def html(self) -> str:
@@ -92,9 +102,15 @@ class View:
         """The page in a frame that may run scripts and nothing else."""
         style = f"width:100%;height:{self.height}px;border:0;background:transparent"
         return tag(
-            "iframe", {"sandbox": "allow-scripts", "title": self.session.pack().manifest.title, "style": style,
-                       "srcdoc": self._page(budget)}, "",
-        )  # fmt: skip
+            "iframe",
+            {
+                "sandbox": "allow-scripts",
+                "title": self.session.pack().manifest.title,
+                "style": style,
+                "srcdoc": self._page(budget),
+            },
+            "",
+        )
 
     def _pack(self, budget: int) -> Pack:
         return self.session.packed(budget)
@@ -182,7 +198,10 @@ def captured_pack(capture: Capture) -> Pack:
     if isinstance(capture, Captured):
         answers: list[Json] = [shown_answer(name, capture.task) for name in capture.names]
         return pack_of_capture(
-            capture, model=capture.model, labels=capture.labels, predicted=answers or list(capture.targets) or None,
+            capture,
+            model=capture.model,
+            labels=capture.labels,
+            predicted=answers or list(capture.targets) or None,
             written=capture.written if capture.task == "sequence_to_sequence" else None,
-        )  # fmt: skip
+        )
     return pack_of_capture(capture, made=capture.made if isinstance(capture, Generated) else None)
