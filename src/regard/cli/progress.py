@@ -87,5 +87,5 @@ def bar(console: Console, *, making: str = "") -> Iterator[Bar]:
     """A bar that trainings started inside the block report to as well; `making` is said when the first one begins."""
     from regard.training.progress import reporting
 
-    with Bar(console, making=making) as made, reporting(made.training):
-        yield made
+    with Bar(console, making=making) as progress_bar, reporting(progress_bar.training):
+        yield progress_bar

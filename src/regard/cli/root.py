@@ -100,12 +100,12 @@ class Commands(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        given = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", ("regard", *given))  # commands may say how they were called
+        arguments = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("obj", ("regard", *arguments))  # commands may say how they were called
         # the language around everything, so that help and errors are told in it too
-        with speaking(_language(given)), damage_in_one_line(), stopping() as stop:
+        with speaking(_language(arguments)), damage_in_one_line(), stopping() as stop:
             try:
-                code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+                code = super().main(arguments, prog_name, complete_var, standalone_mode=False, **extra)
                 if stop.signal is not None:  # a server that closed itself
                     raise click.Abort
             except click.exceptions.NoArgsIsHelpError as bare:
@@ -117,7 +117,7 @@ class Commands(click.Group):
                         raise
                     shells = "bash_source, zsh_source or fish_source"
                     sys.exit(_say(f"{COMPLETION}: expected {shells}; got {os.environ[COMPLETION]!r}", 2))
-                if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
+                if "--debug" in arguments and not isinstance(error, click.ClickException | click.Abort):
                     raise
                 sys.exit(_tell(error, stop.exit_code))
             sys.exit(code if isinstance(code, int) else 0)
@@ -125,11 +125,11 @@ class Commands(click.Group):
 
 def _language(given: Sequence[str]) -> str:
     """`--lang`, else REGARD_LANG; what is neither is refused by the option itself."""
-    chosen = os.environ.get("REGARD_LANG", "")
+    lang = os.environ.get("REGARD_LANG", "")
     for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
-            chosen = following if word == "--lang" else word.partition("=")[2]
-    return chosen if chosen in LANGUAGES else "en"
+            lang = following if word == "--lang" else word.partition("=")[2]
+    return lang if lang in LANGUAGES else "en"
 
 
 EXAMPLES = (
@@ -176,19 +176,21 @@ def _in_words(error: RegardError) -> str:
         parts.append(say("error.expected", expected=retold(error.expected)))
     if error.got:
         parts.append(say("error.got", got=retold(error.got)))
-    said = say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
-    return say("error.try", said=said, remedy=retold(error.remedy)) if error.remedy else said
+    sentence = (
+        say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
+    )
+    return say("error.try", said=sentence, remedy=retold(error.remedy)) if error.remedy else sentence
 
 
 def _whose(error: BaseException) -> str:
     """Who has to do something: this machine, the author of a file that the user brought, or we."""
     if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
         return "this machine"
-    ours = Path(__file__).parents[1]
+    package = Path(__file__).parents[1]
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         file = Path(frame.filename)
-        if file.is_relative_to(ours):
+        if file.is_relative_to(package):
             break
         if file.parent.parent.name == "models" and "transformers" in file.parts:
             return f"error inside the model ({file.name}, line {frame.lineno}); its config.json may not fit it"

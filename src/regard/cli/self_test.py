@@ -66,9 +66,9 @@ def self_test(device: str = "cpu") -> list[Outcome]:
     modes: tuple[Mode, ...] = ("qk", "weights")
     outcomes = []
     for mode in modes:
-        found = model.capture([encoded], targets, mode=mode, check="always")
-        weights = found.sites[0].dense().weights if found.sites else np.zeros(expected.shape, np.float32)
+        captured = model.capture([encoded], targets, mode=mode, check="always")
+        weights = captured.sites[0].dense().weights if captured.sites else np.zeros(expected.shape, np.float32)
         error = float(np.abs(weights - expected).max())
         rows = float(np.abs(weights.sum(-1) - 1.0).max())
-        outcomes.append(Outcome(mode, len(found.sites), error, rows, found.checked))
+        outcomes.append(Outcome(mode, len(captured.sites), error, rows, captured.checked))
     return outcomes

@@ -60,16 +60,16 @@ def stopping() -> Iterator[Stop]:
 @contextmanager
 def damage_in_one_line() -> Iterator[None]:
     """A `DamageWarning` becomes a line for people; other warnings are shown as before."""
-    shown = warnings.showwarning
+    original = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DamageWarning):
             echo("regard: " + " ".join(str(message).split()), error=True)
         else:
-            shown(message, category, *rest, **more)
+            original(message, category, *rest, **more)
 
     warnings.showwarning = show
     try:
         yield
     finally:
-        warnings.showwarning = shown
+        warnings.showwarning = original

@@ -46,16 +46,28 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
     """Make a command of a function that takes `as_json` besides its own options."""
 
     def make(function: Callable[..., Any]) -> Verb:
-        marked = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
+        decorated = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
         # the language is chosen in `root`, before anything is said; here it is only checked and listed
-        marked = click.option("--lang", type=click.Choice(LANGUAGES), default="en", show_default=True,
-                              envvar="REGARD_LANG", show_envvar=True, expose_value=False,
-                              help="Language of the output.")(marked)  # fmt: skip
-        marked = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(marked)
+        decorated = click.option(
+            "--lang",
+            type=click.Choice(LANGUAGES),
+            default="en",
+            show_default=True,
+            envvar="REGARD_LANG",
+            show_envvar=True,
+            expose_value=False,
+            help="Language of the output.",
+        )(decorated)
+        decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
         if READING & {option.name for option in getattr(function, "__click_params__", ())}:
-            marked = click.option("--max-bytes", metavar="SIZE", expose_value=False, callback=_limited,
-                                  help="Largest file to read, such as 500MB (default: 2GB).")(marked)  # fmt: skip
-        command = click.command(name, cls=Verb)(marked)
+            decorated = click.option(
+                "--max-bytes",
+                metavar="SIZE",
+                expose_value=False,
+                callback=_limited,
+                help="Largest file to read, such as 500MB (default: 2GB).",
+            )(decorated)
+        command = click.command(name, cls=Verb)(decorated)
         command.examples = examples
         return command
 

@@ -85,23 +85,48 @@ SHOWN = 3
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 @permission_options
 def command(
-    models: tuple[str, ...], data: str | None, attacks: str | None, n: int, budget: int, target: str | None,
-    max_share: float, max_edits: int | None, min_similarity: float, stop_words: bool, keep: str | None,
-    transfer: bool, watch: str, sanity: bool, out: Path | None, labels: str | None,
-    text_column: str | None, pair_column: str | None, label_column: str | None, skip_bad: bool, seed: int,
-    device: str, as_json: bool,
-) -> None:  # fmt: skip
+    models: tuple[str, ...],
+    data: str | None,
+    attacks: str | None,
+    n: int,
+    budget: int,
+    target: str | None,
+    max_share: float,
+    max_edits: int | None,
+    min_similarity: float,
+    stop_words: bool,
+    keep: str | None,
+    transfer: bool,
+    watch: str,
+    sanity: bool,
+    out: Path | None,
+    labels: str | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    skip_bad: bool,
+    seed: int,
+    device: str,
+    as_json: bool,
+) -> None:
     from regard.records import Threat
 
     if transfer != (len(models) > 1):
         raise InputError(
-            "attack", expected="one model, or several with --transfer",
+            "attack",
+            expected="one model, or several with --transfer",
             got=f"{len(models)} model{'s' * (len(models) > 1)} {'and' if transfer else 'without'} --transfer",
-        )  # fmt: skip
+        )
     threat = Threat(
-        "untargeted" if target is None else "targeted", target, budget, max_share, max_edits, min_similarity,
-        stop_words, tuple(w.strip() for w in (keep or "").split(",") if w.strip()),
-    )  # fmt: skip
+        goal="untargeted" if target is None else "targeted",
+        target=target,
+        budget=budget,
+        max_share=max_share,
+        max_edits=max_edits,
+        min_similarity=min_similarity,
+        stop_words=stop_words,
+        keep=tuple(w.strip() for w in (keep or "").split(",") if w.strip()),
+    )
     checked_names("attack", listed(attacks))
     if watch != "none":
         checked_names("explainer", [watch])
@@ -112,12 +137,22 @@ def command(
     choice = ModelChoice(models[0], device, None, "windows")
     read = named_columns(data, Columns(text_column, pair_column, label_column, skip_bad), n, seed)
     try:
-        with bar(remarks(), making=choice.making) as shown:
+        with bar(remarks(), making=choice.making) as progress_bar:
             run = attack(
-                models[0], read, listed(attacks), threat=threat, n=n, seed=seed, out=out,
-                to=models[1:], watch=None if watch == "none" else watch, check=sanity, device=device, labels=labels,
-                progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
-            )  # fmt: skip
+                models[0],
+                read,
+                listed(attacks),
+                threat=threat,
+                n=n,
+                seed=seed,
+                out=out,
+                to=models[1:],
+                watch=None if watch == "none" else watch,
+                check=sanity,
+                device=device,
+                labels=labels,
+                progress=lambda what, done, total: progress_bar.show(what, done / max(1, total), f"{done}/{total}"),
+            )
     except KeyboardInterrupt:
         if out is None:
             raise
@@ -136,27 +171,30 @@ def show(console: Console, run: AttackRun) -> None:
     title = say("term.attack.on", model=run.model, n=len(run.examples), data=run.data)
     console.print(title + right, markup=False, style="bold")
     text = "text" in run.examples[0].inputs
-    told = say("term.attack.threat", words=retold(run.threat.words(text=text)), seed=run.seed)
-    console.print(told, markup=False)
+    threat = say("term.attack.threat", words=retold(run.threat.words(text=text)), seed=run.seed)
+    console.print(threat, markup=False)
     size = say("term.attack.words_changed" if text else "term.attack.size")
     head = say("term.attack.columns", size=size).split("|")
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
         say("term.attack.legend", size=size, similarity="; ".join(map(retold, sorted(names))) or "-"),
-        markup=False, style="dim",
-    )  # fmt: skip
+        markup=False,
+        style="dim",
+    )
     for r in (r for r in run.rows if r.attack in run.found):
         for line in _details(r):
             console.print(line, markup=False, style="dim")
-    for name, found in run.found.items():
-        _worst(console, run, name, found)
+    for name, attacked in run.found.items():
+        _worst(console, run, name, attacked)
     if run.transfers:
         _transfers(console, run)
     for check in run.checks:
         mark, style = {
-            True: (say("term.attack.ok"), ""), False: (say("term.attack.warn"), "yellow"), None: ("-   ", "dim")
-        }[check.passed]  # fmt: skip
+            True: (say("term.attack.ok"), ""),
+            False: (say("term.attack.warn"), "yellow"),
+            None: ("-   ", "dim"),
+        }[check.passed]
         console.print(f"{mark} {retold(check.name)}: {retold(check.sentence)}", markup=False, style=style or None)
     print_notes(run.notes)
     if run.path is not None:
@@ -217,8 +255,8 @@ def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, .
 def _said(run: AttackRun, at: int | None, said: tuple[float, ...]) -> str:
     if at is None:
         return "-"
-    named = run.labels[at] if at < len(run.labels) else str(at)
-    return f"{named} {said[at]:.2f}" if at < len(said) else named
+    label = run.labels[at] if at < len(run.labels) else str(at)
+    return f"{label} {said[at]:.2f}" if at < len(said) else label
 
 
 def _marked(one: Attacked, example: Example) -> str:
@@ -236,9 +274,11 @@ def _transfers(console: Console, run: AttackRun) -> None:
     targets = list(dict.fromkeys(t.target for t in run.transfers))
     rows = []
     for attack, source in dict.fromkeys((t.attack, t.source) for t in run.transfers):
-        mine = {t.target: t for t in run.transfers if (t.attack, t.source) == (attack, source)}
-        cells = [f"{t.fooled}/{t.n} ({t.low:.0%}-{t.high:.0%})" if t.n else "0/0"
-                 for t in (mine[name] for name in targets)]  # fmt: skip
+        by_target = {t.target: t for t in run.transfers if (t.attack, t.source) == (attack, source)}
+        cells = [
+            f"{t.fooled}/{t.n} ({t.low:.0%}-{t.high:.0%})" if t.n else "0/0"
+            for t in (by_target[name] for name in targets)
+        ]
         rows.append((attack, source, *cells))
     console.print(
         plain_table((*columns("term.attack.transfer_columns"), *targets), rows, right=tuple(range(2, 2 + len(targets))))

@@ -43,9 +43,21 @@ if TYPE_CHECKING:
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, site: str | None, head: int | None,
-    generate: int | None, mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    text: str | None,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    site: str | None,
+    head: int | None,
+    generate: int | None,
+    mode: Mode,
+    check: Check,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     example = one_example(text, pair, data, row)
     from regard.audits.preconditions import examine
     from regard.audits.resolve import said_by, unknown_words
@@ -57,23 +69,34 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
-    written = None if generate is None else _written(live, windows[0], generate)
-    found = written or capture(live, windows[0], mode=mode, check=check)
-    chosen = _chosen(found.sites, site)
-    weights = _weights(chosen, head)
-    names = _axis_names(found, chosen)
+    generated = None if generate is None else _written(live, windows[0], generate)
+    captured = generated or capture(live, windows[0], mode=mode, check=check)
+    selected = _chosen(captured.sites, site)
+    weights = _weights(selected, head)
+    names = _axis_names(captured, selected)
     notes = [*said_by(live), *unknown_words(live, windows[:1])]
     tested = examine(live, windows[:1])
     if as_json:
-        shown = _as_json(found, chosen, weights, names, live.name, mode, len(windows))
-        made = {} if written is None else {"written": written.text, "made": list(written.made)}
-        print_json({**shown, **made, "preconditions": tested.to_json(), "notes": notes})
+        fields = _as_json(
+            captured, selected, weights=weights, names=names, model=live.name, mode=mode, windows=len(windows)
+        )
+        generation = {} if generated is None else {"written": generated.text, "made": list(generated.made)}
+        print_json({**fields, **generation, "preconditions": tested.to_json(), "notes": notes})
     else:
-        if written is not None:
-            results().print(say("term.capture.wrote", text=repr(written.text)), markup=False)
+        if generated is not None:
+            results().print(say("term.capture.wrote", text=repr(generated.text)), markup=False)
         for sentence in tested.sentences():
             results().print(say("term.capture.before", sentence=retold(sentence)), markup=False, style="bold yellow")
-        _show(found, chosen, weights, names, head, live.name, mode, len(windows))
+        _show(
+            captured,
+            selected,
+            weights=weights,
+            names=names,
+            head=head,
+            model=live.name,
+            mode=mode,
+            windows=len(windows),
+        )
         for note in notes:
             results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
 
@@ -88,12 +111,12 @@ def _written(live: Model, example: Example, tokens: int) -> Generated:
 
 
 def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:
-    named = {s.site.key: s for s in sites}
+    by_key = {s.site.key: s for s in sites}
     if name is None:
-        return list(named.values())[-1]
-    ending = [s for key, s in named.items() if key == name or key.endswith("." + name)]
+        return list(by_key.values())[-1]
+    ending = [s for key, s in by_key.items() if key == name or key.endswith("." + name)]
     if not ending:
-        raise UnknownName("site", name, named)
+        raise UnknownName("site", name, by_key)
     return ending[-1]
 
 
@@ -113,35 +136,58 @@ def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[st
     from regard.models.capture_generation import Generated
     from regard.present.pack.axes import axes_of
 
-    made: Sequence[str] | None = found.made if isinstance(found, Generated) else None
+    tokens: Sequence[str] | None = found.made if isinstance(found, Generated) else None
     if isinstance(found, Captured) and found.task == "sequence_to_sequence":
-        made = found.written[0]
+        tokens = found.written[0]
     sites, shapes = [s.site for s in found.sites], [s.shape for s in found.sites]
-    axes, where = axes_of(found.units[0], sites, shapes, given={}, made=made)
+    axes, where = axes_of(found.units[0], sites, shapes, given={}, made=tokens)
     rows, columns = where[[s.key for s in sites].index(site.site.key)]
     return axes[rows].names, axes[columns].names
 
 
 def _as_json(
-    found: Capture, site: SiteAttention, weights: NDArray[np.float32], names: tuple[list[str], list[str]], model: str,
-    mode: str, windows: int,
-) -> dict[str, Any]:  # fmt: skip
+    found: Capture,
+    site: SiteAttention,
+    weights: NDArray[np.float32],
+    names: tuple[list[str], list[str]],
+    model: str,
+    mode: str,
+    windows: int,
+) -> dict[str, Any]:
     sites = [
-        {"site": s.site.key, "kind": s.site.kind, "layer": s.site.layer, "heads": s.site.heads, "shape": list(s.shape),
-         "module": s.site.module} for s in found.sites
-    ]  # fmt: skip
-    drawn = {"site": site.site.key, "rows": names[0], "columns": names[1], "weights": weights.tolist()}
+        {
+            "site": s.site.key,
+            "kind": s.site.kind,
+            "layer": s.site.layer,
+            "heads": s.site.heads,
+            "shape": list(s.shape),
+            "module": s.site.module,
+        }
+        for s in found.sites
+    ]
+    drawing = {"site": site.site.key, "rows": names[0], "columns": names[1], "weights": weights.tolist()}
     return {
-        "model": model, "mode": mode, "checked": found.checked, "windows": windows, "sites": sites,
+        "model": model,
+        "mode": mode,
+        "checked": found.checked,
+        "windows": windows,
+        "sites": sites,
         "rejected": [{"place": place, "reason": reason} for place, reason in found.rejected],
-        "units": list(found.units[0].names), "drawn": drawn,
-    }  # fmt: skip
+        "units": list(found.units[0].names),
+        "drawn": drawing,
+    }
 
 
 def _show(
-    found: Capture, site: SiteAttention, weights: NDArray[np.float32], names: tuple[list[str], list[str]],
-    head: int | None, model: str, mode: str, windows: int,
-) -> None:  # fmt: skip
+    found: Capture,
+    site: SiteAttention,
+    weights: NDArray[np.float32],
+    names: tuple[list[str], list[str]],
+    head: int | None,
+    model: str,
+    mode: str,
+    windows: int,
+) -> None:
     from regard.present.axis_names import short_names
     from regard.present.messages.messages import columns, count, say
     from regard.present.retelling import retold

@@ -77,12 +77,14 @@ def _show(outcome: Outcome) -> None:
     if outcome.checks:
         rows = [
             (
-                _result(c.result, only_warns=c.level == "warn" and c.result != "pass"), c.name,
-                c.number + (f", p {c.p:.2g}" if c.p is not None else ""), str(c.n),
+                _result(c.result, only_warns=c.level == "warn" and c.result != "pass"),
+                c.name,
+                c.number + (f", p {c.p:.2g}" if c.p is not None else ""),
+                str(c.n),
                 retold(c.required) + (f" ({retold(c.reason)})" if c.reason else ""),
             )
             for c in outcome.checks
-        ]  # fmt: skip
+        ]
         results().print(plain_table(columns("term.gate.columns"), rows, right=(3,)))
     # the last line of the output, never folded: a script may read it instead of the exit code
     echo(outcome.verdict)
@@ -91,8 +93,8 @@ def _show(outcome: Outcome) -> None:
 def _result(name: str, *, only_warns: bool) -> str:
     from regard.present.messages.messages import known, say
 
-    said = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
-    return say("term.gate.warning", result=said) if only_warns else said
+    label = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
+    return say("term.gate.warning", result=label) if only_warns else label
 
 
 command.help = SUMMARIES["gate"]

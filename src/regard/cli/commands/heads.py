@@ -42,27 +42,36 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Every head, also those that rest or have no role.")
 @model_options
 def command(
-    model: str, data: str | None, limit: int, ablate: int, seed: int, out: Path | None, everything: bool, device: str,
-    task: str | None, overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    data: str | None,
+    limit: int,
+    ablate: int,
+    seed: int,
+    out: Path | None,
+    everything: bool,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     from regard.audits.resolve import default_data
     from regard.surveys.heads.survey import heads
 
     choice = ModelChoice(model, device, task, overflow)
-    wanted = data or default_data(model)
-    with bar(remarks(), making=choice.making) as shown:
+    dataset = data or default_data(model)
+    with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
 
         def progress(what: str, done: int, total: int) -> None:
-            shown.show(what, done / max(1, total), f"{done}/{total}")
+            progress_bar.show(what, done / max(1, total), f"{done}/{total}")
 
-        found = heads(live, wanted, limit=limit, ablate=ablate, seed=seed, progress=progress)
+        survey = heads(live, dataset, limit=limit, ablate=ablate, seed=seed, progress=progress)
     if out is not None:
-        _write(found, out)
+        _write(survey, out)
     if as_json:
-        print_json(found.to_json())
+        print_json(survey.to_json())
     else:
-        _show(found, everything, out)
+        _show(survey, everything, out)
 
 
 def _write(found: HeadSurvey, out: Path) -> None:

@@ -28,18 +28,25 @@ from regard.errors import InputError
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
 def command(
-    model: str, heads: str | None, fraction: float | None, out: Path, data: str | None, limit: int, seed: int,
-    device: str, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    heads: str | None,
+    fraction: float | None,
+    out: Path,
+    data: str | None,
+    limit: int,
+    seed: int,
+    device: str,
+    as_json: bool,
+) -> None:
     if (heads is None) == (fraction is None):
         raise InputError("prune", expected="--heads or --fraction", got="both" if heads is not None else "neither")
     from regard.surveys.prune import prune
 
     choice = ModelChoice(model, device, None, "windows")
     with bar(remarks(), making=choice.making):
-        found = prune(model, heads=heads, fraction=fraction, out=out, data=data, limit=limit, seed=seed, device=device)
+        pruned = prune(model, heads=heads, fraction=fraction, out=out, data=data, limit=limit, seed=seed, device=device)
     if as_json:
-        print_json(found.to_json())
+        print_json(pruned.to_json())
         return
     from regard.present.messages.messages import say
     from regard.present.retelling import retold
@@ -47,19 +54,28 @@ def command(
 
     console = results()
     console.print(
-        say("term.prune.title", model=found.model, n=len(found.heads), of=found.of, how=retold(found.how),
-            heads=", ".join(found.heads[:12]) + (", ..." if len(found.heads) > 12 else "")), markup=False, style="bold",
-    )  # fmt: skip
-    if found.why:
-        console.print(say("term.prune.silenced", why=retold(found.why)), markup=False)
-    console.print(pruned_table(found.to_json()))
+        say(
+            "term.prune.title",
+            model=pruned.model,
+            n=len(pruned.heads),
+            of=pruned.of,
+            how=retold(pruned.how),
+            heads=", ".join(pruned.heads[:12]) + (", ..." if len(pruned.heads) > 12 else ""),
+        ),
+        markup=False,
+        style="bold",
+    )
+    if pruned.why:
+        console.print(say("term.prune.silenced", why=retold(pruned.why)), markup=False)
+    console.print(pruned_table(pruned.to_json()))
     console.print(
-        say("term.prune.checked", n=found.n, data=found.data, seed=found.seed, error=f"{found.error:.1e}"),
-        markup=False, style="dim",
-    )  # fmt: skip
-    for note in found.notes:
+        say("term.prune.checked", n=pruned.n, data=pruned.data, seed=pruned.seed, error=f"{pruned.error:.1e}"),
+        markup=False,
+        style="dim",
+    )
+    for note in pruned.notes:
         console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
-    console.print(say("term.written", path=found.path), markup=False, soft_wrap=True)
+    console.print(say("term.written", path=pruned.path), markup=False, soft_wrap=True)
 
 
 command.help = SUMMARIES["prune"]

@@ -36,12 +36,12 @@ def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool)
     from regard.present.messages.messages import say
     from regard.present.report.redaction import Redacted
 
-    opened = _judged(run)
+    stored_run = _judged(run)
     stem = "report-redacted" if redact else "report"
     path = out or run / f"{stem}.{form}"
-    _write(Redacted(opened) if redact else opened, path, form)
+    _write(Redacted(stored_run) if redact else stored_run, path, form)
     if as_json:
-        print_json({"report": str(path), "status": opened.manifest["status"], "bytes": path.stat().st_size})
+        print_json({"report": str(path), "status": stored_run.manifest["status"], "bytes": path.stat().st_size})
     else:
         results().print(say("words.report", path=path), markup=False, soft_wrap=True)
 
@@ -51,13 +51,13 @@ def _judged(path: Path) -> Run:
     from regard.judge.verdicts import verdicts
     from regard.store.run import Run
 
-    opened = Run(path)
+    stored_run = Run(path)
     try:
-        verdicts(opened, keep=True)
+        verdicts(stored_run, keep=True)
     except EnvironmentProblem:  # nobody can write there: they are computed for this report alone
-        return opened.with_judgements(verdicts(opened))
+        return stored_run.with_judgements(verdicts(stored_run))
     except RegardError:  # a run that is still going on keeps the verdicts it has
-        return opened
+        return stored_run
     return Run(path)
 
 

@@ -33,16 +33,23 @@ SENTENCE = "A quiet, moving film that never begs for tears."
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, device: str, task: str | None,
-    overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    text: str | None,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
         live = choice.open()
     example = one_example(text or (None if data or _own_data(model) else SENTENCE), pair, data or _own_data(model), row)
-    found = _tried(live, live.windows(example)[0])
+    attempts = _tried(live, live.windows(example)[0])
     if as_json:
-        print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
+        print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": attempts})
         return
     from regard.present.messages.messages import columns, say
     from regard.present.retelling import retold
@@ -54,7 +61,7 @@ def command(
     )
     rows = [
         (m["kind"], m["name"], say("term.list.yes" if m["works"] else "term.list.no"), retold(m["why"]) or m["needs"])
-        for m in found
+        for m in attempts
     ]
     out.print(plain_table(columns("term.list.support"), rows))
 
@@ -93,15 +100,17 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
         raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
     problems = {p.stage: p.message for p in page.problems}
     worked = {r.method for r in page.relevances}
-    judged = {s.metric for s in page.scores}
-    found = []
+    scored = {s.metric for s in page.scores}
+    attempts = []
     for spec in (*explainers, *metrics):
-        works = spec.name in (worked if spec.kind == "explainer" else judged)
+        works = spec.name in (worked if spec.kind == "explainer" else scored)
         why = "" if works else _reason(spec.kind, spec.name, {**problems, **page.skipped})
         needs = entry(spec.kind, spec.name).facts.get("needs")
-        wanted = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
-        found.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": wanted})
-    return found + broken
+        requirement = (
+            say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
+        )
+        attempts.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": requirement})
+    return attempts + broken
 
 
 def _reason(kind: str, name: str, said: dict[str, str]) -> str:

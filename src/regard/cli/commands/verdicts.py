@@ -28,28 +28,30 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     from regard.store.judgements import judgement_to_json
     from regard.store.run import Run
 
-    opened = Run(run)
-    found: list[dict[str, Any]] = [judgement_to_json(j) for j in verdicts(opened)]
-    if not found:
-        reasons = "; ".join(f"{k}: {v}" for k, v in opened.skipped.items() if k.startswith("experiment "))
+    stored_run = Run(run)
+    judgements: list[dict[str, Any]] = [judgement_to_json(j) for j in verdicts(stored_run)]
+    if not judgements:
+        reasons = "; ".join(f"{k}: {v}" for k, v in stored_run.skipped.items() if k.startswith("experiment "))
         raise Incomplete(
-            f"run {run}", expected="evidence about attention", got=reasons or "a run without experiments",
+            f"run {run}",
+            expected="evidence about attention",
+            got=reasons or "a run without experiments",
             remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
-        )  # fmt: skip
-    shift = shift_of(opened)
+        )
+    shift = shift_of(stored_run)
     if as_json:
-        print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
+        print_json([{**j, "shift": _beside(shift, j)} for j in judgements] if shift else judgements)
         return
     from regard.present.retelling import retold
     from regard.present.terminal.shift_view import shift_table
     from regard.present.terminal.terminal import bullets
     from regard.present.verdict_words import contrast, verdict_table
 
-    results().print(verdict_table(found))
+    results().print(verdict_table(judgements))
     if shift:
         results().print(shift_table(shift))
     if rules:
-        for judgement in found:
+        for judgement in judgements:
             for v in judgement["verdicts"]:
                 results().print(f"{retold(v['question'])} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]

@@ -41,15 +41,21 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("target", metavar="RUN|MODEL")
 @click.option("--text", help="The text to read.")
-@click.option("--image", type=click.Path(path_type=Path, dir_okay=False),
-              help="The picture that the text is about, for vision-language models.")  # fmt: skip
+@click.option(
+    "--image",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The picture that the text is about, for vision-language models.",
+)
 @click.option("--pair", help="The second text, for models that read two.")
 @click.option("--changed", metavar="TEXT", help="Another version of the text (attacked, rewritten), to compare with.")
 @click.option("--other", metavar="MODEL", help="Another model or checkpoint that reads the text too, to compare with.")
 @click.option("--data", help="Take the input from a data set instead.")
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--spec", type=click.Path(path_type=Path, dir_okay=False),
-              help="Edits of attention that somebody shared: their text, before and after.")  # fmt: skip
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Edits of attention that somebody shared: their text, before and after.",
+)
 @click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
 @click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
 @click.option("--view", default="", help="The view that is open, or drawn (default: the first with data).")
@@ -69,13 +75,37 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    target: str, text: str | None, image: Path | None, pair: str | None, changed: str | None, other: str | None,
-    data: str | None, row: int, spec: Path | None, generate: int | None, method: str, view: str, example: str | None,
-    site: str | None, head: int | None,
-    html: Path | None, svg: Path | None, png: Path | None, pdf: Path | None, dark: bool, width: int, port: int,
-    browser: bool, allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
-    overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    target: str,
+    text: str | None,
+    image: Path | None,
+    pair: str | None,
+    changed: str | None,
+    other: str | None,
+    data: str | None,
+    row: int,
+    spec: Path | None,
+    generate: int | None,
+    method: str,
+    view: str,
+    example: str | None,
+    site: str | None,
+    head: int | None,
+    html: Path | None,
+    svg: Path | None,
+    png: Path | None,
+    pdf: Path | None,
+    dark: bool,
+    width: int,
+    port: int,
+    browser: bool,
+    allow_host: tuple[str, ...],
+    rationales: Path | None,
+    seed: int,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     methods = listed(method) or []
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
@@ -93,8 +123,15 @@ def command(
         with bar(remarks(), making=""):
             session = _pictured(target, text, image, lang)
     elif (Path(target) / "ledger.sqlite").is_file():
-        session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed,
-                          allow_code=permitted("allow_code"))  # fmt: skip
+        session = Session(
+            run=Run(target),
+            example=example,
+            methods=methods,
+            marks=rationales,
+            lang=lang,
+            seed=seed,
+            allow_code=permitted("allow_code"),
+        )
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
@@ -108,8 +145,15 @@ def command(
         with bar(remarks(), making=choice.making):
             live = choice.open()
             others = () if other is None else (ModelChoice(other, device, task, overflow).open(),)
-            session = Session(live, others=others, methods=methods, marks=rationales or Path("rationales.jsonl"),
-                              lang=lang, seed=seed, allow_code=permitted("allow_code"))  # fmt: skip
+            session = Session(
+                live,
+                others=others,
+                methods=methods,
+                marks=rationales or Path("rationales.jsonl"),
+                lang=lang,
+                seed=seed,
+                allow_code=permitted("allow_code"),
+            )
             if spec is not None:
                 session.show_spec(_shared(spec))
             elif generate is not None:
@@ -158,18 +202,18 @@ def _state(session: Session, site: str | None, head: int | None) -> dict[str, Js
     entries = session.pack().manifest.examples
     state: dict[str, Json] = {}
     sites = entries[0].sites if entries else []
-    chosen = len(sites) - 1
+    index = len(sites) - 1
     if site is not None:
-        chosen = next((i for i, s in enumerate(sites) if s.key == site or s.key.endswith(f".{site}")), -1)
-        if chosen < 0:
+        index = next((i for i, s in enumerate(sites) if s.key == site or s.key.endswith(f".{site}")), -1)
+        if index < 0:
             raise UnknownName("site", site, [s.key for s in sites])
-        state["site"] = chosen
+        state["site"] = index
     if head is not None:
-        if not sites or head >= sites[chosen].heads:
+        if not sites or head >= sites[index].heads:
             raise InputError(
-                f"--head {head}", expected=f"a head below {sites[chosen].heads if sites else 0}", got=str(head)
+                f"--head {head}", expected=f"a head below {sites[index].heads if sites else 0}", got=str(head)
             )
-        state |= {"head": head, "pool": "one", "off": [h for h in range(sites[chosen].heads) if h != head]}
+        state |= {"head": head, "pool": "one", "off": [h for h in range(sites[index].heads) if h != head]}
     return state
 
 
@@ -178,19 +222,18 @@ def _write(session: Session, files: list[Path], *, as_json: bool, **how: Any) ->
     from regard.present.pack.build import BUDGET
 
     pack = session.packed(BUDGET)
-    written = []
+    paths = []
     for path in files:
         if str(path) == "-":
             click.echo(as_references(svg(pack, how["view"], **{k: v for k, v in how.items() if k != "view"})))
             continue
-        written.append(write_figure(pack, path, how["view"], **{k: v for k, v in how.items() if k != "view"}))
+        paths.append(write_figure(pack, path, how["view"], **{k: v for k, v in how.items() if k != "view"}))
     session.close()
     left_out = list(pack.manifest.left_out)
     if as_json:
-        print_json({"files": [str(p) for p in written], "bytes": [p.stat().st_size for p in written],
-                    "left_out": left_out})  # fmt: skip
+        print_json({"files": [str(p) for p in paths], "bytes": [p.stat().st_size for p in paths], "left_out": left_out})
         return
-    for path in written:
+    for path in paths:
         results().print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
     for line in left_out:
         remarks().print(say("term.left_out", what=line), markup=False, style="yellow")

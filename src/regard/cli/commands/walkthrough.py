@@ -37,39 +37,70 @@ if TYPE_CHECKING:
 @click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
 @model_options
 def command(
-    text: str | None, model: str, layer: int | None, head: int, query: str | None, site: str | None, features: int,
-    keys: int, pair: str | None, data: str | None, row: int, device: str, task: str | None, overflow: Overflow,
+    text: str | None,
+    model: str,
+    layer: int | None,
+    head: int,
+    query: str | None,
+    site: str | None,
+    features: int,
+    keys: int,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     example = one_example(text, pair, data, row)
     from regard.models.walkthrough import walkthrough
 
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
         live = choice.open()
-    found = walkthrough(live, example, layer=layer, head=head, query=query, site=site)
+    steps = walkthrough(live, example, layer=layer, head=head, query=query, site=site)
     if as_json:
-        print_json(_as_json(found))
+        print_json(_as_json(steps))
         return
     from regard.present.terminal.walkthrough_view import walkthrough_view
 
-    results().print(walkthrough_view(found, features=features, keys=keys))
+    results().print(walkthrough_view(steps, features=features, keys=keys))
 
 
 def _as_json(found: Walkthrough) -> dict[str, Any]:
     steps = found.steps
     return {
-        "model": found.model, "site": found.site, "layer": found.layer, "head": found.head, "heads": found.heads,
-        "query": {"position": found.query_at, "name": found.query_name}, "keys": list(found.key_names),
-        "form": found.form, "factor": steps.factor, "sink": steps.sink, "notes": list(found.notes),
+        "model": found.model,
+        "site": found.site,
+        "layer": found.layer,
+        "head": found.head,
+        "heads": found.heads,
+        "query": {"position": found.query_at, "name": found.query_name},
+        "keys": list(found.key_names),
+        "form": found.form,
+        "factor": steps.factor,
+        "sink": steps.sink,
+        "notes": list(found.notes),
         "steps": {
             name: None if (value := getattr(steps, name)) is None else value.tolist()
-            for name in ("query", "keys", "products", "dots", "scaled", "added", "scores", "exponentials", "weights",
-                         "values", "output")
+            for name in (
+                "query",
+                "keys",
+                "products",
+                "dots",
+                "scaled",
+                "added",
+                "scores",
+                "exponentials",
+                "weights",
+                "values",
+                "output",
+            )
         },
         "captured": found.captured.tolist(),
         "check": {"difference": found.difference, "output_difference": found.output_difference, "agrees": found.agrees},
-    }  # fmt: skip
+    }
 
 
 command.help = SUMMARIES["walkthrough"]
