@@ -1,4 +1,4 @@
-"""Transformations of a word by one character: swaps, deletions, insertions, and slips to a neighbouring key."""
+"""Character-level transformations of a word: swaps, deletions, insertions, and neighbouring keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHORTEST = 3
 
 
 def _near() -> dict[str, str]:
-    """Letter -> the letters on the keys beside it."""
+    """Map each letter to the letters on neighbouring keys."""
     at = {key: (row, col + 0.5 * row) for row, keys in enumerate(_ROWS) for col, key in enumerate(keys)}
     return {
         a: "".join(b for b, (r, c) in at.items() if b != a and abs(r - at[a][0]) <= 1 and abs(c - at[a][1]) <= 1)
@@ -26,7 +26,7 @@ NEAR = _near()
 
 
 def one_edit(word: str) -> list[str]:
-    """Every spelling one edit away; the first and the last character stay (Pruthi et al. 2019).
+    """Return every spelling one inner edit away; the first and last character stay (Pruthi et al. 2019).
 
     >>> one_edit("was")[:4]
     ['ws', 'wqas', 'wwas', 'wsas']
@@ -42,7 +42,7 @@ def one_edit(word: str) -> list[str]:
 
 
 def misspellings(many: int, rng: Callable[[str], np.random.Generator]) -> Substitutes:
-    """At most `many` of them, drawn once for each word and the same every time; kinds of edits share the places."""
+    """Return a source of at most `many` misspellings per word, sampled once per word."""
     memo: dict[str, list[str]] = {}
 
     def find(word: str) -> list[str]:

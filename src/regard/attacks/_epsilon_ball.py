@@ -1,4 +1,4 @@
-"""The ball in which a continuous attack moves, and examples of one shape in it.
+"""The epsilon ball of a continuous attack, for examples of one shape.
 
 Sizes are shares of the range of the inputs, so that one number means the same for pixels, series, columns and
 embeddings: linf, the largest change of an entry; l2, the root mean square change over the entries that may be changed.
@@ -26,7 +26,7 @@ SCALES = (1.0, 16.0, 255.0)
 
 @dataclass(frozen=True)
 class Arena:
-    """Some examples of one shape. y: the class predicted. wanted: the class a targeted attack wants, or None.
+    """Some examples of one shape. y: the class predicted. target_class: of a targeted attack, or None.
 
     room: (rows, ...) the range of each entry; low, high: what it may not leave (infinite for embeddings). eps: of room.
     """
@@ -34,7 +34,7 @@ class Arena:
     f: Together
     positions: tuple[int, ...]
     y: Tensor
-    wanted: int | None
+    target_class: int | None
     room: Tensor
     low: Tensor
     high: Tensor
@@ -48,7 +48,7 @@ class Arena:
         return inputs
 
     def inside(self, x: Tensor, rows: Sequence[int]) -> Tensor:
-        """The nearest point in the ball and within the bounds."""
+        """Project onto the ball and the bounds."""
         indices = list(rows)
         start, room, free = self.x[indices], self.room[indices], self.f.free[indices]
         change = torch.where(free, (x - start) / room, torch.zeros_like(x))
@@ -61,13 +61,13 @@ class Arena:
 
     @staticmethod
     def size(change: Tensor, free: Tensor) -> Tensor:
-        """(rows, 1, ...) root mean square of the change over the free entries."""
+        """Return (rows, 1, ...) root mean square change over the free entries."""
         axes = tuple(range(1, change.dim()))
         count = free.sum(axes, keepdim=True).clamp(min=1)
         return (change.square().sum(axes, keepdim=True) / count).sqrt()
 
     def step(self, gradient: Tensor, rows: Sequence[int], length: float) -> Tensor:
-        """The steepest change of this length (in shares of the range)."""
+        """Return the steepest step of this length (in shares of the range)."""
         indices = list(rows)
         room, free = self.room[indices], self.f.free[indices]
         slope = torch.where(free, gradient * room, torch.zeros_like(gradient))
@@ -76,7 +76,7 @@ class Arena:
         return length * slope / self.size(slope, free).clamp(min=1e-12) * room
 
     def started(self, rows: Sequence[int], case: Case, *keys: object) -> Tensor:
-        """A random point of the ball; its numbers belong to the example."""
+        """Return a random starting point in the ball, seeded per example."""
         starts = []
         for row in rows:
             shape = tuple(self.x.shape[1:])
@@ -94,18 +94,18 @@ class Arena:
         y = self._about(rows)
         own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).logsumexp(1)
-        return (own - rest) * (1 if self.wanted is None else -1)
+        return (own - rest) * (1 if self.target_class is None else -1)
 
     def margin(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
         """(rows,) the logit of the predicted class less the next one; of a targeted attack the same for the wanted."""
         y = self._about(rows)
         own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).amax(1)
-        return (own - rest) * (1 if self.wanted is None else -1)
+        return (own - rest) * (1 if self.target_class is None else -1)
 
     def _about(self, rows: Sequence[int]) -> Tensor:
         y = self.y[list(rows)]
-        return y if self.wanted is None else torch.full_like(y, self.wanted)
+        return y if self.target_class is None else torch.full_like(y, self.target_class)
 
 
 def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats] | None:
@@ -143,7 +143,7 @@ def arena(
     budget: int,
     bounds: tuple[Floats, Floats] | None,
 ) -> Arena:
-    """The examples in these positions, which share a shape."""
+    """Build the arena of the examples in these positions, which share a shape."""
     if not eps > 0:
         raise InputError("eps", expected="a share of the range of the inputs, above 0", got=str(eps))
     f = case.together(positions)
@@ -163,7 +163,7 @@ def arena(
         f=f,
         positions=tuple(positions),
         y=y,
-        wanted=goal.wanted,
+        target_class=goal.target_class,
         room=room,
         low=low,
         high=high,
@@ -174,7 +174,7 @@ def arena(
 
 
 def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:
-    """Positions of examples of one shape, at most so many together."""
+    """Yield batches of positions of examples with the same shape."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i in positions:
         shapes = [np.shape(v) for k, v in sorted(case.examples[i].inputs.items()) if not isinstance(v, str)]
@@ -184,5 +184,5 @@ def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:
 
 
 def renamed(example: Example, attack: str) -> Example:
-    """The changed example under an id of its own."""
+    """Return the changed example under its own id."""
     return replace(example, id=f"{example.id}~{attack}", rationale=None, parent=example.parent or example.id)

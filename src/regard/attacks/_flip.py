@@ -1,4 +1,4 @@
-"""Exchanges of one token that a gradient promises most of, written as texts."""
+"""Single-token flips ranked by gradient, written as texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from regard.attacks._lockstep import Slope
+from regard.attacks._lockstep import GradientReply
 from regard.attacks._text import Text, Words, with_word
 from regard.measures.ranking import order
 from regard.models.read.words import word_spans
@@ -14,12 +14,12 @@ from regard.protocols import Case
 from regard.records import Floats
 
 SHARE = 6
-TRIED = 4
+OVERSAMPLING = 4
 """Times as many exchanges are written as are wanted, since some are read as other tokens."""
 
 
 class Flips:
-    """The vocabulary of a model as something to exchange tokens for."""
+    """The vocabulary of a model as candidates for token flips."""
 
     def __init__(self, case: Case) -> None:
         self._case, lexicon = case, case.lexicon()
@@ -33,7 +33,7 @@ class Flips:
         self._every = dict(zip(lexicon.ids.tolist(), range(len(lexicon.ids)), strict=True))
         self._all_vectors, self._all_begins = lexicon.vectors, lexicon.begins
 
-    def promises(self, slope: Slope, at: int) -> Floats:
+    def promises(self, slope: GradientReply, at: int) -> Floats:
         """(vocabulary,) gradient . (E_v - e_i) for the token in one place; -inf for what cannot stand there."""
         gain = self._vectors @ slope.gradient[at]
         token = int(slope.tokens[at])
@@ -44,7 +44,7 @@ class Flips:
         return np.where(fits, gain, -np.inf).astype(np.float64)
 
     def best(
-        self, text: Text, words: Words, slope: Slope, many: int, tried: Collection[Words] = ()
+        self, text: Text, words: Words, slope: GradientReply, many: int, tried: Collection[Words] = ()
     ) -> tuple[list[Words], int]:
         """(the texts that are worth asking for, how many were dropped because they are read otherwise).
 
@@ -67,7 +67,7 @@ class Flips:
             candidates += [(float(gain[v]), int(at), k, int(v)) for v in few if np.isfinite(gain[v])]
         if not candidates:
             return [], 0
-        ranked = [candidates[j] for j in order(np.array([f[0] for f in candidates]))][: TRIED * many]
+        ranked = [candidates[j] for j in order(np.array([f[0] for f in candidates]))][: OVERSAMPLING * many]
         flips: dict[Words, tuple[int, int]] = {}
         for _, at, k, v in ranked:
             (a, b), (start, stop) = spans[k], map(int, slope.units.places[at])
@@ -78,7 +78,7 @@ class Flips:
         return self._read_as_meant(text, slope, flips, many)
 
     def _read_as_meant(
-        self, text: Text, slope: Slope, made: dict[Words, tuple[int, int]], many: int
+        self, text: Text, slope: GradientReply, made: dict[Words, tuple[int, int]], many: int
     ) -> tuple[list[Words], int]:
         unambiguous: list[Words] = []
         dropped = 0

@@ -1,4 +1,4 @@
-"""Transformations: what may stand in the place of a word."""
+"""Word-level transformations: substitutes for a word."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def substitutes(case: Case, source: str, many: int) -> Substitutes:
 
 
 def whole_words(lexicon: Lexicon) -> tuple[list[str], NDArray[np.float32]]:
-    """The words that are one token by themselves, and their embeddings (words, features)."""
+    """Return the words that are single tokens, and their embeddings (words, features)."""
     whole = [
         i
         for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True))
@@ -41,7 +41,7 @@ def whole_words(lexicon: Lexicon) -> tuple[list[str], NDArray[np.float32]]:
 
 
 class _Neighbours:
-    """Whole words whose embeddings point most nearly the same way; the word itself and its other cases are left out."""
+    """Nearest whole words by cosine similarity of embeddings, without other cases of the word."""
 
     def __init__(self, lexicon: Lexicon, many: int) -> None:
         self._many = many

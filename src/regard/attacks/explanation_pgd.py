@@ -19,7 +19,7 @@ from regard.records import Attacked, Floats, Threat
 from regard.registry import attack
 
 STRIDE = 2.5
-MOVED = 0.5
+LARGEST_OVERLAP = 0.5
 """A success: at most this share of the k most relevant units is still among them."""
 TOGETHER = 16
 Aim = Literal["top_k", "centre"]
@@ -44,7 +44,7 @@ def explanation_pgd(
     aim: Aim = "top_k",
     bounds: tuple[float, ...] | None = None,
 ) -> Sequence[Attacked]:
-    """Steps in the ball that move input x gradient away from where it was, with the class kept: one record per example.
+    """Move input x gradient within the ball while the prediction stays: one record per example.
 
     aim: away from the first k units, or the centre of relevance away from where it was. extras: overlap of the k most
     relevant units, mass left on them, Spearman and Jensen-Shannon; a success where at most half of them are still among
@@ -121,7 +121,7 @@ def _way(moved: Tensor, centres: Tensor) -> Tensor:
 def _records(
     case: Case, goal: Goal, place: Arena, best: Tensor, curves: list[list[tuple[int, float]]], queries: int, k: int
 ) -> dict[int, Attacked]:
-    """What holds for the inputs read afresh: the class, and the explanation of the input itself."""
+    """Build the records from freshly encoded inputs: class and explanation."""
     first = _shares(case, place, place.x)
     last = _shares(case, place, best)
     examples = None
@@ -140,12 +140,12 @@ def _records(
         out[i] = Attacked(
             id=case.ids[i],
             attack="explanation_pgd",
-            status="success" if same and distances["top_k_overlap"] <= MOVED else "failed",
+            status="success" if same and distances["top_k_overlap"] <= LARGEST_OVERLAP else "failed",
             queries=queries,
             example=None if examples is None else examples[r],
             before=goal.before[i],
             after=goal.predicted(i, rows[r]),
-            said_before=tuple(map(float, goal.said[i])),
+            said_before=tuple(map(float, goal.distributions[i])),
             said_after=tuple(map(float, rows[r])),
             perturbed=float(((best[r] - place.x[r]).abs() / place.room[r]).max()),
             similarity=1 - away,

@@ -15,7 +15,7 @@ from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
 from regard.registry import attack
 
-MOVED = 0.5
+LARGEST_OVERLAP = 0.5
 """A success: at most this share of the k most relevant words is still among them."""
 
 
@@ -38,7 +38,7 @@ def explanation_words(
     source: str = "neighbours",
     many: int = 8,
 ) -> Sequence[Attacked]:
-    """Words are replaced so that the answer stays and the explanation goes elsewhere: one record per example.
+    """Replace words to move the explanation while the prediction stays: one record per example.
 
     extras: overlap of the k most relevant words, mass left on them, Spearman and Jensen-Shannon, word by word. A
     success where at most half of the k words are still among the first k. An explanation counts as one query.
@@ -49,7 +49,7 @@ def explanation_words(
     relevances = case.relevance(explainer)
     before = [by_place(case, i, relevances[i]) for i in range(len(each))]
     current: list[Words] = [text.words for text in each]
-    after, rows = list(before), [goal.said[i] for i in range(len(each))]
+    after, rows = list(before), [goal.distributions[i] for i in range(len(each))]
     queries = [0] * len(each)
     curves: list[list[tuple[int, float]]] = [[(0, 1.0)] for _ in each]
     why = [
@@ -96,7 +96,7 @@ def explanation_words(
     ]
 
 
-Tried = tuple[Words | None, Floats, Floats, int]
+Attempt = tuple[Words | None, Floats, Floats, int]
 
 
 def _tried(
@@ -108,8 +108,8 @@ def _tried(
     before: Sequence[Floats],
     within: float,
     k: int,
-) -> dict[int, Tried]:
-    """For each example the best of its texts that keeps the prediction, or None; all are explained together."""
+) -> dict[int, Attempt]:
+    """Return per example the best text that keeps the prediction, or None; explain all in one batch."""
     flat = [(i, words) for i, some in asked.items() for words in some]
     if not flat:
         return {}
@@ -117,11 +117,11 @@ def _tried(
     variant_case = case.subset([i for i, _ in flat]).instead(changed_examples)
     answers, relevances = variant_case.base(), variant_case.relevance(explainer)
     assert answers.distribution is not None
-    best: dict[int, Tried] = {}
+    best: dict[int, Attempt] = {}
     for n, (i, words) in enumerate(flat):
         row = answers.distribution[n]
         unflipped = goal.predicted(i, row) == goal.before[i]
-        near = abs(float(row[goal.before[i]]) - float(goal.said[i][goal.before[i]])) <= within
+        near = abs(float(row[goal.before[i]]) - float(goal.distributions[i][goal.before[i]])) <= within
         relevance = by_place(variant_case, n, relevances[n])
         spent = best[i][3] + 1 if i in best else 1
         old = best.get(i)
@@ -151,7 +151,7 @@ def _record(
     k: int,
     why: str,
 ) -> Attacked:
-    probabilities = tuple(map(float, goal.said[i]))
+    probabilities = tuple(map(float, goal.distributions[i]))
     if why:
         return Attacked(
             case.ids[i], "explanation_words", "skipped", before=goal.before[i], said_before=probabilities, why=why
@@ -161,7 +161,7 @@ def _record(
     return Attacked(
         id=case.ids[i],
         attack="explanation_words",
-        status="success" if differs and distances["top_k_overlap"] <= MOVED else "failed",
+        status="success" if differs and distances["top_k_overlap"] <= LARGEST_OVERLAP else "failed",
         queries=queries,
         example=text.made(words) if differs else None,
         before=goal.before[i],

@@ -25,7 +25,7 @@ from regard.registry import attack
     misleads="texts of a few words are unlike anything the model was trained on; a high confidence there says little",
 )
 def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[Attacked]:
-    """Words are deleted one by one while the prediction stays; a success where at most `left` remain: one record each.
+    """Delete words while the prediction stays; success if at most `left` remain: one record per example.
 
     perturbed is the share of words that could go; the words that stay are often nonsense to people (Feng et al.). Of
     the threat only the budget and the words to keep hold: stop words go, and any share of the text.
@@ -36,7 +36,7 @@ def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[At
     )
     each = texts(case.examples, free)
     current: list[Words] = [text.words for text in each]
-    rows: list[Floats] = [goal.said[i] for i in range(len(each))]
+    rows: list[Floats] = [goal.distributions[i] for i in range(len(each))]
     queries = [0] * len(each)
     curves: list[list[tuple[int, float]]] = [[] for _ in each]
     running = {i for i, text in enumerate(each) if not goal.why[i] and sum(map(bool, text.words)) > left}
@@ -71,7 +71,7 @@ def _shorter(text: Text, words: Words) -> list[Words]:
 def _record(
     goal: Goal, i: int, text: Text, words: Words, row: Floats, queries: int, curve: list[tuple[int, float]], left: int
 ) -> Attacked:
-    before = tuple(map(float, goal.said[i]))
+    before = tuple(map(float, goal.distributions[i]))
     if goal.why[i]:
         return Attacked(
             text.example.id, "input_reduction", "skipped", before=goal.before[i], said_before=before, why=goal.why[i]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.attacks._lockstep import Search, hunt
+from regard.attacks._lockstep import Search, lockstep_search
 from regard.attacks._substitutes import substitutes
 from regard.attacks._text import Text, with_word
 from regard.protocols import Case
@@ -27,7 +27,7 @@ SIZE = 16
 def random_words(
     case: Case, threat: Threat, *, draws: int = 1, source: str = "neighbours", many: int = 12
 ) -> Sequence[Attacked]:
-    """Random changes of the size that an attack may make; an attack must do better: one record per example.
+    """Make random changes of the size allowed to attacks, the baseline to beat: one record per example.
 
     draws: how many texts are tried; 1 is noise, more is a random search.
     """
@@ -49,4 +49,4 @@ def random_words(
             words = candidate if text.allows(candidate) else words
         return words if words != text.words else None
 
-    return hunt(case, threat, search, "random_words")
+    return lockstep_search(case, threat, search, "random_words")

@@ -15,7 +15,7 @@ from regard.protocols import Case
 from regard.records import Attacked, Example, Floats, Threat
 from regard.registry import attack
 
-SHOWN = 8
+MOST_EXAMPLES = 8
 """Examples of a class that a trigger is looked for on, at a time."""
 
 
@@ -31,7 +31,7 @@ SHOWN = 8
 def universal_trigger(
     case: Case, threat: Threat, *, words: int = 3, rounds: int = 2, many: int = 12, first: str = "the"
 ) -> Sequence[Attacked]:
-    """One trigger per predicted class, found on every other example of it and tried on the rest: one record each.
+    """Find one trigger per predicted class on half of its examples and test it on the rest: one record per example.
 
     Examples on which the trigger was looked for are skipped ("used to find the trigger"), so that success is counted on
     texts it has not seen. Every text is only added to; of the constraints only the budget and the words to keep hold.
@@ -49,10 +49,10 @@ def universal_trigger(
     for members in by_class.values():
         searched, rest = members[::2], members[1::2]
         trigger, spent = _found(
-            case, goal, seen=searched[:SHOWN], threat=threat, words=words, rounds=rounds, many=many, first=first
+            case, goal, seen=searched[:MOST_EXAMPLES], threat=threat, words=words, rounds=rounds, many=many, first=first
         )
         for i in searched:
-            query_count = spent if i in searched[:SHOWN] else 0
+            query_count = spent if i in searched[:MOST_EXAMPLES] else 0
             records[i] = Attacked(
                 case.ids[i],
                 "universal_trigger",
@@ -72,13 +72,13 @@ def _with(example: Example, trigger: Sequence[str]) -> Example:
 def _found(
     case: Case, goal: Goal, seen: Sequence[int], threat: Threat, words: int, rounds: int, many: int, first: str
 ) -> tuple[list[str], int]:
-    """The trigger, and the questions it took for each of the examples it was found on."""
+    """Return the trigger and the queries spent per example."""
     vocabulary, vectors = whole_words(case.lexicon())
     protected = {word.casefold() for word in threat.keep}
     at = {word: k for k, word in enumerate(vocabulary)}
     trigger, spent, best = [first] * words, 0, -np.inf
     sample = case.subset(seen)
-    sign = -1 if goal.wanted is None else 1
+    sign = -1 if goal.target_class is None else 1
     for _ in range(rounds):
         for place in range(words):
             room = threat.budget - spent - 1
@@ -86,7 +86,7 @@ def _found(
                 return trigger, spent
             triggered = sample.instead(
                 [_with(e, trigger) for e in sample.examples],
-                None if goal.wanted is None else [goal.wanted] * len(seen),
+                None if goal.target_class is None else [goal.target_class] * len(seen),
             )
             spent += 1
             slopes = [
@@ -109,13 +109,13 @@ def _found(
 
 
 def _unit(places: Floats, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], trigger: Sequence[str], k: int) -> int:
-    """The first token of the k-th word of the trigger."""
+    """Return the first token of the k-th trigger word."""
     start = sum(len(word) + 1 for word in trigger[:k])
     return int(np.flatnonzero(free & (places[:, 0] >= start))[0])
 
 
 def _scores(goal: Goal, some: Case, seen: Sequence[int], triggers: Sequence[Sequence[str]]) -> Floats:
-    """(triggers,) the mean over the examples of how near each brings them to the goal."""
+    """Return (triggers,) mean scores over the examples."""
     answers = some.asked([[_with(e, trigger) for trigger in triggers] for e in some.examples])
     assert answers.distribution is not None
     each = [
@@ -143,7 +143,7 @@ def _tried(case: Case, goal: Goal, rest: Sequence[int], trigger: Sequence[str]) 
             example=changed_examples[n],
             before=goal.before[i],
             after=goal.predicted(i, rows[n]),
-            said_before=tuple(map(float, goal.said[i])),
+            said_before=tuple(map(float, goal.distributions[i])),
             said_after=tuple(map(float, rows[n])),
             perturbed=len(trigger) / max(1, count + len(trigger)),
             similarity=ngram_overlap(text, new),

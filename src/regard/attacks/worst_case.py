@@ -22,7 +22,7 @@ DEFAULT = ("apgd", "apgd:loss=dlr", "square")
     misleads="called worst case, not AutoAttack, whose standard configuration it is not",
 )
 def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT) -> Sequence[Attacked]:
-    """Attacks one after the other on what still holds; the first success stands for an example: one record each.
+    """Run attacks in turn on the examples that still hold; keep the first success: one record per example.
 
     attacks: as on the command line, ["pgd:eps=0.1", "square:eps=0.1"], or of texts ["greedy_word", "hotflip"]. The
     budget is shared out evenly, so that it holds for all of them together.
@@ -49,5 +49,5 @@ def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT
 
 
 def _confidence(one: Attacked) -> float:
-    """The probability of the class that was predicted, after the attack."""
+    """Return the probability of the original class after the attack."""
     return one.said_after[one.before] if one.said_after and one.before is not None else 1.0

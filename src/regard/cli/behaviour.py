@@ -1,4 +1,4 @@
-"""Tests of behaviour and sensitive terms, put to a model from the command line."""
+"""Behavioural tests and term swaps from the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.datasets.examples import Examples
     from regard.measures.intervals import Interval
 
-SHOWN = 5
+MOST_PRINTED = 5
 """Failures and worst texts on a screen; `--json` has all of them."""
 
 
@@ -56,7 +56,7 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
         )
         out.print(plain_table(columns("term.perturb.test_columns"), rows, right=(2, 3)))
         for r in results_by_test:
-            for failure in r.failures[:SHOWN]:
+            for failure in r.failures[:MOST_PRINTED]:
                 after = "" if failure.changed is None else f" -> {failure.changed!r}: {failure.said_after}"
                 out.print(
                     f"  {r.test.name}: {failure.text!r}: {failure.said} {failure.probability:.2f}{after}"
@@ -64,9 +64,9 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
                     markup=False,
                     style="dim",
                 )
-            if len(r.failures) > SHOWN:
+            if len(r.failures) > MOST_PRINTED:
                 out.print(
-                    "  " + say("term.perturb.more", name=r.test.name, n=len(r.failures) - SHOWN),
+                    "  " + say("term.perturb.more", name=r.test.name, n=len(r.failures) - MOST_PRINTED),
                     markup=False,
                     style="dim",
                 )
@@ -143,7 +143,7 @@ def put_swaps(
     for r in swaps_by_family:
         for line in r.unknown:
             out.print(f"  {r.family}, {line}", markup=False, style="yellow")
-        for text, replacement, change in r.worst[:SHOWN]:
+        for text, replacement, change in r.worst[:MOST_PRINTED]:
             out.print(f"  {r.family} {change:.2f}: {text!r} -> {replacement!r}", markup=False, style="dim")
     print_notes([*notes, *read.notes])
 

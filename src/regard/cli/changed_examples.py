@@ -1,4 +1,4 @@
-"""Changed examples for people: on the screen with the changed words marked, or in a file."""
+"""Output of perturbed examples: on the screen with changes marked, or as a file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from regard.protocols import Model
     from regard.records import Example, Perturbed
 
-SHOWN = 5
+MOST_PRINTED = 5
 """Changed examples on a screen; `--out` and `--json` have all of them."""
 
 
 def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> list[Example]:  # noqa: B008 - frozen
-    """A data set by name or file, or else a text."""
+    """Return the examples of a dataset name or file, or a single text."""
     from regard.records import Example
     from regard.registry import names
 
@@ -48,7 +48,7 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
 
 
 def _named(example: Example, labels: Sequence[str]) -> Example:
-    """The example with the name of its class: a file of numbers would be read as other classes by another model."""
+    """Return the example with its class name as label, because class numbers differ between models."""
     at = example.label
     is_class = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < len(labels)
     return replace(example, label=labels[at]) if is_class and isinstance(at, int) else example
@@ -82,12 +82,12 @@ def show_changed(
     if out is not None:
         return results().print(say("term.perturb.written", n=len(variants), seed=seed, out=out), markup=False)
     for i, (name, severity, example, perturbed) in enumerate(variants):
-        if len(examples) > SHOWN and i % len(examples) >= SHOWN:
+        if len(examples) > MOST_PRINTED and i % len(examples) >= MOST_PRINTED:
             continue
         results().print(_title(name, severity, seed, example.id), markup=False, style="dim")
         results().print(_marked(example, perturbed))
-    if len(examples) > SHOWN:
-        results().print(say("term.perturb.shown", shown=SHOWN, all=len(examples)), style="dim", markup=False)
+    if len(examples) > MOST_PRINTED:
+        results().print(say("term.perturb.shown", shown=MOST_PRINTED, all=len(examples)), style="dim", markup=False)
 
 
 def _title(name: str, severity: int, seed: int, example: str) -> str:
@@ -95,7 +95,7 @@ def _title(name: str, severity: int, seed: int, example: str) -> str:
 
 
 def _marked(example: Example, made: Perturbed) -> Any:
-    """The changed text, changed words in brackets (and in bold); of arrays, how much was changed."""
+    """Return the changed text with changed words in bold brackets; for arrays, the size of the change."""
     import numpy as np
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""A tiny model whose attention can be worked out by hand, captured and compared: does the tap work here?"""
+"""Self-test of the tap: a tiny model whose captured attention is compared with a direct computation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS = "one two three four five six seven eight"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One mode of capture: how far the weights are from the ones worked out by hand, and rows from 1."""
+    """Errors of one capture mode: deviation of weights from the direct computation, and of row sums from 1."""
 
     mode: str
     sites: int

@@ -1,4 +1,4 @@
-"""This run against an earlier one, over the same examples: differences of metrics, and drift of explanations."""
+"""Comparison with a baseline run on the same examples: metric differences and explanation drift."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.errors import InputError, UnknownName
 from regard.gate.policy import Drift
-from regard.gate.run_numbers import Series, Stored, is_baseline, matches
+from regard.gate.run_numbers import RunNumbers, Series, is_baseline, matches
 from regard.measures import agreement
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
@@ -29,10 +29,10 @@ _MEASURES: Mapping[str, Callable[..., Floats]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drifted:
-    """Agreement of one method's explanations in two runs: a value per example that was compared.
+class DriftResult:
+    """Agreement of one method's explanations in two runs, one value per compared example.
 
-    other_units: examples that the two models read as different units, which cannot be compared.
+    other_units: number of examples that the two models split into different units.
     """
 
     method: str
@@ -41,15 +41,15 @@ class Drifted:
     other_units: int
 
 
-class Against:
-    """Two runs whose examples are the same where their names are."""
+class BaselineComparison:
+    """A run and its baseline; examples with the same id must be identical."""
 
-    def __init__(self, new: Stored, old: Stored) -> None:
+    def __init__(self, new: RunNumbers, old: RunNumbers) -> None:
         self.new, self.old = new, old
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
-        """Ids of the examples that both runs asked about; two examples of one name have to be the same."""
+        """Ids of the examples in both runs; raises if an id names two different examples."""
         both = [name for name in self.new.examples if name in self.old.examples]
         other = [name for name in both if self.new.examples[name]["inputs"] != self.old.examples[name]["inputs"]]
         if other:
@@ -70,12 +70,12 @@ class Against:
 
     @cached_property
     def unchanged(self) -> dict[str, bool]:
-        """Example -> whether its prediction is the same in both runs."""
+        """Map each shared example to whether its prediction is unchanged."""
         new, old = self.new.examples, self.old.examples
         return {name: _same_prediction(new[name], old[name]) for name in self.shared}
 
     def difference(self, column: Series, level: float) -> tuple[Interval, float, int, int]:
-        """New minus old, p of "no difference", n, independent draws."""
+        """Return new minus old, p of "no difference", n, and the number of independent draws."""
         if column.confidence is not None:
             raise InputError(
                 f"{column.metric} against a baseline",
@@ -95,7 +95,7 @@ class Against:
         return interval, p, len(draws), len(set(draws))
 
     def _twin(self, column: Series) -> Series:
-        """The column of the old run that says the same thing, in the same setting."""
+        """Return the baseline's column of the same metric, method and setting."""
         parts = {key: column.where[key] for key in self.new.part_keys if key in column.where}
         plain = {k: v for k, v in column.where.items() if k not in parts}
         for other in self.old.series.get(column.metric, ()):
@@ -109,8 +109,8 @@ class Against:
             remedy="a baseline by the same profile",
         )
 
-    def drifted(self, drift: Drift) -> list[Drifted]:
-        """Every method that the check is about."""
+    def drifted(self, drift: Drift) -> list[DriftResult]:
+        """Return the drift of every method that the check selects."""
         both = [m for m in self.new.run.methods() if m in self.old.run.methods()]
         if drift.method is None:
             methods = [m for m in both if not is_baseline(m)]
@@ -122,7 +122,7 @@ class Against:
             raise UnknownName("method of both runs", pattern, both)
         return [self._drift(method, drift) for method in methods]
 
-    def _drift(self, method: str, drift: Drift) -> Drifted:
+    def _drift(self, method: str, drift: Drift) -> DriftResult:
         new, old = self.new.run.relevance(method), self.old.run.relevance(method)
         places = {name: i for i, name in enumerate(old.ids)}
         ids, xs, ys, other = [], [], [], 0
@@ -139,10 +139,10 @@ class Against:
             ys.append(old[places[name]][free])
         measure = _MEASURES[drift.measure]
         agree = partial(measure, k=drift.k) if drift.measure == "top_k" else measure
-        return Drifted(method, tuple(ids), agreement.ragged(agree, xs, ys), other)
+        return DriftResult(method, tuple(ids), agreement.ragged(agree, xs, ys), other)
 
     def interval(self, ids: tuple[str, ...], values: Floats, level: float, *, share: bool) -> tuple[Interval, int, int]:
-        """share: the values are yes or no; agreements are amounts, also where all of them are 1."""
+        """Return the mean interval, n and draws. share: values are 0/1; agreements are amounts even if all are 1."""
         clusters = [self.new.cluster(name) for name in ids]
         draws = [c for c, v in zip(clusters, values, strict=True) if not math.isnan(v)]
         kind: Literal["auto", "amount"] = "auto" if share else "amount"
@@ -151,7 +151,7 @@ class Against:
 
 
 def _same_prediction(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Whether two runs predict the same. Older runs kept the number of a token and not its text."""
+    """Return whether two runs predict the same. Older runs stored token ids instead of texts."""
     if isinstance(new["predicted"], str) == isinstance(old["predicted"], str):
         return bool(new["predicted"] == old["predicted"])
     return bool(new.get("target") == old.get("target"))

@@ -1,4 +1,4 @@
-"""A run under a policy: every requirement checked, one verdict, one exit code."""
+"""Check a run against a policy: every requirement, one verdict, one exit code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName
-from regard.gate.baseline import Against
-from regard.gate.check import Check, compared
+from regard.gate.baseline import BaselineComparison
+from regard.gate.check import Check, judge_interval
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
-from regard.gate.run_numbers import Series, Stored, setting
+from regard.gate.run_numbers import RunNumbers, Series, setting
 from regard.records import Json
 from regard.store.run import Run
 
@@ -24,7 +24,7 @@ VERDICTS: Final = {0: "PASSED", 1: "FAILED", 2: "BAD POLICY OR INPUT", 3: "INCON
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All checks of one run, and what follows from them. problem: why nothing could be checked."""
+    """All checks of one run and their verdict. problem: the reason if nothing could be checked."""
 
     run: str
     policy: str
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """1 where a check that blocks failed, else 3 where one is open, else 0; 2 and 4 where nothing was checked."""
+        """1 if a blocking check failed, else 3 if one is inconclusive, else 0; 2 or 4 if nothing was checked."""
         if self.problem is not None:
             return self.problem.exit_code
         results = {c.result for c in self.checks if c.level == "block"}
@@ -46,7 +46,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The one line; its exit code is the exit code.
+        """The one-line summary with the exit code.
 
         >>> Outcome("run", "policy.toml", ()).verdict
         'PASSED (exit 0): 0 checks passed'
@@ -84,13 +84,13 @@ def gate(
     allow_fail: Collection[str] = (),
     inconclusive: str | None = None,
 ) -> Outcome:
-    """Check everything that the policy asks for.
+    """Check every requirement of a policy.
 
-    baseline: the run to compare with; that of the policy by default. allow_fail: names of gates that only warn.
-    Raises where the policy asks for what the run does not have.
+    baseline: the run to compare with (default: the policy's). allow_fail: names of gates that only warn.
+    Raises if the policy requires a number that the run does not have.
     """
     stored_run = run if isinstance(run, Run) else Run(run)
-    stored = Stored(stored_run)
+    stored = RunNumbers(stored_run)
     against = _against(stored, policy, baseline)
     for checked in (stored, *(() if against is None else (against.old,))):
         _refuse_broken(checked)
@@ -105,7 +105,7 @@ def gate(
     checks = [check for ask in requirements for check in ask(policy.confidence)]
     how = _how(policy.confidence)
     if policy.correction == "holm" and len(checks) > 1:
-        checks = _stepped_down(requirements, len(checks), policy.confidence)
+        checks = _holm(requirements, len(checks), policy.confidence)
         how += f", each at a level of its own by Holm's correction over {len(checks)} checks"
     return Outcome(
         run=str(stored_run.path),
@@ -117,8 +117,8 @@ def gate(
     )
 
 
-def _refuse_broken(stored: Stored) -> None:
-    """An error where the model of a run does not repeat its answers: no number of it decides anything."""
+def _refuse_broken(stored: RunNumbers) -> None:
+    """Raise if the model of a run is not deterministic, so that none of its numbers is reliable."""
     if stored.broken:
         raise Incomplete(
             f"model of run {stored.run.path}",
@@ -128,7 +128,7 @@ def _refuse_broken(stored: Stored) -> None:
         )
 
 
-def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
+def _holm(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
     """Holm's procedure with intervals: what is decided with the error shared by all checks is decided; those that are
     left share the whole error again, until none of them is decided any more."""
     decided: dict[tuple[int, int], Check] = {}
@@ -141,7 +141,7 @@ def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, l
             return [decided.get(key, check) for key, check in now.items()]
 
 
-def _against(stored: Stored, policy: Policy, baseline: str | Path | Run | None) -> Against | None:
+def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | None) -> BaselineComparison | None:
     baseline_run = baseline if baseline is not None else policy.baseline
     if baseline_run is None:
         if policy.needs_baseline:
@@ -159,10 +159,10 @@ def _against(stored: Stored, policy: Policy, baseline: str | Path | Run | None) 
             got="nothing there",
             remedy="fetch it (a CI cache or artifact), or make one with regard audit",
         )
-    return Against(stored, Stored(baseline_run if isinstance(baseline_run, Run) else Run(baseline_run)))
+    return BaselineComparison(stored, RunNumbers(baseline_run if isinstance(baseline_run, Run) else Run(baseline_run)))
 
 
-def _notes(stored: Stored, against: Against | None) -> list[str]:
+def _notes(stored: RunNumbers, against: BaselineComparison | None) -> list[str]:
     notes = list[str]()
     if not stored.complete:
         finished, total = stored.run.progress
@@ -191,7 +191,12 @@ def _how(level: float) -> str:
 
 
 def _gated(
-    stored: Stored, against: Against | None, asked: Gate, policy: Policy, allowed: Collection[str], level: float
+    stored: RunNumbers,
+    against: BaselineComparison | None,
+    asked: Gate,
+    policy: Policy,
+    allowed: Collection[str],
+    level: float,
 ) -> list[Check]:
     checks = []
     for column in stored.select(asked):
@@ -202,7 +207,7 @@ def _gated(
             else:
                 interval, n, clusters = stored.interval(column, level)
             low, high, required = _range(kind, value, column, asked)
-            result, reason = compared(
+            result, reason = judge_interval(
                 interval, low, high, clusters=clusters, fewest=policy.fewest, complete=stored.complete
             )
             title = _name(asked, column, stored, kind)
@@ -225,7 +230,7 @@ def _gated(
 
 
 def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float, float, str]:
-    """Where the interval has to lie, and the same in words."""
+    """Return the required range of the interval, and its wording."""
     if kind == "min":
         return value, np.inf, f"lower end >= {value:g}"
     if kind == "max":
@@ -245,7 +250,7 @@ def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float,
     )
 
 
-def _name(asked: Gate, column: Series, stored: Stored, kind: str) -> str:
+def _name(asked: Gate, column: Series, stored: RunNumbers, kind: str) -> str:
     about = f"{column.metric} of {column.method}"
     settings = setting(column, stored.series[column.metric], asked.where)
     versus = " against the baseline" if kind in AGAINST_BASELINE else ""
@@ -254,7 +259,7 @@ def _name(asked: Gate, column: Series, stored: Stored, kind: str) -> str:
 
 
 def _drifted(
-    against: Against | None, asked: Drift, policy: Policy, allowed: Collection[str], level: float
+    against: BaselineComparison | None, asked: Drift, policy: Policy, allowed: Collection[str], level: float
 ) -> list[Check]:
     if against is None:  # refused before
         return []
@@ -283,7 +288,7 @@ def _drifted(
     checks = []
     for name, ids, values, note in columns:
         interval, n, clusters = against.interval(ids, values, level, share=asked.measure == "predictions")
-        result, reason = compared(
+        result, reason = judge_interval(
             interval, asked.min, np.inf, clusters=clusters, fewest=policy.fewest, complete=against.new.complete
         )
         explanation = "; ".join(filter(None, (reason, note)))
@@ -303,5 +308,5 @@ def _drifted(
 
 
 def refused(problem: RegardError, run: str, policy: str) -> Outcome:
-    """The outcome where nothing could be checked."""
+    """Return the outcome of a gate that could not be checked."""
     return Outcome(run, policy, (), problem=problem)

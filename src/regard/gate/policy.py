@@ -61,7 +61,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How much the explanations have to agree with those of the baseline run on the same examples.
+    """Required agreement of explanations with those of the baseline run on the same examples.
 
     measure: agreement of the rankings, or "predictions" for the share that is unchanged. k: for top_k. all_examples:
     also those whose prediction changed, for which another explanation is only right.
@@ -94,7 +94,7 @@ class Policy:
 
 
 def read_policy(path: Path | str) -> Policy:
-    """The policy in a TOML file; `run` and `baseline` in it are relative to the file."""
+    """Read a policy from a TOML file; its `run` and `baseline` paths are relative to the file."""
     place = Path(path)
     return parse_policy(read_text(place, f"policy {place}"), place)
 

@@ -1,4 +1,4 @@
-"""The numbers of a run that a gate may be about: metrics, findings of experiments, and how often the model is right."""
+"""The numbers of a run that gates can check: metrics, findings of experiments, and accuracy."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Series:
         return replace(self, ids=ids, values=self.values[inside], where={**self.where, **where}, confidence=sure)
 
 
-class Stored:
+class RunNumbers:
     """A run as columns of numbers, each read once."""
 
     def __init__(self, run: Run) -> None:
@@ -77,7 +77,7 @@ class Stored:
 
     @cached_property
     def examples(self) -> dict[str, dict[str, Any]]:
-        """By id, those that the model was asked about."""
+        """The examples that the model read, by id."""
         return {str(e["id"]): e for e in self.run.examples() if e["units"] is not None}
 
     @property
@@ -86,7 +86,7 @@ class Stored:
 
     @property
     def broken(self) -> str:
-        """What is wrong with the model, so that no number passes; "" for a sound one."""
+        """The defect of the model that invalidates every number; "" if there is none."""
         return broken_model(self.run.manifest)
 
     @property
@@ -94,7 +94,7 @@ class Stored:
         return int(self.run.manifest.get("seed", 0))
 
     def cluster(self, name: str) -> str:
-        """What counts as one independent draw; what is no example (a seed) stands for itself."""
+        """Return the independent draw that a name belongs to; non-examples (seeds) are their own."""
         return str(self.examples.get(name, {}).get("cluster") or name)
 
     @cached_property
@@ -134,7 +134,7 @@ class Stored:
         ]
 
     def select(self, gate: Gate) -> list[Series]:
-        """Every column that a gate is about; at least one, or an error with near misses."""
+        """Return the columns that a gate selects; raise with near misses if there are none."""
         columns = self._of_metric(gate.metric)
         parts = {key: value for key, value in gate.where.items() if key in self.part_keys}
         for key in gate.where:
@@ -221,7 +221,7 @@ class Stored:
         return columns
 
     def interval(self, column: Series, level: float) -> tuple[Interval, int, int]:
-        """The mean with its interval, n and the number of independent draws."""
+        """Return the mean with its interval, n and the number of independent draws."""
         clusters = [self.cluster(name) for name in column.ids]
         draws = [c for c, v in zip(clusters, column.values, strict=True) if not np.isnan(v)]
         if column.confidence is not None:
@@ -232,7 +232,7 @@ class Stored:
 
 
 def _calibrated(right: Series, confidences: Sequence[Series]) -> Series | None:
-    """The calibration error of the same answers, where it is known how sure the model was."""
+    """Return the calibration error column of these answers, if confidences are stored."""
     about = {key: right.where.get(key) for key in ("noise", "severity", "attack")}
     for sure in confidences:
         if {key: sure.where.get(key) for key in about} == about:
@@ -252,12 +252,12 @@ def _calibrated(right: Series, confidences: Sequence[Series]) -> Series | None:
 
 
 def _plain(column: Series, *keys: str) -> bool:
-    """Whether the input was left as it is in these respects."""
+    """Return whether the column is about unmodified inputs."""
     return all(column.where.get(key, "none") == "none" for key in keys)
 
 
 def matches(value: Json, wanted: Json) -> bool:
-    """Whether a stored setting is what a policy asks for.
+    """Return whether a stored setting matches a policy's pattern.
 
     >>> matches("keyboard", "key*"), matches(3, [2, 3]), matches(3, 2), matches("mask", "any")
     (True, True, False, True)
@@ -270,7 +270,7 @@ def matches(value: Json, wanted: Json) -> bool:
 
 
 def setting(column: Series, among: Sequence[Series], asked: Iterable[str]) -> str:
-    """What tells a column from the others of its metric, in words."""
+    """Describe the settings that distinguish a column from the others of its metric."""
     parts = []
     for key, value in column.where.items():
         varies = len({str(c.where.get(key)) for c in among}) > 1
@@ -280,7 +280,7 @@ def setting(column: Series, among: Sequence[Series], asked: Iterable[str]) -> st
 
 
 def _class(value: Any, labels: Sequence[str]) -> str:
-    """The name of a class, where the value is the number of one."""
+    """Return the name of a class given by name or number."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(labels):
         return labels[value]
     return str(value)

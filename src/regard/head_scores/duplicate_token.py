@@ -1,4 +1,4 @@
-"""`duplicate_token`: looks where the token stood before."""
+"""`duplicate_token`: attends to earlier copies of the token."""
 
 from __future__ import annotations
 

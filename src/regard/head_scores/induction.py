@@ -1,4 +1,4 @@
-"""`induction`: looks at what came after this token the last time."""
+"""`induction`: attends to the token that followed the previous occurrence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`same_token`: looks at the token itself."""
+"""`same_token`: attends to the token itself."""
 
 from __future__ import annotations
 

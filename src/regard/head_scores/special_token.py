@@ -1,4 +1,4 @@
-"""`special_token`: looks at what the user did not write."""
+"""`special_token`: attends to special tokens."""
 
 from __future__ import annotations
 

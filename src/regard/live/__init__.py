@@ -1,4 +1,4 @@
-"""A live model behind the viewer: the local app (`server`), the notebook widget (`widget`), and what both ask.
+"""Live models behind the viewer: the local app (`server`), the notebook widget (`widget`), and their shared requests.
 
 Both hosts carry the same requests, so the front end has one interface, `call(op, body)` and `chunk(pack, name)`:
 

@@ -1,4 +1,4 @@
-"""Another attention with the same answer: the one that an audit found and kept, or one found now for this text."""
+"""Alternative attention with the same answer: the one stored by an audit, or one found by a new search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from regard.errors import Unsupported
 from regard.experiments._map import maps
 from regard.live.edits import to_json
-from regard.live.live_input import Asked
+from regard.live.live_input import LiveInput
 from regard.records import Floats, Json, Score, Spec
 from regard.registry import build
 from regard.store.run import Run
@@ -18,10 +18,10 @@ from regard.store.run import Run
 EXPERIMENT = "exclusive"
 
 
-def alternative(asked: Asked, i: int, run: Run | None) -> dict[str, Json]:
-    """The edits that lead to it, how far it lies away (Jensen-Shannon, nats) and what it does to the answer.
+def alternative(asked: LiveInput, i: int, run: Run | None) -> dict[str, Json]:
+    """Return the edits that produce it, its distance (Jensen-Shannon, nats) and its effect on the answer.
 
-    Without edits where there is none within the cap: that is the finding.
+    The list of edits is empty if no alternative lies within the cap.
     """
     case = asked.case.subset([i])
     stored = None if run is None else _stored(run, asked.examples[i].id)
@@ -51,7 +51,7 @@ def _searched(case: Any) -> Score:
 
 
 def _stored(run: Run, name: str) -> tuple[Score, int] | None:
-    """What the audit kept for this example."""
+    """Return the alternative that the audit stored for this example."""
     for score in run.findings():
         curves: Mapping[str, Floats] = score.curves
         if score.metric == "max_jsd" and "other" in curves and name in score.ids:
@@ -60,7 +60,7 @@ def _stored(run: Run, name: str) -> tuple[Score, int] | None:
 
 
 def _at_cap(score: Score) -> int:
-    """Which of the caps the kept attention belongs to: the one whose divergence is the value of the score."""
+    """Return the cap of the stored attention: the one whose divergence equals the score."""
     from regard.experiments.exclusive import CAP
 
     if CAP not in score.grid:

@@ -1,4 +1,4 @@
-"""Edits of attention as the page sends them: JSON, in their order, one after the other; and the Spec that shares them.
+"""Attention edits as the page sends them (an ordered JSON list), and the Spec that shares them.
 
 "move" is a word of the page, not of the model: a part of the weight of one key goes to another, in the row as it is
 under the edits before it. What the model gets is the row that comes out.
@@ -28,8 +28,8 @@ Weights = Callable[[Sequence[Edit]], Sequence[SiteAttention]]
 """The attention of the example under some edits."""
 
 
-def compiled(given: object, weights: Weights) -> list[Edit]:
-    """The edits of a request as the model takes them.
+def compile_edits(given: object, weights: Weights) -> list[Edit]:
+    """Translate the edits of a request into model edits.
 
     weights: the sites under the edits so far; asked only where a move has to know the row that it starts from.
     """
@@ -66,7 +66,7 @@ def _edit(one: Mapping[str, Any], number: int) -> Edit:
 
 
 def _moved(one: Mapping[str, Any], number: int, sites: Sequence[SiteAttention]) -> list[Edit]:
-    """The rows that come out of a move, as replacements: one for each query."""
+    """Return the rows after a move as replacement edits, one per query."""
     key, queries = _site(one, number), _places(one, "queries", number)
     site = next((s for s in sites if s.site.key == key), None)
     if site is None:
@@ -137,7 +137,7 @@ def _short(given: object) -> str:
 
 
 def to_json(edit: Edit) -> dict[str, Json]:
-    """An edit as the page knows it.
+    """Return an edit as JSON for the page.
 
     >>> to_json(Edit("knock_out", site="layer.0", heads=(1,), queries=(0,), keys=(2,)))
     {'what': 'knock_out', 'site': 'layer.0', 'heads': [1], 'queries': [0], 'keys': [2]}
@@ -156,16 +156,16 @@ def to_json(edit: Edit) -> dict[str, Json]:
     return fields
 
 
-def shared(model: str, fingerprint: str, inputs: Mapping[str, Any], methods: Sequence[str], edits: object) -> Spec:
-    """What shows somebody else the same: the model, the text, the methods, the edits as they were made."""
+def shared_spec(model: str, fingerprint: str, inputs: Mapping[str, Any], methods: Sequence[str], edits: object) -> Spec:
+    """Return a Spec that reproduces a view: model, text, methods and edits."""
     texts: dict[str, Json] = {name: inputs[name] for name in ("text", "text_pair") if isinstance(inputs.get(name), str)}
     listed: list[Json] = list(edits) if isinstance(edits, list) else []
     params: dict[str, Json] = {"model": model, "fingerprint": fingerprint, "methods": list(methods), "edits": listed}
     return Spec("edits", "attention", {**params, **texts})
 
 
-def received(value: object) -> Spec:
-    """A Spec that somebody sent; anything else is refused."""
+def parsed_spec(value: object) -> Spec:
+    """Parse a shared Spec; refuse anything else."""
     if not isinstance(value, dict) or value.get("kind") != "edits" or value.get("name") != "attention":
         raise InputError("spec", expected='{"kind": "edits", "name": "attention", "params": ...}', got=_short(value))
     params = value.get("params")

@@ -1,4 +1,4 @@
-"""A view as a picture without a browser: SVG by the viewer's own drawing code in a small JavaScript engine.
+"""Figures without a browser: the viewer's own drawing code renders SVG in a small JavaScript engine.
 
 The engine (QuickJS) runs `present/pack/static/viewer_svg.js`, our own file and nothing else, so this draws exactly
 what the page draws. PNG and PDF are made from that SVG.
@@ -36,9 +36,9 @@ def svg(
     lang: str = "en",
     state: Mapping[str, Json] | None = None,
 ) -> str:
-    """One view of a pack as SVG: texts and paths, no script, nothing from outside.
+    """Draw one view of a pack as self-contained SVG without scripts.
 
-    view: its name (default: the first that the pack has data for). state: what a user would have clicked: example,
+    view: its name (default: the first that the pack has data for). state: initial viewer state: example,
     site, head, pool, hideSpecial, threshold, locked, ...
     """
     available = views(pack, int(_number(state, "example")))
@@ -53,13 +53,13 @@ def svg(
 
 
 def views(pack: Pack, example: int = 0) -> dict[str, str]:
-    """name -> title of every view that this pack has data for, in their order."""
+    """Return {name: title} of every view that this pack has data for, in order."""
     titles = _call("viewNames", pack.manifest_json(), example)
     return {str(name): str(title) for name, title in titles}
 
 
 def table(pack: Pack, view: str, *, lang: str = "en", state: Mapping[str, Json] | None = None) -> dict[str, Any] | None:
-    """The text form of a view: {caption, columns, rows}; None where it has none."""
+    """Return the table of a view as {caption, columns, rows}, or None."""
     options: dict[str, Json] = {"dictionary": foreign_words(lang), **(state or {})}
     fields = _call("renderTable", view, pack.manifest_json(), _Chunks(pack), options)
     return None if fields is None else dict(fields)
@@ -75,7 +75,7 @@ def write_figure(
     lang: str = "en",
     state: Mapping[str, Json] | None = None,
 ) -> Path:
-    """A view as .svg, .png, .pdf or .html, by the ending of `path`."""
+    """Write a view as .svg, .png, .pdf or .html, by the suffix of `path`."""
     ending = path.suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise UnknownName("format", ending or path.name, FORMATS)
@@ -89,33 +89,33 @@ def write_figure(
 
 
 def png(drawn: str, *, scale: float = 2.0) -> bytes:
-    """An SVG as pixels, `scale` for each of its own."""
+    """Render an SVG as PNG, `scale` pixels per unit."""
     return bytes(_typeset(drawn, "png", scale))
 
 
 def pdf(drawn: str) -> bytes:
-    """An SVG as one page of its size; texts stay texts."""
+    """Render an SVG as a one-page PDF with selectable text."""
     return bytes(_typeset(drawn, "pdf", 1.0))
 
 
-def _typeset(drawn: str, form: Literal["png", "pdf"], scale: float) -> bytes:
+def _typeset(svg_text: str, form: Literal["png", "pdf"], scale: float) -> bytes:
     try:
         import typst
     except ImportError as error:
         raise EnvironmentProblem(f"a {form} file", expected="the package typst", got="none", remedy=EXTRA) from error
     import tempfile
 
-    drawn = drawn.replace("system-ui,", SANS)  # a browser's word, which no font answers to
+    svg_text = svg_text.replace("system-ui,", SANS)  # a browser's word, which no font answers to
     page = '#set page(width: auto, height: auto, margin: 0pt)\n#image("drawn.svg")\n'
     with tempfile.TemporaryDirectory(prefix="regard-figure-") as folder:
-        (Path(folder) / "drawn.svg").write_text(drawn, "utf-8")
+        (Path(folder) / "drawn.svg").write_text(svg_text, "utf-8")
         (Path(folder) / "page.typ").write_text(page, "utf-8")
         document: bytes = typst.compile(str(Path(folder) / "page.typ"), root=folder, format=form, ppi=96.0 * scale)
     return bytes(document)
 
 
 class _Chunks:
-    """The chunks of a pack for the engine, decompressed when they are asked for."""
+    """Chunks of a pack, decompressed on access."""
 
     def __init__(self, pack: Pack) -> None:
         self._pack = pack

@@ -1,4 +1,4 @@
-"""Who may talk to the local app: an ASGI layer in front of everything, so that no route can forget a rule.
+"""Access control of the local app: an ASGI layer in front of every route.
 
 The app runs on the user's machine beside every page that is open in the browser. Those pages must not reach it: not by
 its address, not by a name that suddenly points here (DNS rebinding), not by a form, and not by guessing.
@@ -95,7 +95,7 @@ class Guard:
         await self._app(scope, _once(body, receive), guarded)
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
-        """(status, what was expected); None where the request may pass."""
+        """Return (status, expectation) for a refused request, None for an allowed one."""
         pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
         if sum(len(n) + len(v) for n, v in pairs) > LARGEST_HEADERS or len(scope["path"]) > LONGEST_PATH:
             return 431, "shorter headers and path"
@@ -153,7 +153,7 @@ class Guard:
 
 
 def _place(address: str) -> str | None:
-    """Host and port of an address; None where it is not well-formed."""
+    """Return host and port of an address, or None if it is malformed."""
     try:
         return urlsplit(address).netloc
     except ValueError:
@@ -176,7 +176,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 async def _body(receive: Receive, most: int) -> bytes | None:
-    """All of it; None where it is longer than it may be, whatever its headers said."""
+    """Read the whole body; return None if it exceeds the limit, whatever its headers say."""
     parts, size = [], 0
     while True:
         message = await receive()
@@ -192,13 +192,13 @@ async def _body(receive: Receive, most: int) -> bytes | None:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    given = False
+    delivered = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

@@ -1,4 +1,4 @@
-"""A text and a picture in front of a vision-language model, drawn: pick a word and see its patches, and back.
+"""Views of vision-language models: select a word to see its patches, or a patch to see its words.
 
     view = words_and_patches(model, processor, "a dog on the grass", image)     # a transformers model, or its directory
     view.save("dog.html")
@@ -45,7 +45,7 @@ def words_and_patches(
 
 
 def read_picture(path: Path) -> Any:
-    """A picture file in colour, as a PIL image."""
+    """Read an image file as an RGB PIL image."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as problem:  # what transformers prepares pictures with
@@ -60,7 +60,7 @@ def read_picture(path: Path) -> Any:
 
 
 def pair_pack(looked: Looked, text: str, model: str) -> Pack:
-    """The pack of one text and one picture."""
+    """Build the pack of one text and one image."""
     attentions = [s.dense() for s in looked.sites]
     attentions = [
         Attention(a.site, a.weights[:1], None if a.sink is None else a.sink[:1], a.checked) for a in attentions
@@ -94,7 +94,7 @@ def pair_pack(looked: Looked, text: str, model: str) -> Pack:
 
 
 def axes_of_site(looked: Looked, site: Site, rows: int, columns: int) -> tuple[AxisEntry, AxisEntry]:
-    """What stands at the queries and keys of a site, told by their number and by the name of the module."""
+    """Infer the query and key axes of a site from their lengths and the module name."""
     keys = _axis(looked, columns, seeing=_sees(site.key) or (site.kind == "cross" and columns != len(looked.words)))
     return (keys if rows == columns else _axis(looked, rows, seeing=False)), keys
 
@@ -122,7 +122,7 @@ def _axis(looked: Looked, size: int, *, seeing: bool) -> AxisEntry:
 
 
 def _words(looked: Looked) -> AxisEntry:
-    """The text; where a model puts patches among its words, those are patches."""
+    """Return the word axis; image placeholders among the words count as patches."""
     n = len(looked.words)
     boxes: list[list[float]] = [[] for _ in range(n)]
     names, special = list(looked.words), list(looked.special)

@@ -1,4 +1,4 @@
-"""One input in front of a live model: what it answers, why by every method, its attention, and that after edits."""
+"""One input of a live model: predictions, relevances, attention, and all of these after edits."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.target_names import answer_of, written_by
 from regard.errors import InputError, RegardError
-from regard.live.edits import compiled
-from regard.live.jobs import Job, breathing
+from regard.live.edits import compile_edits
+from regard.live.jobs import Job, cancellable
 from regard.measures.divergence import tvd
 from regard.present.answer_text import shown_answer
 from regard.present.pack.build import Shown, pack
@@ -26,7 +26,7 @@ LARGEST = 1 << 30
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class LiveInput:
     """Examples (the windows of one input) that a model was asked about; what was found out stays known.
 
     called: what the model is called where it stands beside another one of the same name.
@@ -36,23 +36,23 @@ class Asked:
     case: DeskCase
     verdict: VerdictEntry | None = None
     called: str = ""
-    found: dict[str, Relevance] = field(default_factory=dict)
+    relevances: dict[str, Relevance] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     _encoded: dict[int, Encoded] = field(default_factory=dict)
 
     @staticmethod
     def of(
         model: Model, example: Example, *, seed: int = 0, verdict: VerdictEntry | None = None, called: str = ""
-    ) -> Asked:
+    ) -> LiveInput:
         windows = model.windows(example)
-        return Asked(model, DeskCase(Desk(breathing(model), seed=seed), windows), verdict, called or model.name)
+        return LiveInput(model, DeskCase(Desk(cancellable(model), seed=seed), windows), verdict, called or model.name)
 
     @property
     def examples(self) -> tuple[Example, ...]:
         return self.case.examples
 
     def explain(self, methods: Sequence[str], job: Job) -> None:
-        """Attention and every method, one after the other; one that this model does not support says why."""
+        """Capture attention and run every method; record why unsupported ones were skipped."""
         specs = [self.case.spec(method) for method in methods]
         for spec in specs:
             build(spec)  # a name or parameter that does not exist is a mistake of the request, and said at once
@@ -64,10 +64,10 @@ class Asked:
             self.attention(i)
         for number, spec in enumerate(specs):
             job.step(str(spec), number + 2, steps)
-            if str(spec) in self.found or str(spec) in self.skipped:
+            if str(spec) in self.relevances or str(spec) in self.skipped:
                 continue
             try:
-                self.found[str(spec)] = self.case.relevance(spec)
+                self.relevances[str(spec)] = self.case.relevance(spec)
             except RegardError as reason:
                 self.skipped[str(spec)] = str(reason)
             except Exception as error:  # a broken method must not take the others with it
@@ -75,7 +75,7 @@ class Asked:
         job.step("drawing", steps, steps)
 
     def attention(self, i: int) -> Sequence[SiteAttention]:
-        """The sites of one example; none for a model without attention."""
+        """Return the attention sites of one example; none for a model without attention."""
         try:
             return self.case.attention(i)
         except (RegardError, RuntimeError) as reason:
@@ -83,7 +83,7 @@ class Asked:
             return ()
 
     def answer(self, i: int) -> str:
-        """The answer to example i as it is shown."""
+        """Return the displayed prediction for example i."""
         name = answer_of(self.model, self.case.targets[i], self.encoded(i))
         return shown_answer(name, self.model.task)
 
@@ -112,13 +112,13 @@ class Asked:
         return self._encoded[i]
 
     def edited(self, i: int, edits: Sequence[Edit]) -> Capture:
-        """The pass of example i with these edits: the weights that were used, the answer to the same question."""
+        """Run example i with these edits and return the capture."""
         from regard.models.edited_capture import edited_capture  # torch, which a stored run does not need
 
         return edited_capture(self.model, self.encoded(i), self.case.targets[i], edits)
 
     def compile(self, i: int, given: object) -> list[Edit]:
-        """Edits of a request as the model takes them."""
+        """Translate the edits of a request into model edits."""
         sites_after: dict[int, Sequence[SiteAttention]] = {}
 
         def weights(so_far: Sequence[Edit]) -> Sequence[SiteAttention]:
@@ -128,10 +128,10 @@ class Asked:
                 sites_after[len(so_far)] = self.edited(i, so_far).sites
             return sites_after[len(so_far)]
 
-        return compiled(given, weights)
+        return compile_edits(given, weights)
 
     def counterfactual(self, i: int, given: object, budget: int | None = None) -> tuple[dict[str, Json], Pack]:
-        """{before, after, change} of the answer under edits, and a pack of both attentions, to be compared."""
+        """Return {before, after, change} of the prediction under edits, and a pack that compares both captures."""
         edits = self.compile(i, given)
         before = self.said(i)
         if not edits:
@@ -152,10 +152,10 @@ class Asked:
 
     # ------------------------------------------------------------------ packs
 
-    def pack(self, budget: int | None = None, beside: Sequence[Beside] = ()) -> Pack:
-        """What is shown; with a budget of bytes, complete and for a file, else made as it is asked for.
+    def pack(self, budget: int | None = None, beside: Sequence[Comparison] = ()) -> Pack:
+        """Build the pack: complete and within a byte budget, or lazily without one.
 
-        beside: what the first example is compared with, another text or the answer of another model.
+        beside: other texts or models to compare the first example with.
         """
         own = [self._shown(i) for i in range(len(self.examples))]
         compared = [other.asked._beside(other.example, self.model.labels) for other in beside]
@@ -163,7 +163,7 @@ class Asked:
         return self._packed([*own, *compared], pairs, budget)
 
     def _beside(self, i: int, labels: Sequence[str]) -> Shown:
-        """As `_shown`, in a pack whose labels may be those of another model."""
+        """Return `_shown(i)` for a pack whose labels may belong to another model."""
         example = self._shown(i)
         return (
             example if tuple(labels) == tuple(self.model.labels) else replace(example, predicted=self.said(i)["target"])
@@ -188,7 +188,7 @@ class Asked:
         base = self.case.base() if seen is None else seen.answers
         at = i if seen is None else 0
         reading = {s.site.key: _rows(lambda s=s: self.case.reading(i, s.site)) for s in sites}  # type: ignore[misc]
-        methods = {m: (r.signed, r[i]) for m, r in self.found.items()} if seen is None else {}
+        methods = {m: (r.signed, r[i]) for m, r in self.relevances.items()} if seen is None else {}
         mark = "" if seen is None else ", attention edited"
         return Shown(
             id=example.id + mark,
@@ -207,21 +207,21 @@ class Asked:
         )
 
     def _written(self, i: int) -> tuple[str, ...] | None:
-        """The tokens that an encoder-decoder wrote."""
+        """Return the tokens that an encoder-decoder generated."""
         return written_by(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
-    """An example of another input, or of another model, that something is compared with; name: of the comparison."""
+class Comparison:
+    """An example of another input or model to compare with; name: of the comparison."""
 
     name: str
-    asked: Asked
+    asked: LiveInput
     example: int = 0
 
 
 def _rows(reading: Callable[[], tuple[int, ...]]) -> tuple[int, ...]:
-    """The rows that the answer reads; none where that cannot be said."""
+    """Return the query rows that the prediction reads; none if unknown."""
     try:
         return reading()
     except RegardError:
@@ -229,7 +229,7 @@ def _rows(reading: Callable[[], tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def text_example(body: Mapping[str, object], number: int) -> Example:
-    """The text of a request, perhaps a pair."""
+    """Return the text, or pair of texts, of a request."""
     inputs: dict[str, str] = {}
     for name, field_name in (("text", "text"), ("pair", "text_pair")):
         value = body.get(name)
@@ -248,7 +248,7 @@ LONGEST_TEXT = 20_000
 
 
 def not_too_long(example: Example | None) -> None:
-    """Refuse a text that nobody could look at."""
+    """Refuse a text that is too long to display."""
     for name, value in () if example is None else example.inputs.items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(
@@ -260,7 +260,7 @@ def not_too_long(example: Example | None) -> None:
 
 
 def method_names(given: object) -> list[str]:
-    """Names of explainers of a request, each with its parameters."""
+    """Return the explainer specs named by a request."""
     if not isinstance(given, list) or len(given) > 16 or not all(isinstance(m, str) and len(m) < 200 for m in given):
         raise InputError("methods", expected="a list of at most 16 names", got=str(given)[:60])
     return [str(Spec.parse("explainer", method)) for method in given]

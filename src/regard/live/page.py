@@ -1,4 +1,4 @@
-"""The page of the local app: an empty shell. Everything that it shows it asks for, with the token."""
+"""The page of the local app: an empty shell that requests its content with the token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STYLE = (
 
 
 def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
-    """(the page, the hashes of the styles in it). Its scripts are files of the app."""
+    """Return the page and the hashes of its inline styles."""
     head = tag(
         "head",
         None,
@@ -37,5 +37,5 @@ def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
 
 @cache
 def scripts() -> dict[str, bytes]:
-    """The files of the app by name; there are no others, whatever is asked for."""
+    """Return the only files that the app serves, by name."""
     return {"viewer.js": viewer_script().encode()}

@@ -1,4 +1,4 @@
-"""Rationales marked by hand: who calls which units decisive, kept with author and date."""
+"""Rationales marked by hand, stored with author and date."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from regard.store.rationales import Mark, keep_mark, read_marks
 
 
 def marks_of(path: Path | None, example: str) -> dict[str, Json]:
-    """What was marked in this example so far."""
+    """Return the rationales marked for this example."""
     return {"marks": [] if path is None else [m.to_json() for m in read_marks(path) if m.id == example]}
 
 
-def marked(
+def store_rationale(
     path: Path | None, example: str, inputs: Mapping[str, Any], units: UnitsEntry, body: Mapping[str, Any]
 ) -> dict[str, Json]:
-    """Keep the units of a request; all marks of the example."""
+    """Store the units of a request and return all rationales of the example."""
     if path is None:
         raise Unsupported("marking a rationale", expected="a run, or --rationales FILE", got="no place to keep it")
     units_marked, author = body.get("units"), body.get("author")
@@ -38,6 +38,6 @@ def marked(
 
 
 def text_id(example: Example) -> str:
-    """A text marked twice is one example, in whatever session it was typed."""
+    """Return an id of the text that is the same in every session."""
     text = "\n".join(str(example.inputs[k]) for k in sorted(example.inputs) if isinstance(example.inputs[k], str))
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else example.id

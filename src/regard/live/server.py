@@ -1,4 +1,4 @@
-"""The local app: one page, one script, and the requests of a session, on this machine only.
+"""The local app: one page, one script and the requests of a session, on this machine only.
 
 It listens on 127.0.0.1 and nowhere else. The token is in the fragment of the address that is printed, which a browser
 does not send; the page takes it from there, wipes it out of the address, and sends it as a header.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import Busy, EnvironmentProblem, InputError, RegardError, UnknownName
 from regard.live.guard import App, Guard
-from regard.live.jobs import LONGEST_WAIT, told
+from regard.live.jobs import LONGEST_WAIT, error_json
 from regard.live.page import app_page, scripts
 from regard.live.session import Session
 
@@ -35,7 +35,7 @@ EXTRA = "pip install 'regard[live]'"
 
 
 def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
-    """The ASGI application of a session, behind its guard. hosts: as a browser names this address."""
+    """Build the ASGI application of a session behind its guard. hosts: accepted Host headers."""
     try:
         from starlette.applications import Starlette
         from starlette.routing import Route
@@ -93,13 +93,13 @@ def _answer(session: Session, op: str, body: dict[str, Any]) -> tuple[int, dict[
     try:
         return 200, session.call(op, body)
     except Busy as error:
-        return 429, {"error": told(error)}
+        return 429, {"error": error_json(error)}
     except UnknownName as error:
-        return 404, {"error": told(error)}
+        return 404, {"error": error_json(error)}
     except RegardError as error:
-        return 400, {"error": told(error)}
+        return 400, {"error": error_json(error)}
     except Exception as error:  # the page says what happened; the app goes on
-        return 500, {"error": told(error)}
+        return 500, {"error": error_json(error)}
 
 
 def _response(kind: str, body: bytes, status: int = 200) -> Response:
@@ -109,12 +109,12 @@ def _response(kind: str, body: bytes, status: int = 200) -> Response:
 
 
 def _error(error: BaseException, status: int) -> Response:
-    return _response("application/json", json.dumps({"error": told(error)}).encode(), status)
+    return _response("application/json", json.dumps({"error": error_json(error)}).encode(), status)
 
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """A session behind an address, in a thread of its own; `url` is for the user alone."""
+    """A session served from its own thread; `url` contains the secret token."""
 
     session: Session
     port: int
@@ -131,7 +131,7 @@ class Server:
         return f"{self.address}#token={self.token}"
 
     def wait(self) -> None:
-        """Until somebody presses Ctrl-C, which closes it."""
+        """Block until Ctrl-C, then close."""
         with suppress(KeyboardInterrupt):
             while self._thread.is_alive():
                 self._thread.join(0.5)
@@ -144,7 +144,7 @@ class Server:
 
 
 def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Server:
-    """Start the app. port 0: any free one. hosts: further names by which a tunnel or proxy of the user reaches it."""
+    """Start the app. port 0: any free port. hosts: additional host names of the user's tunnels or proxies."""
     uvicorn = _uvicorn()
     from regard.live.connections import LimitedProtocol
 

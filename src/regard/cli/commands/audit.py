@@ -22,7 +22,7 @@ from regard.cli.model_options import (
     slug,
 )
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
 from regard.files import exists
@@ -272,6 +272,3 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
             f"run {run.path}", expected="numbers of every explainer asked for", got="; ".join(failed),
             remedy=f"see {page}",
         )  # fmt: skip
-
-
-command.help = SUMMARIES["audit"]

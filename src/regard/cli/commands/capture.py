@@ -1,4 +1,4 @@
-"""`regard capture`: every attention of one forward pass, one of them as a heat map, and how it was proved."""
+"""`regard capture`: every attention map of a forward pass, one as a heat map, and how each was verified."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
     "regard capture smollm2 --text 'The capital of France is' --generate 5",
 )
 @click.argument("model")
-@click.option("--text", help="The text to read.")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Take the input from a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--site", help="Site to draw: a name from the table, or the end of one (default: the last).")
+@click.option("--text", help="Input text.")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Read the input from this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option("--site", help="Site to draw: a name from the table or its ending (default: the last).")
 @click.option("--head", type=int, help="Head to draw (default: the mean of all).")
-@click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
+@click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @model_options
@@ -121,7 +120,7 @@ def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:
 
 
 def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
-    """(query, key) of one head, or the mean of all."""
+    """Return the (query, key) weights of one head, or the mean of all."""
     _, heads, queries, _ = site.shape
     if head is not None and not 0 <= head < heads:
         raise InputError(f"--head {head}", expected=f"a head of {site.site.key} from 0 to {heads - 1}", got=str(head))
@@ -131,7 +130,7 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
 
 
 def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[str]]:
-    """What stands at the rows and columns of a site: units of the input, or tokens that the model wrote."""
+    """Return the row and column names of a site: input units or generated tokens."""
     from regard.models.adapter import Captured
     from regard.models.capture_generation import Generated
     from regard.present.pack.axes import axes_of
@@ -216,6 +215,3 @@ def _show(
     out.print(heat_map(weights, queries, keys, colour=colour, width=out.width))
     out.print(links(weights, queries, keys))
     out.print("\n" + say("caveat"), markup=False, style="dim")
-
-
-command.help = SUMMARIES["capture"]

@@ -1,4 +1,4 @@
-"""`regard doctor`: is this machine all right?"""
+"""`regard doctor`: check this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem
 
@@ -146,6 +145,3 @@ def _show(found: dict[str, Any]) -> None:
     ]
     out.print()
     out.print(plain_table(columns("term.doctor.test_columns"), tests, title=say("term.doctor.tests")))
-
-
-command.help = SUMMARIES["doctor"]

@@ -1,4 +1,4 @@
-"""`regard experiments`: what the experiments of a stored run found."""
+"""`regard experiments`: results of a stored run's experiments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import Incomplete, UnknownName
 
@@ -19,7 +18,7 @@ from regard.errors import Incomplete, UnknownName
     "regard experiments RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--only", help="One experiment (regard list experiment).")
+@click.option("--only", help="Show only this experiment (see regard list experiment).")
 def command(run: Path, only: str | None, as_json: bool) -> None:
     from regard.present.terminal.findings_view import findings_view, found_by
     from regard.store.run import Run, summary_to_json
@@ -40,6 +39,3 @@ def command(run: Path, only: str | None, as_json: bool) -> None:
         print_json([summary_to_json(summary) for summary in summaries])
     else:
         results().print(findings_view(summaries))
-
-
-command.help = SUMMARIES["experiments"]

@@ -1,4 +1,4 @@
-"""`regard explain`: one input, coloured by what each method says mattered."""
+"""`regard explain`: one input, highlighted by each method's relevance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from regard.cli.model_options import (
     one_example,
 )
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.visible import shell_word
@@ -42,26 +41,28 @@ MOST_WINDOWS = 3
     "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
 )
 @click.argument("model")
-@click.option("--text", help="The text to explain.")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Take the input from a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--out", type=click.Path(path_type=Path), help="Explain the whole data set into this run directory.")
-@click.option("--limit", type=click.IntRange(1), help="With --out: examples at most (default: all).")
-@click.option("--compare", is_flag=True, help="One table: units down, methods across, and how far they agree.")
+@click.option("--text", help="Text to explain.")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Read the input from this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Explain the whole dataset and store it in this run directory."
+)
+@click.option("--limit", type=click.IntRange(1), help="With --out: maximum number of examples (default: all).")
+@click.option("--compare", is_flag=True, help="Print one table, units by methods, with their agreement.")
 @column_options
 @click.option(
     "--method",
     default="attention,leave_one_out",
     show_default=True,
-    help="Names separated by commas; all: the whole shelf.",
+    help="Comma-separated explainers; all for every explainer.",
 )
 @click.option(
     "--units",
     type=click.Choice(["word", "unit"]),
     default="word",
     show_default=True,
-    help="Words (sums over their pieces), or what the model reads.",
+    help="Show whole words (sums over sub-words) or the model's own units.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
@@ -129,7 +130,7 @@ def _whole(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Every example of a data set, into a run directory: an audit without judges, resumable like one."""
+    """Explain every example of a dataset into a resumable run directory, without metrics or verdicts."""
     if data is None:
         raise InputError("--out", expected="--data NAME", got="no data", remedy="leave --out away for one text")
     from regard.audits.audit import audit
@@ -174,7 +175,7 @@ def _whole(
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
-    """Example i as the drawings want it."""
+    """Return example i as the drawing functions expect it."""
     from regard.store.shard_result import units_to_json
 
     example = found.examples[i]
@@ -257,6 +258,3 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         out.print(say("term.explain.words"), markup=False, style="dim")
     out.print(say("term.explain.one"), markup=False, style="dim")
     out.print(say("caveat"), markup=False, style="dim")
-
-
-command.help = SUMMARIES["explain"]

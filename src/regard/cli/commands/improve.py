@@ -1,4 +1,4 @@
-"""`regard improve`: a model trained with and without a recipe, compared in pairs."""
+"""`regard improve`: paired comparison of a model trained with and without a recipe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import Columns, column_options, skip_option, slug
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.messages.messages import columns, say
@@ -43,23 +43,37 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 )
 @click.argument("model")
 @click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
-@click.option("--data", metavar="DATA", help="Default: what the model was trained on.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory (default: regard-models/MODEL-improved).")
-@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Trainings of each kind.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The first of them.")
+@click.option("--data", metavar="DATA", help="Training data (default: the data the model was trained on).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Output directory (default: regard-models/MODEL-improved)."
+)
+@click.option(
+    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Number of training runs per recipe."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
 @click.option(
     "--examples",
     type=click.IntRange(2),
     default=150,
     show_default=True,
-    help="Of the test split, to attack and explain.",
+    help="Test examples to attack and explain.",
 )
-@click.option("--budget", type=click.IntRange(1), default=60, show_default=True, help="Questions per attacked example.")
-@click.option("--limit", type=click.IntRange(2), help="Learn from at most so many examples.")
-@click.option("--layers", type=click.IntRange(0), help="Upper layers of a Hugging Face model to train; 0 means all.")
+@click.option(
+    "--budget", type=click.IntRange(1), default=60, show_default=True, help="Query budget per attacked example."
+)
+@click.option("--limit", type=click.IntRange(2), help="Maximum number of training examples.")
+@click.option(
+    "--layers", type=click.IntRange(0), help="Number of top layers of a Hugging Face model to train; 0 for all."
+)
 @column_options
 @skip_option
-@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Settings: epochs, batch_size, rate, ...")
+@click.option(
+    "--set",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Training setting NAME=VALUE: epochs, batch_size, rate, ...; repeatable.",
+)
 def command(
     model: str,
     recipes: tuple[str, ...],
@@ -119,7 +133,7 @@ def command(
 
 
 def _splits(data: str | None, columns: Columns) -> str | Splits | None:
-    """The data as they are named; read now where columns are named."""
+    """Return the data by name, or read them now if columns are named."""
     if columns == Columns():
         return data
     if data is None:
@@ -205,7 +219,7 @@ def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
 
 
 def _signed(value: float) -> str:
-    """Three digits, and the size of what would be +0.000 and is not nothing.
+    """Format with three decimals, or with an exponent where these would hide a non-zero value.
 
     >>> _signed(-0.0123), _signed(0.0), _signed(0.00004)
     ('-0.012', '+0.000', '+4e-05')
@@ -223,6 +237,3 @@ def _costs(found: Improvement) -> list[str]:
         ratio = say("term.improve.ratio", x=f"{step / plain:.1f}") if plain and arm != "plain" else ""
         lines.append(say("term.improve.cost", arm=arm, step=f"{step:.0f}", ratio=ratio, epochs=f"{cost['epochs']:.1f}"))
     return lines
-
-
-command.help = SUMMARIES["improve"]

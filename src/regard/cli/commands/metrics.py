@@ -1,4 +1,4 @@
-"""`regard metrics`: every metric of every method of a run, and further ones on the same relevances."""
+"""`regard metrics`: every metric of a run, and additional ones on the stored relevances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import allow_code_option, checked_names, listed, permitted
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 
@@ -21,15 +20,15 @@ from regard.cli.verb import verb
     "regard metrics RUN --no-classes                             without a column for every predicted class",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--metric", help="Further metrics, separated by commas; parameters as name:key=value.")
+@click.option("--metric", help="Additional metrics to compute, comma-separated; parameters as name:key=value.")
 @click.option(
     "--operators",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="Removal operators of further metrics, the model's preferred ones first.",
+    help="Removal operators for the additional metrics (the model's preferred ones come first).",
 )
-@click.option("--classes/--no-classes", default=True, show_default=True, help="A column for every predicted class.")
+@click.option("--classes/--no-classes", default=True, show_default=True, help="Add a column per predicted class.")
 @allow_code_option
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:
     metric_names = listed(metric)
@@ -66,6 +65,3 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     out = results()
     with about_task(str(stored_run.manifest["model"].get("task") or "")):
         out.print(metrics_view(visible, stable, stored_run.methods(), width=out.width))
-
-
-command.help = SUMMARIES["metrics"]

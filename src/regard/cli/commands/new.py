@@ -1,4 +1,4 @@
-"""`regard new`: the commented beginning of a method of your own."""
+"""`regard new`: the skeleton of a new method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.visible import shell_word
 
@@ -20,7 +19,9 @@ from regard.visible import shell_word
 )
 @click.argument("kind")
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Directory (default: this one).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path(), help="Output directory (default: the current one)."
+)
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     from regard.present.messages.messages import say
     from regard.testing.skeleton import new_method
@@ -38,6 +39,3 @@ def command(kind: str, name: str, out: Path, as_json: bool) -> None:
         markup=False,
         soft_wrap=True,
     )
-
-
-command.help = SUMMARIES["new"]

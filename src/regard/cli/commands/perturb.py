@@ -1,4 +1,4 @@
-"""`regard perturb`: label-preserving noise, shown, written, or put to a model; tests of behaviour; sensitive terms."""
+"""`regard perturb`: label-preserving noise on examples or under a model; behavioural tests; term swaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from regard.cli.model_options import (
     skip_option,
 )
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.messages.messages import columns as headed
@@ -44,30 +43,44 @@ if TYPE_CHECKING:
     "regard perturb --list                                         every noise, by modality",
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
-@click.option("--data", metavar="DATA", help="Put the noise to a model: WHAT is a model, this its data.")
+@click.option("--data", metavar="DATA", help="Measure a model under noise: WHAT is the model, DATA its data.")
 @click.option(
     "--noise",
     default="keyboard",
     show_default=True,
     metavar="NAMES",
-    help="Names separated by commas, parameters as name:key=value; all: every one there is.",
+    help="Comma-separated noises, parameters as name:key=value; all for every noise.",
 )
-@click.option("--severity", default=None, metavar="1..5", help="Or several: 1,3,5 (default: 3; with a model all five).")
-@click.option("--model", "lender", metavar="MODEL", help="Whose own words a noise takes (neighbour), to see them.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--limit", type=click.IntRange(1), help="Examples at most (default: all; with a model 300).")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the changed examples: FILE.csv or FILE.jsonl.")
-@click.option("--tests", type=click.Path(path_type=Path), metavar="FILE", help="Tests of behaviour for a model (TOML).")
 @click.option(
-    "--swaps", metavar="NAMES|FILE", help="Sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
+    "--severity",
+    default=None,
+    metavar="1..5",
+    help="One or more severities: 1,3,5 (default: 3; with a model, all five).",
 )
-@click.option("--method", default="attention", show_default=True, help="With --swaps: whose relevance is looked at.")
-@click.option("--labels", help="With a model: which class a label of the data stands for: neg=0,pos=1.")
+@click.option(
+    "--model",
+    "lender",
+    metavar="MODEL",
+    help="Model whose vocabulary supplies the replacements (noise neighbour only).",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of examples (default: all; with a model, 300).")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
+@click.option(
+    "--tests", type=click.Path(path_type=Path), metavar="FILE", help="Run the behavioural tests in this TOML file."
+)
+@click.option(
+    "--swaps", metavar="NAMES|FILE", help="Swap sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
+)
+@click.option(
+    "--method", default="attention", show_default=True, help="With --swaps: explainer whose relevance is compared."
+)
+@click.option("--labels", help="With a model: map labels of the data to its classes: neg=0,pos=1.")
 @column_options
 @skip_option
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
 @permission_options
-@click.option("--list", "as_list", is_flag=True, help="Every noise and what its severities mean.")
+@click.option("--list", "as_list", is_flag=True, help="List all noises and what their severities mean.")
 def command(
     what: str | None,
     data: str | None,
@@ -141,7 +154,7 @@ def command(
 
 
 def _no_model(what: str) -> None:
-    """The name of a model is no text that anybody wants typing errors in."""
+    """Refuse a model name where a text or dataset is expected."""
     from regard.registry import named_model
     from regard.registry import names as known
 
@@ -252,6 +265,3 @@ def _table(
         out.print(say("term.perturb.left", n=left), markup=False)
     out.print(say("term.perturb.note"), markup=False, style="dim")
     print_notes([*notes, *read.notes])
-
-
-command.help = SUMMARIES["perturb"]

@@ -1,4 +1,4 @@
-"""`regard prune`: a model without some of its heads, written and audited."""
+"""`regard prune`: remove heads from a model and audit the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 
@@ -20,13 +19,13 @@ from regard.errors import InputError
     "regard prune ./model --fraction 0.3 --data reviews.csv --out model-pruned",
 )
 @click.argument("model")
-@click.option("--heads", help="Heads to take out, as `regard heads` names them: L0H1,L3H7.")
-@click.option("--fraction", type=float, help="Share of all heads to take out, the least important first.")
+@click.option("--heads", help="Heads to remove, named as in `regard heads`: L0H1,L3H7.")
+@click.option("--fraction", type=float, help="Share of heads to remove, least important first.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="New directory for the pruned model.")
-@click.option("--data", metavar="DATA", help="Data to rank and to audit on (default: the model's own).")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
+@click.option("--data", metavar="DATA", help="Data for ranking and auditing (default: the model's own).")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
 def command(
     model: str,
     heads: str | None,
@@ -76,6 +75,3 @@ def command(
     for note in pruned.notes:
         console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
     console.print(say("term.written", path=pruned.path), markup=False, soft_wrap=True)
-
-
-command.help = SUMMARIES["prune"]

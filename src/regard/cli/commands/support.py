@@ -1,4 +1,4 @@
-"""`regard support`: which methods work on a model, tried out on one example, and why others do not."""
+"""`regard support`: try every method on one example and report which work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -27,10 +26,10 @@ SENTENCE = "A quiet, moving film that never begs for tears."
     "regard support ./image-model --data digits --json",
 )
 @click.argument("model")
-@click.option("--text", help="The text to try the methods on (default: a sentence of our own).")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Try them on a row of a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--text", help="Text to try the methods on (default: a built-in sentence).")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Try the methods on a row of this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
 @model_options
 def command(
     model: str,
@@ -67,7 +66,7 @@ def command(
 
 
 def _own_data(model: str) -> str | None:
-    """The data set of a model known by name, where that is not text."""
+    """Return the dataset of a named model if it is not text."""
     from regard.registry import entry, named_model
 
     spec = named_model(model)
@@ -76,7 +75,7 @@ def _own_data(model: str) -> str | None:
 
 
 def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
-    """Every explainer and every metric, run once on one example."""
+    """Run every explainer and metric once on one example."""
     from regard.audits.shard import Settings, compute
     from regard.errors import RegardError
     from regard.present.messages.messages import say
@@ -116,6 +115,3 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
 def _reason(kind: str, name: str, said: dict[str, str]) -> str:
     keys = [k for k in said if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
     return said[keys[0]] if keys else "it left no value"
-
-
-command.help = SUMMARIES["support"]

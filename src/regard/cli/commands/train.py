@@ -1,4 +1,4 @@
-"""`regard train`: data -> a network, or a family of them, that every other command can open."""
+"""`regard train`: train a network, or a family, that every other command can open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import column_options, slug
 from regard.cli.progress import Bar, bar, measure
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.present.messages.messages import say
@@ -41,28 +41,55 @@ DIRECTORY = "pretrained"
     "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm   again: goes on",
 )
 @click.argument("kind")
-@click.option("--data", required=True, metavar="DATA", help="Built-in name, csv, jsonl, parquet, datasets directory.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory (default: regard-models/KIND-DATA).")
-@click.option("--encoder", help="What reads the input: bilstm, cnn, average, transformer; recurrent (translator).")
-@click.option("--attention", help="additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from).")
-@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Other options: regard list learner.")
-@click.option("--from-directory", type=click.Path(path_type=Path), help="Fine-tune this Hugging Face directory.")
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="More than 1 make a family.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The first of them.")
-@click.option("--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Part of the loss: regard list term.")
-@click.option("--class-weights", default="balanced", show_default=True, help="balanced, none, or pos=2,neg=1.")
-@click.option("--from", "reference", metavar="RUN", help="Model, family or audit run that terms and frozen take from.")
-@click.option("--hide", multiple=True, metavar="WORD", help="A word for the term hidden_mass; may be repeated.")
-@click.option("--epochs", type=click.IntRange(1), help="At most so many.")
-@click.option("--patience", type=click.IntRange(1), help="Epochs without a better dev metric before it stops.")
+@click.option(
+    "--data",
+    required=True,
+    metavar="DATA",
+    help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Output directory (default: regard-models/KIND-DATA).")
+@click.option("--encoder", help="Encoder: bilstm, cnn, average, transformer; recurrent (translator).")
+@click.option(
+    "--attention", help="Attention: additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from)."
+)
+@click.option(
+    "--set",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Learner option NAME=VALUE (see regard list learner); repeatable.",
+)
+@click.option(
+    "--from-directory", type=click.Path(path_type=Path), help="Fine-tune the Hugging Face model in this directory."
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of seeds; more than 1 trains a family.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@click.option(
+    "--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Loss term (see regard list term); repeatable."
+)
+@click.option(
+    "--class-weights", default="balanced", show_default=True, help="Class weights: balanced, none, or pos=2,neg=1."
+)
+@click.option(
+    "--from", "reference", metavar="RUN", help="Model, family or audit run used by loss terms and frozen attention."
+)
+@click.option("--hide", multiple=True, metavar="WORD", help="Word for the term hidden_mass; repeatable.")
+@click.option("--epochs", type=click.IntRange(1), help="Maximum number of epochs.")
+@click.option("--patience", type=click.IntRange(1), help="Epochs without dev improvement before training stops.")
 @click.option("--batch-size", type=click.IntRange(1))
 @click.option("--rate", type=float, help="Learning rate.")
 @click.option("--weight-decay", type=float)
 @column_options
-@click.option("--group-column", help="Column that names the patient, author, ...: never on two sides of a split.")
-@click.option("--rationale-column", help="Column with the decisive places.")
-@click.option("--id-column", help="Column with a name for every example.")
-@click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")
+@click.option("--group-column", help="Column with the group (patient, author, ...); a group is never split.")
+@click.option("--rationale-column", help="Column with rationales.")
+@click.option("--id-column", help="Column with the example id.")
+@click.option("--skip-bad", is_flag=True, help="Skip unreadable rows and list them.")
 def command(
     kind: str,
     data: str,
@@ -152,7 +179,7 @@ def command(
 
 
 class _Epochs:
-    """The bar, and one line for every epoch that stays."""
+    """A progress bar with one permanent line per epoch."""
 
     def __init__(self, shown: Bar, said: Console) -> None:
         self.shown, self.said = shown, said
@@ -194,7 +221,7 @@ def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], direct
 
 
 def _weights(text: str, data: Any) -> str | list[float]:
-    """`balanced`, `none`, or a number for each class by name."""
+    """Parse `balanced`, `none`, or a weight per class name."""
     if "=" not in text:
         return text
     from regard.training.labels import label_names
@@ -269,6 +296,3 @@ def _aligned(member: Mapping[str, Any]) -> str:
         if alignment is None
         else say("term.train.diagonal", rate=f"{alignment['error_rate']:.3f}", diagonal=f"{alignment['diagonal']:.3f}")
     )
-
-
-command.help = SUMMARIES["train"]

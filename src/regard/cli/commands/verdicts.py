@@ -1,4 +1,4 @@
-"""`regard verdicts`: a stored run judged (again), without its model."""
+"""`regard verdicts`: judge a stored run without its model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import Incomplete
 
@@ -21,7 +20,7 @@ from regard.errors import Incomplete
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
+@click.option("--rules", is_flag=True, help="Print each rule and every comparison behind it.")
 def command(run: Path, rules: bool, as_json: bool) -> None:
     from regard.judge.shift import shift_of
     from regard.judge.verdicts import verdicts
@@ -59,9 +58,6 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
 
 
 def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:
-    """What became of this judgement on the other data."""
+    """Return the outcome of this judgement on the shifted data."""
     same = [a for a in shift["attentions"] if a["attention"] == judgement["attention"]]
     return {"data": shift["data"], "accuracy": shift["accuracy"], **same[0]} if same else None
-
-
-command.help = SUMMARIES["verdicts"]

@@ -9,7 +9,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options, one_example
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -25,16 +24,18 @@ if TYPE_CHECKING:
     "regard walkthrough --model digits --data digits --row 3 --layer 1 --json",
 )
 @click.argument("text", required=False)
-@click.option("--model", default=DEFAULT_MODEL, show_default=True, help="Name, directory, or file.py:factory.")
-@click.option("--layer", type=int, help="Layer (default: the last).")
-@click.option("--head", type=int, default=0, show_default=True, help="Head.")
-@click.option("--query", help="Unit that looks, by name or position (default: where the answer is read).")
-@click.option("--site", help="Site by name, where a layer has several (see regard capture).")
-@click.option("--features", type=click.IntRange(1), default=6, show_default=True, help="Features to show.")
-@click.option("--keys", type=click.IntRange(1), default=8, show_default=True, help="Keys to show.")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Take the input from a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option(
+    "--model", default=DEFAULT_MODEL, show_default=True, help="Model: a name, a directory, or file.py:factory."
+)
+@click.option("--layer", type=int, help="Layer number (default: the last).")
+@click.option("--head", type=int, default=0, show_default=True, help="Head number.")
+@click.option("--query", help="Query unit, by name or position (default: the row the prediction reads).")
+@click.option("--site", help="Attention site, if the layer has several (see regard capture).")
+@click.option("--features", type=click.IntRange(1), default=6, show_default=True, help="Number of features to show.")
+@click.option("--keys", type=click.IntRange(1), default=8, show_default=True, help="Number of keys to show.")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Read the input from this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
 @model_options
 def command(
     text: str | None,
@@ -101,6 +102,3 @@ def _as_json(found: Walkthrough) -> dict[str, Any]:
         "captured": found.captured.tolist(),
         "check": {"difference": found.difference, "output_difference": found.output_difference, "agrees": found.agrees},
     }
-
-
-command.help = SUMMARIES["walkthrough"]

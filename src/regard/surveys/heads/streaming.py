@@ -137,8 +137,8 @@ def _add(total: _Sum, column: Column, tally: Tally, view: View) -> None:
     total.null = total.null + (tally.null * tally.defined).sum(-1)
     total.variance = total.variance + (tally.variance * tally.defined).sum(-1)
     total.rows += rows
-    if tally.chosen is not None:
-        chosen = tally.chosen & tally.defined[:, None]
+    if tally.key_mask is not None:
+        chosen = tally.key_mask & tally.defined[:, None]
         near = chosen & (np.abs(view.offset) <= REACH)
         column.offsets += np.bincount(view.offset[near] + REACH, minlength=2 * REACH + 1)
         each = chosen.sum(0)[:REACH], chosen.sum(0)[::-1][:REACH]
