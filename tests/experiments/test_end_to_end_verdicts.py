@@ -13,20 +13,20 @@ from click.testing import CliRunner
 from three_by_hand import Kind, texts, tiny
 
 from regard.audits.audit import audit
-from regard.audits.plan import EXPERIMENTS
+from regard.audits.default_methods import EXPERIMENTS
 from regard.audits.shard import Settings, compute
 from regard.cli.root import root
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
 from regard.records import Score, Spec
-from regard.store.shard_result import Page
+from regard.store.shard_result import ShardResult
 
 N = 72
 
 
 @cache
-def page(kind: Kind) -> Page:
+def page(kind: Kind) -> ShardResult:
     experiments = tuple(Spec.parse("experiment", e) for e in EXPERIMENTS)
     examples = texts(N)
     settings = Settings((Spec("explainer", "attention"),), (), experiments=experiments, companions=tuple(examples[:12]))

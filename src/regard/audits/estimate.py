@@ -20,12 +20,9 @@ from regard.audits.shard import Settings, compute
 from regard.errors import Unsupported
 from regard.protocols import (
     Capture,
-    Check,
     Continuous,
-    Edits,
     Encoded,
     Lexicon,
-    Mode,
     Model,
     Parts,
     Point,
@@ -39,7 +36,22 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Json, Site, Spec, Units
+from regard.records import (
+    Answers,
+    Attention,
+    Bools,
+    Check,
+    Edit,
+    Edits,
+    Example,
+    Floats,
+    Ints,
+    Json,
+    Mode,
+    Site,
+    Spec,
+    Units,
+)
 from regard.store.shard_result import Cost
 
 _ROWS = 8

@@ -30,7 +30,6 @@ from regard.protocols import (
     Change,
     Continuous,
     DecidesWithSlopes,
-    Edits,
     Encoded,
     Model,
     Parts,
@@ -45,7 +44,21 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Attention, Bools, Edit, Example, Floats, Ints, Json, Perturbed, Site, Spec, Units
+from regard.records import (
+    Answers,
+    Attention,
+    Bools,
+    Edit,
+    Edits,
+    Example,
+    Floats,
+    Ints,
+    Json,
+    Perturbed,
+    Site,
+    Spec,
+    Units,
+)
 from regard.store.shard_result import Cost
 
 TOGETHER = 1024

@@ -20,14 +20,15 @@ from regard.errors import Incomplete, UnknownName
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--only", help="Show only this experiment (see regard list experiment).")
 def command(run: Path, only: str | None, as_json: bool) -> None:
-    from regard.present.terminal.findings_view import findings_view, found_by
+    from regard.audits.conclusions.finding_summaries import finding_summaries
+    from regard.present.terminal.findings_view import findings_view
     from regard.store.run import Run, summary_to_json
 
     stored_run = Run(run)
     stored = dict.fromkeys(str(s.where.get("experiment")) for s in stored_run.findings())
     if only is not None and only not in stored:
         raise UnknownName("experiment of this run", only, list(stored))
-    summaries = found_by(stored_run, experiment=only or "")
+    summaries = finding_summaries(stored_run, experiment=only or "")
     if not summaries:
         raise Incomplete(
             f"run {run}",

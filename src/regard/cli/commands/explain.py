@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.audits import default_methods
+from regard.audits.default_methods import expanded
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import (
     Columns,
@@ -86,7 +86,7 @@ def command(
     overflow: Overflow,
     as_json: bool,
 ) -> None:
-    methods = default_methods.explainers(listed(method) or [])
+    methods = expanded(listed(method) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
     if out is not None:
@@ -183,7 +183,7 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
-    from regard.present.terminal.comparison import agreements
+    from regard.audits.conclusions.rank_agreement import agreements
     from regard.present.wording import CAVEAT
 
     examples = []
@@ -213,13 +213,14 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
+    from regard.audits.conclusions.rank_agreement import agreements
+    from regard.audits.conclusions.word_units import gathered
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import say
     from regard.present.number_units import objective, scale
     from regard.present.retelling import retold
-    from regard.present.terminal.comparison import agreement_table, agreements, comparison
+    from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
-    from regard.present.word_sums import gathered
     from regard.records import Spec
     from regard.registry import entry
 
