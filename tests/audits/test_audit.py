@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
 import random
@@ -18,8 +19,10 @@ from run_content import content, stored_bytes
 from torch_toy import Texts, TorchToy, sentences
 
 from regard.audits.audit import audit
+from regard.audits.options import AuditOptions
 from regard.audits.repeatability import PROBES
 from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.records import Spec
 from regard.store.export import TABLES
 from regard.store.run import Run
 
@@ -86,7 +89,7 @@ def test_a_finished_audit_computes_nothing_again(undisturbed: Run) -> None:
     toy = TorchToy()
     again = audit(toy, TEXTS, out=undisturbed.path, keep=4, metrics=THREE)
     assert content(again) == content(undisturbed)
-    assert toy.calls["decide"] == 1  # the look at the model
+    assert toy.calls["predict"] == 1  # the look at the model
 
 
 def test_progress_and_sentences(tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_control_c_leaves_a_run_that_can_go_on(tmp_path: Path, undisturbed: Run)
     assert 0 < done < total
     toy = TorchToy()
     assert content(audit(toy, TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)) == content(undisturbed)
-    assert toy.calls["decide"] == total - done + 1 + PROBES  # what was done stays done; some are asked twice
+    assert toy.calls["predict"] == total - done + 1 + PROBES  # what was done stays done; some are asked twice
 
 
 def test_a_full_disk_keeps_what_was_there(tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +240,7 @@ def test_a_live_model_runs_here_and_the_message_says_so(tmp_path: Path) -> None:
     toy = TorchToy(live=True)
     audit(toy, TEXTS, out=tmp_path / "run", explainers=FEW, metrics=["agreement"], workers=2, announce=said.append)
     assert any("runs in this process" in s for s in said)
-    assert toy.calls["decide"] == len(TEXTS) + 1 + PROBES  # the look at the model, and some asked twice
+    assert toy.calls["predict"] == len(TEXTS) + 1 + PROBES  # the look at the model, and some asked twice
 
 
 @pytest.mark.slow
@@ -305,3 +308,27 @@ def test_an_interruption_ends_the_workers_at_once(tmp_path: Path) -> None:
     assert multiprocessing.active_children() == []
     assert Run(tmp_path / "run").manifest["status"] == "interrupted"
     assert 0 < Run(tmp_path / "run").progress[0] < 20
+
+
+def test_python_gets_verdicts_and_their_fate_on_shifted_data(tmp_path: Path) -> None:
+    experiments = ["map_shape", "permutation:times=4", "route", "pointing:sizes=[1]", "top_word", "exclusive"]
+    run = audit(
+        "planted:pointed", out=tmp_path / "run", limit=12, explainers=["attention", "random"], metrics=["entropy"],
+        experiments=experiments, shift="planted_texts:seed=1",
+    )  # fmt: skip
+    (judgement,) = run.manifest["judgements"]
+    assert len(judgement["verdicts"]) >= 6
+    assert run.manifest["shift"]["attentions"]
+    assert Run(tmp_path / "run" / "shift").manifest["judgements"]
+
+
+def test_an_unknown_option_is_refused_with_near_misses(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="limit"):
+        audit("bilstm", out=tmp_path / "run", limits=3)
+
+
+def test_options_survive_json() -> None:
+    options = AuditOptions(
+        limit=3, explainers=["random", Spec("explainer", "attention", {"heads": 1})], labels={"a": 0}
+    )
+    assert AuditOptions.from_json(json.loads(json.dumps(options.to_json()))) == options

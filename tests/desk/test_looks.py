@@ -13,6 +13,7 @@ from regard.desk import looks
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.looks import Looks
+from regard.models.ask.decomposition import decomposition
 from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.protocols import Parts
@@ -33,6 +34,9 @@ class Seen:
         self.asked.update(keys)
         big = np.zeros((4, 100, 100), np.float32)
         return [Parts(SITES[k], big, big, big[0], big[0, 0], big[0], (), 0.0) for k in keys]
+
+
+decomposition.register(Seen, Seen.parts)
 
 
 def looking() -> tuple[Seen, Looks, Counter[str]]:

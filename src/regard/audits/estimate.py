@@ -18,10 +18,26 @@ from numpy.typing import NDArray
 
 from regard.audits.shard import Settings, compute
 from regard.errors import Unsupported
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.batch_function import batch_function
+from regard.models.ask.decomposition import decomposition
+from regard.models.ask.gradients import input_gradients, slopes
+from regard.models.ask.input_function import input_function
+from regard.models.ask.lexicon import lexicon
+from regard.models.ask.patching import patched_output
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.ask.sparse_recompute import approximately
+from regard.models.ask.token_ids import token_ids
+from regard.models.ask.value_zeroing import value_zeroing
+from regard.models.ask.weight_batches import weight_function, with_weights
+from regard.models.ask.weight_slopes import weight_slopes
+from regard.models.read_rows import read_rows
 from regard.protocols import (
+    BatchFunction,
     Capture,
-    Continuous,
     Encoded,
+    InputFunction,
     Lexicon,
     Model,
     Parts,
@@ -29,9 +45,8 @@ from regard.protocols import (
     Read,
     SiteAttention,
     Slopes,
-    Steered,
     Target,
-    Together,
+    WeightFunction,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
@@ -83,7 +98,7 @@ def probe(model: Model, encoded: Encoded, rng: np.random.Generator) -> Probe:
     drop = np.zeros(len(encoded.units), np.bool_)
     drop[free[: max(1, len(free) // 2)]] = True
     half = model.remove(encoded, drop, model.operators[0], rng)
-    answers, (target,) = model.decide([half])
+    answers, (target,) = model.predict([half])
     forward = _seconds(lambda: model.forward([half] * _ROWS, [target] * _ROWS)) / _ROWS
     sites: tuple[tuple[Site, tuple[int, int, int, int]], ...] = ()
     no_capture = no_slopes = None
@@ -98,7 +113,7 @@ def probe(model: Model, encoded: Encoded, rng: np.random.Generator) -> Probe:
         no_capture = error
     try:
         path = [Point(alpha=(k + 0.5) / _ROWS) for k in range(_ROWS)]
-        slope = _seconds(lambda: model.slopes([half] * 2, [target] * 2, path)) / (2 * _ROWS)
+        slope = _seconds(lambda: slopes(model, [half] * 2, [target] * 2, path)) / (2 * _ROWS)
     except Unsupported as error:
         no_slopes = error
     classes = None if answers.distribution is None else int(np.shape(answers.distribution)[1])
@@ -208,7 +223,7 @@ class _GhostTogether:
     """The inputs as they are and equal answers, which depend on them in the eyes of autograd alone."""
 
     examples: tuple[Example, ...]
-    real: Together
+    real: BatchFunction
     classes: int
     spend: Callable[[int], None]
 
@@ -256,6 +271,14 @@ class CountingModel:
         return self._model.task
 
     @property
+    def modality(self) -> str:
+        return self._model.modality
+
+    @property
+    def notes(self) -> Sequence[str]:
+        return self._model.notes
+
+    @property
     def labels(self) -> tuple[str, ...]:
         return self._model.labels
 
@@ -285,7 +308,7 @@ class CountingModel:
     def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Encoded:
         return _Ghost(encoded.units, encoded.length, zlib.crc32(drop.tobytes(), _ghost(encoded).key))
 
-    def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
         return self.forward(batch, []), [self._probe.target] * len(batch)
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
@@ -324,7 +347,7 @@ class CountingModel:
             found.append(Slopes(dot, np.abs(dot), np.zeros(len(points)), (1.0, 0.0)))
         return found
 
-    def continuous(self, encoded: Encoded, target: Target) -> Continuous:
+    def continuous(self, encoded: Encoded, target: Target) -> InputFunction:
         if self._probe.no_slopes is not None:
             raise self._probe.no_slopes
         ghost = _ghost(encoded)
@@ -337,20 +360,20 @@ class CountingModel:
         return [_ghost(e).random(1).standard_normal((len(e.units), 8)).astype(np.float32) for e in batch]
 
     def lexicon(self) -> Lexicon:
-        real = self._model.lexicon()
+        real = lexicon(self._model)
         few = np.random.default_rng(0).standard_normal((len(real.ids), 8)).astype(np.float32)
         return replace(real, vectors=few)  # as wide as the gradients that are made up
 
     def tokens(self, encoded: Encoded) -> Ints:
         return np.zeros(len(encoded.units), np.int64)
 
-    def together(self, examples: Sequence[Example]) -> Together:
+    def together(self, examples: Sequence[Example]) -> BatchFunction:
         if self._probe.no_slopes is not None:
             raise self._probe.no_slopes
         ghosts = [_ghost(self.encode(example)) for example in examples]
         classes = self._probe.classes or 2
         return _GhostTogether(
-            tuple(examples), self._model.together(examples), classes,
+            tuple(examples), batch_function(self._model, examples), classes,
             lambda rows: self._spend(ghosts[:1] * rows, self._probe.slope_seconds),
         )  # fmt: skip
 
@@ -365,7 +388,7 @@ class CountingModel:
     def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
         return (0,)
 
-    def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> Sequence[WeightSlopes]:
+    def _weight_slopes(self, encoded: Encoded, target: Target) -> list[WeightSlopes]:
         if self._probe.no_slopes is not None:
             raise self._probe.no_slopes
         self._spend([encoded], self._probe.slope_seconds)
@@ -375,12 +398,12 @@ class CountingModel:
             found.append(WeightSlopes(site.site, weights, weights))
         return found
 
-    def weight_slopes_each(
+    def weight_slopes(
         self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
-    ) -> Sequence[Sequence[WeightSlopes]]:
-        return [self.weight_slopes(encoded, None, kind) for encoded in batch]
+    ) -> list[list[WeightSlopes]]:
+        return [self._weight_slopes(encoded, None) for encoded in batch]
 
-    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Parts]:
+    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
         found = []
         for site in self._these(encoded, target, keys):
             weights = site.dense().weights[0]
@@ -390,7 +413,7 @@ class CountingModel:
             found.append(Parts(site.site, weights, values, own, own[0] * 0, own + len(weights), (), 0.0))
         return found
 
-    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Zeroed]:
+    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
         found = []
         for site in self._these(encoded, target, keys):
             weights = site.dense().weights[0]
@@ -423,7 +446,7 @@ class CountingModel:
         self.seconds = before + (self.seconds - before) * ABOVE
         return answers
 
-    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Steered:
+    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> WeightFunction:
         if self._probe.no_slopes is not None:
             raise self._probe.no_slopes
         return _GhostSteering(
@@ -439,6 +462,25 @@ class CountingModel:
 
     def _spend(self, batch: Sequence[Encoded], seconds: float) -> None:
         self.seconds += seconds * sum(e.length for e in batch) / max(1, self._probe.length)
+
+
+slopes.register(CountingModel, CountingModel.slopes)
+input_gradients.register(CountingModel, CountingModel.input_gradients)
+input_function.register(CountingModel, CountingModel.continuous)
+batch_function.register(CountingModel, CountingModel.together)
+weight_function.register(CountingModel, CountingModel.steered)
+weight_slopes.register(CountingModel, CountingModel.weight_slopes)
+decomposition.register(CountingModel, CountingModel.parts)
+value_zeroing.register(CountingModel, CountingModel.zeroed)
+approximately.register(CountingModel, CountingModel.nearly)
+with_weights.register(CountingModel, CountingModel.swept)
+patched_output.register(CountingModel, CountingModel.routed)
+randomised_copy.register(CountingModel, CountingModel.randomised)
+read_rows.register(CountingModel, CountingModel.reading)
+add_noise.register(CountingModel, CountingModel.noisy)
+reorder.register(CountingModel, CountingModel.reordered)
+lexicon.register(CountingModel, CountingModel.lexicon)
+token_ids.register(CountingModel, CountingModel.tokens)
 
 
 def _ghost(encoded: Encoded) -> _Ghost:

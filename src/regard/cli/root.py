@@ -19,7 +19,7 @@ from regard.cli.console import echo
 from regard.cli.signals import damage_in_one_line, stopping
 from regard.errors import EXIT_CODES, RegardError
 from regard.foreign_code import described
-from regard.present.messages.messages import LANGUAGES, say, speaking
+from regard.present.messages.messages import is_language, say, speaking
 
 COMMANDS = (
     "audit",
@@ -128,7 +128,7 @@ def _language(given: Sequence[str]) -> str:
     for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
             lang = following if word == "--lang" else word.partition("=")[2]
-    return lang if lang in LANGUAGES else "en"
+    return lang if is_language(lang) else "en"
 
 
 EXAMPLES = (

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from regard.files import limited, parse_size
-from regard.present.messages.messages import LANGUAGES, say
+from regard.present.messages.messages import is_language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
@@ -22,6 +22,24 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
         context.with_resource(limited(parse_size(size)))
     except ValueError:
         raise click.BadParameter(f"expected a size such as 500MB or 2GB; got {size!r}", context, option) from None
+
+
+class _Language(click.ParamType[str]):
+    """The name of a language, listed and checked when somebody asks: finding other packages takes time."""
+
+    name = "language"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from regard.registry import names
+
+        return f"[{'|'.join(names('language'))}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_language(value):
+            from regard.registry import names
+
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, names('language')))}.", param, ctx)
+        return value
 
 
 class Verb(click.Command):
@@ -50,7 +68,7 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
         # `root` selects the language before any output; this option only validates and documents it
         decorated = click.option(
             "--lang",
-            type=click.Choice(LANGUAGES),
+            type=_Language(),
             default="en",
             show_default=True,
             envvar="REGARD_LANG",

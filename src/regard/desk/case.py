@@ -11,19 +11,21 @@ from regard.desk.answers import Said
 from regard.desk.desk import Desk
 from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.lexicon import lexicon
+from regard.models.ask.token_ids import token_ids
 from regard.perturbations.columns import fitted
 from regard.protocols import (
+    BatchFunction,
     Change,
-    Continuous,
+    InputFunction,
     Lexicon,
     Parts,
     Point,
     Read,
     SiteAttention,
     Slopes,
-    Steered,
     Target,
-    Together,
+    WeightFunction,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
@@ -117,7 +119,7 @@ class DeskCase:
     def slopes(self, points: Sequence[Point]) -> list[Slopes]:
         return self._desk.slopes(self._ids, points)
 
-    def continuous(self, i: int) -> Continuous:
+    def continuous(self, i: int) -> InputFunction:
         return self._desk.continuous(self._ids[i])
 
     def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
@@ -147,7 +149,7 @@ class DeskCase:
         counts = [0 if not some or some[0].values is None else len(some[0].values) for some in edits]
         return self._desk.swept(self._ids, edits, counts)
 
-    def steered(self, i: int, places: Sequence[Edit]) -> Steered:
+    def steered(self, i: int, places: Sequence[Edit]) -> WeightFunction:
         return self._desk.steered(self._ids[i], places)
 
     def relevance(self, method: str | Spec) -> Relevance:
@@ -222,12 +224,12 @@ class DeskCase:
         return self._desk.input_gradients(self._ids)
 
     def read(self, example: Example) -> Ints:
-        return self._desk.model.tokens(self._desk.model.encode(example))
+        return token_ids(self._desk.model, self._desk.model.encode(example))
 
     def lexicon(self) -> Lexicon:
-        return self._desk.model.lexicon()
+        return lexicon(self._desk.model)
 
-    def together(self, positions: Sequence[int]) -> Together:
+    def together(self, positions: Sequence[int]) -> BatchFunction:
         return self._desk.together([self._examples[i] for i in positions])
 
     def attacked(self, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:

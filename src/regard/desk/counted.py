@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.desk.finite_answers import known_logits, known_tensor
-from regard.protocols import Continuous, Steered, Together
+from regard.protocols import BatchFunction, InputFunction, WeightFunction
 from regard.records import Example
 
 
 @dataclass(frozen=True, slots=True)
 class PaidFunction:
-    """Implements `protocols.Continuous`; a backward is taken to follow where the inputs ask for one."""
+    """Implements `protocols.InputFunction`; a backward is taken to follow where the inputs ask for one."""
 
-    function: Continuous
+    function: InputFunction
     pay: Callable[..., None]
     name: str = "the model"
 
@@ -42,9 +42,9 @@ class PaidFunction:
 
 @dataclass(frozen=True, slots=True)
 class PaidSteering:
-    """Implements `protocols.Steered`."""
+    """Implements `protocols.WeightFunction`."""
 
-    function: Steered
+    function: WeightFunction
     pay: Callable[..., None]
     name: str = "the model"
 
@@ -57,9 +57,9 @@ class PaidSteering:
 
 @dataclass(frozen=True, slots=True)
 class PaidTogether:
-    """Implements `protocols.Together`; a backward is taken to follow where the inputs ask for one."""
+    """Implements `protocols.BatchFunction`; a backward is taken to follow where the inputs ask for one."""
 
-    function: Together
+    function: BatchFunction
     pay: Callable[..., None]
     name: str = "the model"
 

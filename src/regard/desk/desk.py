@@ -21,25 +21,36 @@ from regard.desk.counted import PaidFunction, PaidSteering, PaidTogether
 from regard.desk.finite_answers import UnknownAnswer, known, known_arrays, known_slopes
 from regard.desk.looks import Held, Looks, RowOf, taken_apart
 from regard.desk.shuffled_labels import shuffled_twin
-from regard.desk.target_names import answer_of
 from regard.desk.unit_alignment import unit_origins
 from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.answers_in_words import name_of_answer
+from regard.models.ask.batch_function import batch_function
+from regard.models.ask.gradients import input_gradients
+from regard.models.ask.gradients import slopes as slopes_at
+from regard.models.ask.input_function import input_function
+from regard.models.ask.patching import patched_output
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.ask.sparse_recompute import approximately
+from regard.models.ask.weight_batches import weight_function, with_weights
+from regard.models.ask.weight_slopes import predicted_weight_slopes
+from regard.models.read_rows import read_rows
 from regard.perturbations.apply import perturber
 from regard.protocols import (
+    BatchFunction,
     Change,
-    Continuous,
-    DecidesWithSlopes,
     Encoded,
+    InputFunction,
     Model,
     Parts,
     Point,
     Read,
     SiteAttention,
     Slopes,
-    Steered,
     Target,
-    Together,
+    WeightFunction,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
@@ -135,11 +146,11 @@ class Desk:
             encoded = self.model.encode(self._put_on(example))
             if self._noise is not None:
                 rng = keyed_rng(self.seed, example.id, "noisy", *self._noise)
-                encoded, self._moved[example.id] = self.model.noisy(encoded, self._noise[0], rng)
+                encoded, self._moved[example.id] = add_noise(self.model, encoded, self._noise[0], rng)
             if self._order is not None:
                 drawn = keyed_rng(self.seed, example.id, "shuffled", self._order)
                 self._orders[example.id] = shuffle(encoded.units, drawn)
-                encoded = self.model.reordered(encoded, self._orders[example.id])
+                encoded = reorder(self.model, encoded, self._orders[example.id])
             self._encoded[example.id] = encoded
         return self._encoded[example.id].units
 
@@ -172,7 +183,7 @@ class Desk:
     def answer(self, name: str) -> Json:
         """The target of an example in words, where the model knows any."""
         (target,) = self.targets([name])
-        return answer_of(self.model, target, self._encoded[name])
+        return name_of_answer(self.model, target, self._encoded[name])
 
     def moved(self, name: str) -> float:
         """How far the noise moved an example, as a share of its norm."""
@@ -220,7 +231,7 @@ class Desk:
             return self._variant((change, draw), lambda: self.model, other_class=draw)
         if change == "labels":
             return self._variant((change,), lambda: shuffled_twin(self.model))
-        return self._variant((change, share, draw), lambda: self.model.randomised(share, draw))
+        return self._variant((change, share, draw), lambda: randomised_copy(self.model, share, draw))
 
     def _variant(
         self, key: tuple[object, ...], model: Callable[[], Model], *, noise: tuple[float, int] | None = None,
@@ -261,7 +272,7 @@ class Desk:
         def ask(part: Sequence[str]) -> list[tuple[Said, Target]]:
             encoded = [self._encoded[name] for name in part]
             if self._origin is None:
-                answers, targets = self.model.decide(encoded)
+                answers, targets = self.model.predict(encoded)
             else:
                 targets = self._given_targets(part, self._origin)
                 answers = self.model.forward(encoded, targets)
@@ -320,7 +331,7 @@ class Desk:
 
             def ask(part: Sequence[str], missing: tuple[Point, ...] = missing) -> list[Slopes]:
                 targets = [self._base[name][1] for name in part]
-                slopes = self.model.slopes([self._encoded[name] for name in part], targets, missing)
+                slopes = slopes_at(self.model, [self._encoded[name] for name in part], targets, missing)
                 return list(known_slopes(slopes, self.model.name))
 
             found = self._batching.answers(group, self._lengths(group), ask)
@@ -352,16 +363,16 @@ class Desk:
                 changed.append(self.model.remove(self._encoded[name], drop, operator, rng))
 
             def ask(part: Sequence[Encoded], name: str = name) -> list[Said]:
-                return self._each(self.model.nearly(self._encoded[name], self._base[name][1], part, schedule))
+                return self._each(approximately(self.model, self._encoded[name], self._base[name][1], part, schedule))
 
             found.update(zip(mine, self._batching.answers(changed, [e.length for e in changed], ask), strict=True))
         self._pay(forwards=len(asked))
         return [found[i] for i in range(len(asked))]
 
-    def continuous(self, name: str) -> Continuous:
+    def continuous(self, name: str) -> InputFunction:
         """The objective as a function; its caller pays for every row."""
         (target,) = self.targets([name])
-        return PaidFunction(self.model.continuous(self._encoded[name], target), self._pay, self.model.name)
+        return PaidFunction(input_function(self.model, self._encoded[name], target), self._pay, self.model.name)
 
     def attention(self, name: str, beside: Sequence[str] = ()) -> Sequence[SiteAttention]:
         """The sites of one example alone: no padding, whatever the model's layout.
@@ -437,7 +448,7 @@ class Desk:
     def reading(self, name: str, site: Site) -> tuple[int, ...]:
         """The query rows of a site that the objective reads."""
         (target,) = self.targets([name])
-        return self.model.reading(self._encoded[name], target, site)
+        return read_rows(self.model, self._encoded[name], target, site)
 
     def weight_slopes(self, name: str, kind: WeightGradientKind, beside: Sequence[str] = ()) -> Sequence[WeightSlopes]:
         """Gradients with respect to the attention weights of one example; `beside` as in `attention`."""
@@ -451,11 +462,11 @@ class Desk:
 
     def _decided_with_slopes(self, name: str, kind: WeightGradientKind, others: Sequence[str]) -> bool:
         """One pass for what the model says to these, which nobody asked yet, and for the slopes; False if it cannot."""
-        if self._origin is not None or not isinstance(self.model, DecidesWithSlopes):
+        if self._origin is not None or not predicted_weight_slopes.supports(self.model):
             return False
         alike = self._near(name, [other for other in others if other not in self._base])
         encoded = [self._encoded[n] for n in alike]
-        found = self.model.decided_slopes(encoded, kind)
+        found = predicted_weight_slopes(self.model, encoded, kind)
         if found is None:
             return False
         known(found[0], self.model.name)
@@ -506,7 +517,7 @@ class Desk:
 
         def ask(part: Sequence[int]) -> list[Answers]:
             targets = [self._base[names[i]][1] for i in part]
-            said = self.model.swept([self._encoded[names[i]] for i in part], targets, [edits[i] for i in part])
+            said = with_weights(self.model, [self._encoded[names[i]] for i in part], targets, [edits[i] for i in part])
             known(said, self.model.name)
             ends = np.cumsum([0, *(counts[i] for i in part)]).tolist()
             return [some_of(said, start, stop) for start, stop in pairwise(ends)]
@@ -517,10 +528,12 @@ class Desk:
         self._pay(forwards=sum(counts))
         return joined(counts, [found[i] for i in asked])
 
-    def steered(self, name: str, places: Sequence[Edit]) -> Steered:
+    def steered(self, name: str, places: Sequence[Edit]) -> WeightFunction:
         """The answer as a function of attention weights; its caller pays for every row."""
         (target,) = self.targets([name])
-        return PaidSteering(self.model.steered(self._encoded[name], target, places), self._pay, self.model.name)
+        return PaidSteering(
+            weight_function(self.model, self._encoded[name], target, places), self._pay, self.model.name
+        )
 
     def routed(self, name: str, reads: Sequence[Read], donors: Sequence[tuple[str, Sequence[Read]]]) -> list[Said]:
         """What it says about one example with the attention output of each donor in place of its own."""
@@ -530,7 +543,7 @@ class Desk:
         if new:
             (target,) = self.targets([name])
             given = [(self._encoded[donors[i][0]], self.targets([donors[i][0]])[0], donors[i][1]) for i in new]
-            answers = self.model.routed(self._encoded[name], target, reads, given)
+            answers = patched_output(self.model, self._encoded[name], target, reads, given)
             self._routed.update(zip([keys[i] for i in new], self._each(answers), strict=True))
             self._pay(forwards=len(new))
         return [self._routed[key] for key in keys]
@@ -582,14 +595,14 @@ class Desk:
         targets = dict(zip(names, self.targets(names), strict=True))
 
         def ask(part: Sequence[str]) -> list[NDArray[np.float32]]:
-            gradients = self.model.input_gradients([self._encoded[n] for n in part], [targets[n] for n in part])
+            gradients = input_gradients(self.model, [self._encoded[n] for n in part], [targets[n] for n in part])
             return known_arrays(gradients, self.model.name)
 
         return self._batching.answers(names, self._lengths(names), ask)
 
-    def together(self, examples: Sequence[Example]) -> Together:
+    def together(self, examples: Sequence[Example]) -> BatchFunction:
         """Examples as one function; its caller pays for every row."""
-        return PaidTogether(self.model.together(examples), self._pay, self.model.name)
+        return PaidTogether(batch_function(self.model, examples), self._pay, self.model.name)
 
     # ------------------------------------------------------------------ who pays
 

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.desk.finite_answers import known_parts, known_weight_slopes, known_zeroed
+from regard.models.ask.decomposition import decomposition
+from regard.models.ask.value_zeroing import value_zeroing
+from regard.models.ask.weight_slopes import weight_slopes
 from regard.protocols import Encoded, Model, Parts, SiteAttention, Target, WeightGradientKind, WeightSlopes, Zeroed
 from regard.records import Attention, Site
 
@@ -35,11 +38,13 @@ class Looks:
         """Of the first of these examples; where it is not known, of all of them in one pass."""
         known: Sequence[WeightSlopes] | None = self._held.get((names[0], kind))
         if known is None:
-            found = self._known([*self._model.weight_slopes_each(encoded, targets, kind)])
+            found = self._known([*weight_slopes(self._model, encoded, targets, kind)])
             if not self.hold(names, encoded, found, kind):
                 # padding that is not at the end: one by one, which is right whatever the layout
                 each = zip(encoded, targets, strict=True)
-                self._keep_each(names, self._known([self._model.weight_slopes(e, t, kind) for e, t in each]), kind)
+                self._keep_each(
+                    names, self._known([weight_slopes(self._model, [e], [t], kind)[0] for e, t in each]), kind
+                )
             known = self._held[names[0], kind]
             self._pay(forwards=len(names), backwards=len(names))
         self._pay(requests=1)
@@ -74,7 +79,7 @@ class Looks:
     def parts(self, name: str, keys: Sequence[str], encoded: Encoded, target: Target) -> Sequence[Parts]:
         known = {key: self._held[name, "parts", key] for key in keys if (name, "parts", key) in self._held}
         new = [key for key in keys if key not in known]
-        for part in known_parts(self._model.parts(encoded, target, new), self._model.name) if new else ():
+        for part in known_parts(decomposition(self._model, encoded, target, new), self._model.name) if new else ():
             known[part.site.key] = part
             self._keep((name, "parts", part.site.key), part, [part])
         # each site is reached once, and the layers together are then asked for each head
@@ -84,7 +89,7 @@ class Looks:
     def zeroed(self, name: str, keys: Sequence[str], encoded: Encoded, target: Target) -> Sequence[Zeroed]:
         known = {key: self._held[name, "zeroed", key] for key in keys if (name, "zeroed", key) in self._held}
         new = [key for key in keys if key not in known]
-        for one in known_zeroed(self._model.zeroed(encoded, target, new), self._model.name) if new else ():
+        for one in known_zeroed(value_zeroing(self._model, encoded, target, new), self._model.name) if new else ():
             known[one.site.key] = one
             self._keep((name, "zeroed", one.site.key), one, [one])
         self._pay(requests=1, forwards=1 + len(new) + max(known[k].distance.shape[1] for k in new) if new else 0)

@@ -9,11 +9,11 @@ import numpy as np
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.target_names import answer_of, written_by
 from regard.errors import InputError, RegardError
 from regard.live.edits import compile_edits
 from regard.live.jobs import Job, cancellable
 from regard.measures.divergence import tvd
+from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
 from regard.present.answer_text import shown_answer
 from regard.present.pack.build import Shown, pack
 from regard.present.pack.records import Pack, PairEntry, VerdictEntry
@@ -84,7 +84,7 @@ class LiveInput:
 
     def answer(self, i: int) -> str:
         """Return the displayed prediction for example i."""
-        name = answer_of(self.model, self.case.targets[i], self.encoded(i))
+        name = name_of_answer(self.model, self.case.targets[i], self.encoded(i))
         return shown_answer(name, self.model.task)
 
     def said(self, i: int) -> dict[str, Json]:
@@ -208,7 +208,7 @@ class LiveInput:
 
     def _written(self, i: int) -> tuple[str, ...] | None:
         """Return the tokens that an encoder-decoder generated."""
-        return written_by(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
+        return names_of_tokens(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

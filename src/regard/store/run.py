@@ -350,7 +350,7 @@ class RunWriter:
 
     def note_conclusions(self, conclusions: Json) -> None:
         """Store the statistics that a report shows."""
-        self._book.note(conclusions=conclusions)
+        self._ledger.note(conclusions=conclusions)
 
     def repeatability(self) -> dict[str, Any] | None:
         """Return the stored repeatability check of the model, or None."""

@@ -23,17 +23,17 @@ from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.apply import perturbed
 from regard.protocols import (
+    BatchFunction,
     Change,
-    Continuous,
+    InputFunction,
     Lexicon,
     Parts,
     Point,
     Read,
     SiteAttention,
     Slopes,
-    Steered,
     Target,
-    Together,
+    WeightFunction,
     WeightGradientKind,
     WeightSlopes,
     Zeroed,
@@ -97,7 +97,7 @@ class ToySite:
 
 @dataclass(frozen=True)
 class _ToyFunction:
-    """Implements `protocols.Continuous`: x is what each unit adds. Who asks for it works with torch anyway."""
+    """Implements `protocols.InputFunction`: x is what each unit adds. Who asks for it works with torch anyway."""
 
     weights: Floats
     sign: int
@@ -301,7 +301,7 @@ class ToyCase:
             out.append(Slopes(frozen(sign * steep[:, None] * w), norm, frozen(sign * self._bend(at)), ends))
         return out
 
-    def continuous(self, i: int) -> Continuous:
+    def continuous(self, i: int) -> InputFunction:
         self.calls["slopes"] += 1
         return _ToyFunction(self.word_weights(i), self._sign(i), self.link)
 
@@ -360,7 +360,7 @@ class ToyCase:
         self.calls["edited"] += sum(counts)
         return self._answers([np.repeat(self.word_weights(i)[None], n, 0) for i, n in enumerate(counts)])
 
-    def steered(self, i: int, places: Sequence[Edit]) -> Steered:
+    def steered(self, i: int, places: Sequence[Edit]) -> WeightFunction:
         """Nothing here depends on attention, but in the eyes of autograd."""
         said = self.subset([i]).base().distribution
         assert said is not None
@@ -455,7 +455,7 @@ class ToyCase:
         ids = np.array([_number(word) for word in words], np.int64)
         return Lexicon(ids, tuple(words), np.ones(len(words), np.bool_), np.array(adds, np.float32))
 
-    def together(self, positions: Sequence[int]) -> Together:
+    def together(self, positions: Sequence[int]) -> BatchFunction:
         self.calls["slopes"] += 1
         return ToyTogether(np.stack([self.word_weights(i) for i in positions]), self.link)
 
@@ -470,7 +470,7 @@ class ToyCase:
 
 @dataclass(frozen=True)
 class ToyTogether:
-    """Implements `protocols.Together`: x is what each unit adds, [CLS] is not free."""
+    """Implements `protocols.BatchFunction`: x is what each unit adds, [CLS] is not free."""
 
     weights: Floats
     link: str

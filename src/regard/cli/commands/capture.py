@@ -59,7 +59,7 @@ def command(
 ) -> None:
     example = one_example(text, pair, data, row)
     from regard.audits.preconditions import examine
-    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.resolve import unknown_words
     from regard.models.capture import capture
     from regard.present.messages.messages import say
     from regard.present.retelling import retold
@@ -73,7 +73,7 @@ def command(
     selected = _chosen(captured.sites, site)
     weights = _weights(selected, head)
     names = _axis_names(captured, selected)
-    notes = [*said_by(live), *unknown_words(live, windows[:1])]
+    notes = [*live.notes, *unknown_words(live, windows[:1])]
     tested = examine(live, windows[:1])
     if as_json:
         fields = _as_json(

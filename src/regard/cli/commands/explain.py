@@ -95,7 +95,7 @@ def command(
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
-    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.resolve import unknown_words
     from regard.present.messages.messages import say
     from regard.present.retelling import retold
 
@@ -105,7 +105,7 @@ def command(
     explanation = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
     notes = [
         *filter(None, [warning(live, explanation.examples[0])]),
-        *said_by(live),
+        *live.notes,
         *unknown_words(live, explanation.examples),
     ]
     if as_json:

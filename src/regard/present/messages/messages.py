@@ -17,16 +17,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from regard.errors import UnknownName
+from regard.errors import RegardError
 
-LANGUAGES = ("en", "zh")
-CATALOGUES = Path(__file__).parent / "languages"
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
 def language() -> str:
     """The language that is spoken here."""
     return _language.get()
+
+
+def is_language(name: str) -> bool:
+    """Whether there is a catalogue of that language, ours or another package's."""
+    try:
+        return bool(name and _text(name))
+    except RegardError:
+        return False
 
 
 @contextmanager
@@ -37,8 +43,7 @@ def speaking(name: str) -> Iterator[None]:
     ...     say("answer.holds")
     '成立'
     """
-    if name not in LANGUAGES:
-        raise UnknownName("language", name, LANGUAGES)
+    _text(name)  # an unknown language is an error
     token = _language.set(name)
     try:
         yield
@@ -53,7 +58,17 @@ def say(key: str, **values: object) -> str:
     'fails'
     """
     table, _, name = key.rpartition(".")
-    return _table(language(), table)[name].format(**values)
+    return _sentence(language(), table, name).format(**values)
+
+
+def _sentence(language: str, table: str, name: str) -> str:
+    """In English where a language of another package has no such sentence."""
+    try:
+        return _table(language, table)[name]
+    except KeyError:
+        if language == "en":
+            raise
+        return _table("en", table)[name]
 
 
 def known(key: str) -> bool:
@@ -80,8 +95,9 @@ def columns(key: str) -> list[str]:
 
 @cache
 def catalogue(name: str) -> Mapping[str, str]:
-    """Every sentence of a language by its dotted key."""
-    return dict(_flat(tomllib.loads(_text(name)), ""))
+    """Every sentence of a language by its dotted key; English where another package's language lacks one."""
+    own = dict(_flat(tomllib.loads(_text(name)), ""))
+    return own if _ours(name).is_file() else {**catalogue("en"), **own}
 
 
 @cache
@@ -94,9 +110,17 @@ def _table(language: str, header: str) -> Mapping[str, str]:
     return {key: str(value) for key, value in tomllib.loads(place[1]).items()}
 
 
+def _ours(language: str) -> Path:
+    return Path(__file__).parent / "languages" / f"{language}.toml"
+
+
 @cache
 def _text(language: str) -> str:
-    return (CATALOGUES / f"{language}.toml").read_text("utf-8")
+    if _ours(language).is_file():  # without the registry, which `regard --help` can do without
+        return _ours(language).read_text("utf-8")
+    from regard.registry import language_file
+
+    return language_file(language).read_text("utf-8")
 
 
 def _flat(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from regard.errors import InputError
 from regard.networks.checkpoint import Translator, save_checkpoint
 from regard.networks.recurrent_translator import RecurrentTranslator
+from regard.networks.scores import ScoreName
 from regard.networks.transformer_translator import TransformerTranslator
 from regard.protocols import Dataset
 from regard.records import Json
-from regard.registry import method
+from regard.registry import entry, method
 from regard.training.learner import Learner
 from regard.training.scoring import EXACT_MATCH
 from regard.training.translation import RECIPES, WORD_DROPOUT, PairRows, alignment, pair_rows, vocabularies
@@ -25,16 +27,18 @@ def translator(
     train: Dataset,
     *,
     encoder: Literal["recurrent", "transformer"] = "recurrent",
-    attention: Literal["additive", "dot", "scaled_dot", "cosine", "bilinear"] = "additive",
+    attention: ScoreName = "additive",
     size: int = 64,
     layers: int = 2,
     dropout: float = 0.1,
 ) -> Learner:
-    """A translator, recurrent with attention between encoder and decoder, or a Transformer; the label is the target.
+    """Translator, recurrent with attention or a Transformer; the label is the target text.
 
     attention: the score of the recurrent one. layers: of the Transformer. Where the alignment is known, the facts have
     the alignment error rate of the cross-attention; the site is chosen on dev.
     """
+    if entry("score", attention).facts["imposed"]:
+        raise InputError("attention", expected="a score of queries and keys", got=attention)
     source, target = vocabularies(train)
     longest = max(len(target.sentence(str(e.label))) for e in train) + ROOM
 
@@ -44,9 +48,13 @@ def translator(
                 source_words=len(source), target_words=len(target), size=size, layers=layers, dropout=dropout
             )
         return RecurrentTranslator(
-            source_words=len(source), target_words=len(target), attention=attention, size=size, hidden=size,
+            source_words=len(source),
+            target_words=len(target),
+            attention=attention,
+            size=size,
+            hidden=size,
             dropout=dropout,
-        )  # fmt: skip
+        )
 
     def rows(data: Dataset, learning: bool) -> PairRows:
         return pair_rows(data, source, target, WORD_DROPOUT if learning else 0.0)
@@ -66,12 +74,20 @@ def translator(
         result = alignment(trained, test, source, target)
         return {
             "alignment": {
-                "error_rate": result.error_rate[site], "site": site, "diagonal": result.diagonal, "n": result.sentences
+                "error_rate": result.error_rate[site],
+                "site": site,
+                "diagonal": result.diagonal,
+                "n": result.sentences,
             }
-        }  # fmt: skip
+        }
 
     how = f"{attention} attention" if encoder == "recurrent" else f"{layers} layers"
     return Learner(
-        f"{encoder} translator with {how}", network, rows, save,
-        RECIPES[encoder], measure=EXACT_MATCH, further=further,
-    )  # fmt: skip
+        f"{encoder} translator with {how}",
+        network,
+        rows,
+        save,
+        RECIPES[encoder],
+        measure=EXACT_MATCH,
+        further=further,
+    )
