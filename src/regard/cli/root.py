@@ -168,17 +168,15 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
 
 def _in_words(error: RegardError) -> str:
     """Return `str(error)` in the current language."""
-    from regard.present.retelling import retold  # here: `--help` does not need it
-
     parts = []
     if error.expected:
-        parts.append(say("error.expected", expected=retold(error.expected)))
+        parts.append(say("error.expected", expected=error.expected))
     if error.got:
-        parts.append(say("error.got", got=retold(error.got)))
+        parts.append(say("error.got", got=error.got))
     sentence = (
         say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
     )
-    return say("error.try", said=sentence, remedy=retold(error.remedy)) if error.remedy else sentence
+    return say("error.try", said=sentence, remedy=error.remedy) if error.remedy else sentence
 
 
 def _whose(error: BaseException) -> str:

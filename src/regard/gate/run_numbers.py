@@ -15,7 +15,7 @@ from regard.gate.policy import Gate
 from regard.measures.calibration import ece_interval
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
-from regard.records import Floats, Json, Score, Spec
+from regard.records import Floats, Json, Score, Spec, Text
 from regard.registry import entry, names
 from regard.store.manifest import broken_model
 from regard.store.run import Run
@@ -85,7 +85,7 @@ class RunNumbers:
         return str(self.run.manifest.get("status")) == "complete"
 
     @property
-    def broken(self) -> str:
+    def broken(self) -> Text:
         """The defect of the model that invalidates every number; "" if there is none."""
         return broken_model(self.run.manifest)
 

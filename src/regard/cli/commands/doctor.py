@@ -106,8 +106,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from regard.present.messages.messages import columns, say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import columns, render, say
     from regard.present.terminal.terminal import plain_table
 
     out, missing = results(), say("term.doctor.missing")
@@ -139,7 +138,7 @@ def _show(found: dict[str, Any]) -> None:
             f"{t['error']:.1e}",
             f"{t['row_error']:.1e}",
             say("term.doctor.fine" if t["fine"] else "term.doctor.wrong"),
-            retold(t["checked"]),
+            render(t["checked"]),
         )
         for t in found["self_test"]
     ]

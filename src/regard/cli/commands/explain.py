@@ -96,8 +96,7 @@ def command(
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
@@ -115,7 +114,7 @@ def command(
             key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
             notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:
-            results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
+            results().print(say("term.note", text=render(note)), markup=False, style="yellow")
         _show(explanation, live.name, live.task, words=units == "word", compare=compare)
 
 
@@ -184,7 +183,7 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
     from regard.audits.conclusions.rank_agreement import agreements
-    from regard.present.wording import CAVEAT
+    from regard.present.messages.messages import say
 
     examples = []
     for i in range(len(found.examples)):
@@ -208,7 +207,7 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
         "signed": signed,
         "examples": examples,
         "skipped": dict(found.skipped),
-        "caveat": CAVEAT,
+        "caveat": say("caveat"),
     }
 
 
@@ -216,9 +215,8 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     from regard.audits.conclusions.rank_agreement import agreements
     from regard.audits.conclusions.word_units import gathered
     from regard.present.answer_text import shown_answer
-    from regard.present.messages.messages import say
+    from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
-    from regard.present.retelling import retold
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
     from regard.records import Spec
@@ -253,7 +251,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
             out.print(line, markup=False, style="dim")
     for name, why in found.skipped.items():
-        out.print("\n" + say("term.explain.skipped", name=name, why=retold(why)), markup=False, style="yellow")
+        out.print("\n" + say("term.explain.skipped", name=name, why=render(why)), markup=False, style="yellow")
     out.print()
     if words and any("token" in units.kind or "sub" in units.kind for units in found.units):
         out.print(say("term.explain.words"), markup=False, style="dim")

@@ -76,12 +76,11 @@ def command(
 
 
 def _show(outcome: Outcome) -> None:
-    from regard.present.messages.messages import columns
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import columns, render
     from regard.present.terminal.terminal import plain_table
 
     for note in outcome.notes:
-        remarks().print(retold(note), markup=False, soft_wrap=True)
+        remarks().print(render(note), markup=False, soft_wrap=True)
     if outcome.checks:
         rows = [
             (
@@ -89,7 +88,7 @@ def _show(outcome: Outcome) -> None:
                 c.name,
                 c.number + (f", p {c.p:.2g}" if c.p is not None else ""),
                 str(c.n),
-                retold(c.required) + (f" ({retold(c.reason)})" if c.reason else ""),
+                render(c.required) + (f" ({render(c.reason)})" if c.reason else ""),
             )
             for c in outcome.checks
         ]

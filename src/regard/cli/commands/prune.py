@@ -47,8 +47,7 @@ def command(
     if as_json:
         print_json(pruned.to_json())
         return
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
     from regard.present.terminal.heads_view import pruned_table
 
     console = results()
@@ -58,14 +57,14 @@ def command(
             model=pruned.model,
             n=len(pruned.heads),
             of=pruned.of,
-            how=retold(pruned.how),
+            how=render(pruned.how),
             heads=", ".join(pruned.heads[:12]) + (", ..." if len(pruned.heads) > 12 else ""),
         ),
         markup=False,
         style="bold",
     )
     if pruned.why:
-        console.print(say("term.prune.silenced", why=retold(pruned.why)), markup=False)
+        console.print(say("term.prune.silenced", why=render(pruned.why)), markup=False)
     console.print(pruned_table(pruned.to_json()))
     console.print(
         say("term.prune.checked", n=pruned.n, data=pruned.data, seed=pruned.seed, error=f"{pruned.error:.1e}"),
@@ -73,5 +72,5 @@ def command(
         style="dim",
     )
     for note in pruned.notes:
-        console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
+        console.print(say("term.note", text=render(note)), markup=False, style="yellow")
     console.print(say("term.written", path=pruned.path), markup=False, soft_wrap=True)

@@ -16,8 +16,7 @@ from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.files import slug
-from regard.present.messages.messages import say
-from regard.present.retelling import retold
+from regard.present.messages.messages import render, say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def command(
     weighted = parse_terms(terms) if terms else None
     splits = read_splits(data, one_split)
     for note in dict.fromkeys(note for part in (splits.train, splits.dev, splits.test) for note in part.notes):
-        console.print(say("term.train.data", note=retold(note)), style="dim", markup=False)
+        console.print(say("term.train.data", note=render(note)), style="dim", markup=False)
     try:
         with bar(console) as progress_bar, reporting(_Epochs(progress_bar, console)):
             trained = train(
@@ -168,7 +167,7 @@ def command(
                 class_weights=_weights(class_weights, splits.train),
                 reference=reference,
                 hide=hide,
-                announce=lambda sentence: console.print(retold(sentence), style="dim", markup=False),
+                announce=lambda sentence: console.print(render(sentence), style="dim", markup=False),
             )
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
