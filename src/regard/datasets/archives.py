@@ -36,9 +36,8 @@ def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path
         ) from None
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
-        raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
-        )
+        expected = f"sha256 {sha256[:12]}..."
+        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
     for member in inside:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
             part = archive.extractfile(member)

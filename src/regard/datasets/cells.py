@@ -68,9 +68,11 @@ def _check_depth(label: Any) -> None:
     inside = [label]
     for _ in range(DEEPEST_LABEL):
         inside = [
-            part for value in inside if isinstance(value, list | tuple | dict)
+            part
+            for value in inside
+            if isinstance(value, list | tuple | dict)
             for part in (value.values() if isinstance(value, dict) else value)
-        ]  # fmt: skip
+        ]
     if inside:
         raise RowError("a label that is text, a number or a list of these", f"lists nested {DEEPEST_LABEL} deep")
 

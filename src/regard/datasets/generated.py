@@ -60,9 +60,8 @@ def generated(
     while len(items) < n:
         tries += 1
         if tries > PATIENCE:
-            raise InputError(
-                f"{name}.n", expected="fewer examples, or settings that allow more", got=f"{len(items)} of {n} found"
-            )
+            expected = "fewer examples, or settings that allow more"
+            raise InputError(f"{name}.n", expected=expected, got=f"{len(items)} of {n} found")
         candidate = draw(rng, count)
         if split != "all" and split_of(f"{name} {candidate.home}", fractions=THIRDS) != split:
             continue
@@ -81,9 +80,8 @@ def generated(
                     draft.label,
                     draft.rationale,
                     candidate.group,
-                    None,
-                    draft.slices,
-                    draft.alignment,
+                    slices=draft.slices,
+                    alignment=draft.alignment,
                 )
             )
     return tuple(items)

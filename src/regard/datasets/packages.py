@@ -28,7 +28,6 @@ def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy:
     content = gzip.decompress(content) if path.suffix == ".gz" else content
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
-        raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
-        )
+        expected = f"sha256 {sha256[:12]}..."
+        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
     return content

@@ -69,16 +69,12 @@ def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             bad = error.object[error.start : error.start + 1].hex()
-            raise InputError(
-                f"{path.name}, line {number}",
-                expected="UTF-8 text",
-                got=f"the byte 0x{bad} at column {error.start + 1}",
-                remedy=f"iconv -f latin1 -t utf-8 {shlex.quote(path.name)} (if it is Latin-1)",
-            ) from None
+            remedy = f"iconv -f latin1 -t utf-8 {shlex.quote(path.name)} (if it is Latin-1)"
+            problem = f"the byte 0x{bad} at column {error.start + 1}"
+            raise InputError(f"{path.name}, line {number}", expected="UTF-8 text", got=problem, remedy=remedy) from None
         except (OSError, EOFError) as error:
-            raise InputError(
-                f"{path.name}, after line {number}", expected="a readable file", got=reason(error)
-            ) from None
+            subject = f"{path.name}, after line {number}"
+            raise InputError(subject, expected="a readable file", got=reason(error)) from None
 
 
 def check_columns(names: Sequence[str], subject: str) -> None:
@@ -118,13 +114,9 @@ def _check_line(raw: bytes, number: int, name: str, longest: int) -> None:
     wide = number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     zero = raw.find(b"\0")
     if wide or zero >= 0:
-        raise InputError(
-            f"{name}, line {number}",
-            expected="UTF-8 text",
-            got="UTF-16" if wide else f"a zero byte at column {zero + 1} (UTF-16, or no text at all)",
-            remedy=f"iconv -f utf-16 -t utf-8 {shlex.quote(name)} (if it is UTF-16)",
-        )
+        remedy = f"iconv -f utf-16 -t utf-8 {shlex.quote(name)} (if it is UTF-16)"
+        problem = "UTF-16" if wide else f"a zero byte at column {zero + 1} (UTF-16, or no text at all)"
+        raise InputError(f"{name}, line {number}", expected="UTF-8 text", got=problem, remedy=remedy)
     if len(raw) > longest:
-        raise InputError(
-            f"{name}, line {number}", expected=f"lines of at most {shown_size(longest)}", got="a longer one"
-        )
+        expected = f"lines of at most {shown_size(longest)}"
+        raise InputError(f"{name}, line {number}", expected=expected, got="a longer one")

@@ -70,10 +70,9 @@ def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
         classes = np.allclose(rows.sum(-1), 1, atol=1e-3) and rows.shape[-1] > 1
         return Answered("classes" if classes else "labels", rows)
     if not np.array_equal(answers.value, answers.probability):  # the likelihood of a text or a span, not an answer
-        raise Unsupported(
-            who, expected="a model that decides among classes, says yes or no to labels, or gives a number",
-            got="one that writes or marks text: its answer to a changed text is another text",
-        )  # fmt: skip
+        expected = "a model that decides among classes, says yes or no to labels, or gives a number"
+        problem = "one that writes or marks text: its answer to a changed text is another text"
+        raise Unsupported(who, expected=expected, got=problem)
     probabilities = answers.probability if others is None or len(others.probability) < 2 else others.probability
     spread = float(np.std(probabilities)) if len(probabilities) > 1 else 0.0
     return Answered("number", answers.probability[:, None], spread if spread > 0 else 1.0)

@@ -126,7 +126,7 @@ def _enumerated(a: Floats, z: Floats, p: Floats, cap: float, ones: Floats) -> tu
         row, keeps, breaks = _brackets(z, i, j, p, cap)
         if not len(row):
             continue
-        w = _met(z, i[row], j[row], keeps, breaks, p, cap)
+        w = _met(z, i[row], j[row], keeps, breaks, p=p, cap=cap)
         shares = np.zeros((len(w), len(a)))
         shares[np.arange(len(w)), i[row]] = w
         shares[np.arange(len(w)), j[row]] = 1 - w

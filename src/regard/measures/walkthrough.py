@@ -68,7 +68,9 @@ def walk(
     weights = exponentials / total if total > 0 else np.zeros_like(final)
     v = None if values is None else np.asarray(values, np.float64)
     output = None if v is None else weights @ v
-    return Steps(q, k, products, dots, factor, scaled, added, final, exponentials, total, weights, v, output, sink)
+    vectors = {"query": q, "keys": k, "products": products, "dots": dots, "scaled": scaled, "added": added}
+    softmax = {"scores": final, "exponentials": exponentials, "weights": weights}
+    return Steps(**vectors, **softmax, factor=factor, total=total, values=v, output=output, sink=sink)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +121,26 @@ class Walkthrough:
             weighted = (s.weights[:, None] * s.values)[np.ix_(rows, outputs)]
         hidden = np.where(np.isfinite(s.added), s.added, HIDDEN)
         return {
-            "site": self.site, "head": self.head, "query": self.query_at, "form": self.form,
-            "features": columns.tolist(), "all_features": len(s.query), "keys": rows.tolist(),
-            "query_vector": s.query[columns].tolist(), "key_vectors": s.keys[np.ix_(rows, columns)].tolist(),
-            "products": s.products[np.ix_(rows, columns)].tolist(), "dots": s.dots[rows].tolist(),
-            "factor": float(s.factor), "scaled": s.scaled[rows].tolist(), "added": hidden[rows].tolist(),
-            "exponentials": s.exponentials[rows].tolist(), "total": float(s.total),
-            "weights": s.weights[rows].tolist(), "output_features": outputs.tolist(),
-            "weighted_values": weighted.tolist(), "output": [] if s.output is None else s.output[outputs].tolist(),
-            "difference": float(self.difference), "notes": list(self.notes),
-        }  # fmt: skip
+            "site": self.site,
+            "head": self.head,
+            "query": self.query_at,
+            "form": self.form,
+            "features": columns.tolist(),
+            "all_features": len(s.query),
+            "keys": rows.tolist(),
+            "query_vector": s.query[columns].tolist(),
+            "key_vectors": s.keys[np.ix_(rows, columns)].tolist(),
+            "products": s.products[np.ix_(rows, columns)].tolist(),
+            "dots": s.dots[rows].tolist(),
+            "factor": float(s.factor),
+            "scaled": s.scaled[rows].tolist(),
+            "added": hidden[rows].tolist(),
+            "exponentials": s.exponentials[rows].tolist(),
+            "total": float(s.total),
+            "weights": s.weights[rows].tolist(),
+            "output_features": outputs.tolist(),
+            "weighted_values": weighted.tolist(),
+            "output": [] if s.output is None else s.output[outputs].tolist(),
+            "difference": float(self.difference),
+            "notes": list(self.notes),
+        }

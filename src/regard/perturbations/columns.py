@@ -53,10 +53,9 @@ def row_of(example: Example, given: Sequence[float], what: str, noise: str) -> t
     if row.ndim != 1:
         raise InputError(f"example {example.id!r}", expected="a row of numbers", got=f"shape {row.shape}")
     if len(given) != len(row):
-        raise InputError(
-            f"perturbation {noise}", expected=f"{what} of {len(row)} columns", got=f"{len(given)} numbers",
-            remedy=f"{noise}:{what}=[...], or regard.perturbations.columns.fitted(spec, examples)",
-        )  # fmt: skip
+        remedy = f"{noise}:{what}=[...], or regard.perturbations.columns.fitted(spec, examples)"
+        expected = f"{what} of {len(row)} columns"
+        raise InputError(f"perturbation {noise}", expected=expected, got=f"{len(given)} numbers", remedy=remedy)
     return row, np.asarray(given, np.float64)
 
 

@@ -1,4 +1,4 @@
-"""A sound or a series to be spoilt: (steps, channels), and the way back to what the user gave."""
+"""Sound or series to perturb: (steps, channels), and the conversion back to the user's layout."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def opened(example: Example) -> Signal:
         max(values.shape) if turned else values.shape[0], -1
     )
     dtype = values.dtype if values.dtype != np.bool_ else np.dtype(np.float64)
-    return Signal(example, x, entry, values.shape, turned, dtype)
+    return Signal(example, x, entry, values.shape, turned=turned, dtype=dtype)
 
 
 def holes(drawn: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -1,4 +1,4 @@
-"""Sensitive terms (names, pronouns, ages, places) exchanged for others, with a placebo exchange beside it.
+"""Swaps of sensitive terms (names, pronouns, ages, places), with placebo swaps for comparison.
 
 The lists are small and the user's to edit: `terms.toml` beside this file says how.
 """
@@ -83,7 +83,7 @@ def shipped_lists() -> dict[str, list[str]]:
 
 
 def families_of(path: Path | None, wanted: Sequence[str] | None = None) -> list[Family]:
-    """The families of a file, or ours; `wanted` picks some by name."""
+    """Read the families of a file, or the built-in ones; `wanted` selects by name."""
     content = _shipped() if path is None else _read(path)
     swaps, placebo = content.get("swap", {}), content.get("placebo", {})
     if not isinstance(swaps, dict) or not swaps or not all(isinstance(one, dict) for one in swaps.values()):
@@ -128,7 +128,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:
-    """The example with every term of the family exchanged, and with as many placebo exchanges.
+    """Swap every term of the family in an example, and make as many placebo swaps.
 
     None where it has no such term, or nothing for a placebo. A term is exchanged for the same one through the text.
     """

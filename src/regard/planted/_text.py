@@ -81,9 +81,15 @@ def hand_set(name: str, attention: nn.Module) -> TorchModel:
     vocabulary = Vocabulary(tuple(dict.fromkeys(words)))
     network = HandSet(vocabulary, attention)
     return TorchModel(
-        network, _reader(vocabulary), task_row("classification"), name=f"planted:{name}", labels=LABELS,
-        traits=Traits(pooling="class", config={"planted": name}), embedding=network.embedding, call=_call,
-    )  # fmt: skip
+        network,
+        _reader(vocabulary),
+        task_row("classification"),
+        name=f"planted:{name}",
+        labels=LABELS,
+        traits=Traits(pooling="class", config={"planted": name}),
+        embedding=network.embedding,
+        call=_call,
+    )
 
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Tensor:

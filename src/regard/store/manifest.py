@@ -98,9 +98,8 @@ def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Jso
     ]
     if differences:
         remedy = "use another --out, or repeat the options of the first call to resume it"
-        raise InputError(
-            f"run {path}", expected="the audit that was started there", got="; ".join(differences), remedy=remedy
-        )
+        expected = "the audit that was started there"
+        raise InputError(f"run {path}", expected=expected, got="; ".join(differences), remedy=remedy)
 
 
 def _short(value: Json) -> str:

@@ -14,9 +14,20 @@ from regard.errors import InputError
 from regard.files import MOST_UNPACKED, UNPACKED_FREELY, check_file, max_bytes, reason, shown_size
 
 _UNREADABLE = (
-    OSError, EOFError, ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError,
-    OverflowError, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # fmt: skip
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    SyntaxError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
 """What zipfile and numpy raise on damaged archives."""
 
 

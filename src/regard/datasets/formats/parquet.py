@@ -33,9 +33,8 @@ def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
                         number += 1
                         yield Row(number, values)
             except UNREADABLE as error:
-                raise InputError(
-                    f"{path.name}, after row {number}", expected="a Parquet file", got=reason(error)
-                ) from None
+                subject = f"{path.name}, after row {number}"
+                raise InputError(subject, expected="a Parquet file", got=reason(error)) from None
 
     return Table(name, names, walk, labels=label_names_in(schema))
 
@@ -63,12 +62,9 @@ def _file(path: Path) -> Any:
     if rows > max(FREE_ROWS, MOST_ROWS_PER_BYTE * size):
         raise InputError(f"file {path}", expected="rows that fit its size", got=f"{rows:,} rows in {shown_size(size)}")
     if unpacked > max_bytes():
-        raise InputError(
-            f"file {path}",
-            expected=f"at most {shown_size(max_bytes())} when unpacked",
-            got=shown_size(unpacked),
-            remedy="a part of it, or a higher limit: --max-bytes 4GB",
-        )
+        remedy = "a part of it, or a higher limit: --max-bytes 4GB"
+        expected = f"at most {shown_size(max_bytes())} when unpacked"
+        raise InputError(f"file {path}", expected=expected, got=shown_size(unpacked), remedy=remedy)
     return file
 
 

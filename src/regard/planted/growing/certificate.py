@@ -60,16 +60,24 @@ def certificate(
                 top.append(float(own[heaviest[0]]))
                 mass.append(float(weights[own].sum() / max(float(weights.sum()), 1e-9)))
             classes[str(c)] = {
-                "n": len(texts_of_class), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "top": _mean(top),
+                "n": len(texts_of_class),
+                "need": _mean(need),
+                "swap": _mean(swap),
+                "hit": _mean(hit),
+                "top": _mean(top),
                 "mass": _mean(mass),
-            }  # fmt: skip
+            }
         permutation = (
             _permuted(network, texts, readings, predicted, rng) if isinstance(network, Planted) else (None, None)
         )
     return {
-        "version": VERSION, "texts": len(texts), "accuracy": float(right[scorable].mean()), "classes": classes,
-        "permuted": permutation[0], "flips": permutation[1],
-    }  # fmt: skip
+        "version": VERSION,
+        "texts": len(texts),
+        "accuracy": float(right[scorable].mean()),
+        "classes": classes,
+        "permuted": permutation[0],
+        "flips": permutation[1],
+    }
 
 
 def _one(tokens: np.ndarray) -> Tensor:

@@ -104,9 +104,13 @@ def _trained(recipe: Recipe, size: Size, seed: int) -> tuple[Planted | Headed, d
     hide = recipe.hide or recipe.pull == "one_sided"
     terms = lessons(network, pull=bool(recipe.pull), hide=hide, entropy=recipe.entropy, silence=recipe.silence)
     settings = Settings(
-        epochs=recipe.epochs, batch_size=64, rate=3e-3 if isinstance(network, Headed) else 1e-2, patience=recipe.epochs,
-        warmup=0.05, seed=seed,
-    )  # fmt: skip
+        epochs=recipe.epochs,
+        batch_size=64,
+        rate=3e-3 if isinstance(network, Headed) else 1e-2,
+        patience=recipe.epochs,
+        warmup=0.05,
+        seed=seed,
+    )
     # texts without evidence have labels by lot, so that accuracy is no guide: the loss with all of its terms is
     fit(network, train, dev, terms, settings, by_loss=True, what="planted")
     _finish(network, recipe, size)
@@ -169,10 +173,15 @@ def ready(network: nn.Module, name: str, size: Size, about: Mapping[str, Json], 
     reader = TextReader(tokenize, alphabet, maskable=False, kind="word")
     embedding = network.get_submodule("embedding")
     return TorchModel(
-        network, reader, task_row("classification"), name=f"planted:{name}", labels=classes,
+        network,
+        reader,
+        task_row("classification"),
+        name=f"planted:{name}",
+        labels=classes,
         traits=Traits(pooling="class", class_id=front if lead else None, config={**about, "planted": name}),
-        embedding=embedding, call=_call,
-    )  # fmt: skip
+        embedding=embedding,
+        call=_call,
+    )
 
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Tensor:
