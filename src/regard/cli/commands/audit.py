@@ -141,11 +141,13 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
 def _judge(run: Run, page: Path, *, asked: bool) -> None:
     """An error where the model is broken, where there is no number at all, or none of a method asked for by name."""
+    from regard.present.messages.messages import render
+
     problems = run.problems()
     broken = broken_model(run.manifest)
     if broken:
         raise Incomplete(
-            f"model of run {run.path}", expected="the same answer to the same input", got=broken.rstrip("."),
+            f"model of run {run.path}", expected="the same answer to the same input", got=render(broken).rstrip("."),
             remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
         )  # fmt: skip
     if not any(s.n for s in run.summaries()):
