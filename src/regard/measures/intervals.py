@@ -1,4 +1,4 @@
-"""Intervals: a bootstrap over clusters (patients, authors, documents); for shares Wilson's and the exact one."""
+"""Confidence intervals: cluster bootstrap (patients, authors, documents); for shares, Wilson and Clopper-Pearson."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a whole attention map looks like: mass on chosen keys against the same map shuffled, spread, likeness."""
+"""Shape of attention maps: mass on given keys against the shuffled map, evenness, similarity."""
 
 from __future__ import annotations
 

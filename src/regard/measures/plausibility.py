@@ -1,4 +1,4 @@
-"""Does a relevance mark the units that a person, or the generator of the data, calls decisive?"""
+"""Plausibility: overlap of a relevance with the rationale of a person or of the data generator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def inside(places: ArrayLike, marked: Sequence[Sequence[float]]) -> Bools:
 
 
 def f1(chosen: ArrayLike, gold: ArrayLike) -> float:
-    """Of two masks; NaN where the gold mask is empty.
+    """F1 of two masks; NaN if the gold mask is empty.
 
     >>> f1([True, True, False], [True, False, False])
     0.6666666666666666
@@ -93,7 +93,7 @@ def average_precision(values: ArrayLike, gold: ArrayLike) -> float:
 
 
 def expected_average_precision(values: ArrayLike, gold: ArrayLike) -> float:
-    """Mean of `average_precision` over all orders of the same values: what chance gives, ties included.
+    """Chance level of `average_precision`: its mean over all orders of the same values, ties included.
 
     With n units, m of them marked, and levels of tied values of size s that end at rank S:
     sum over levels of s / (n S) * (1 + (m - 1) (S - 1) / (n - 1)), because the number of marked units among the first S

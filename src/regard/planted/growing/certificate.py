@@ -1,4 +1,4 @@
-"""What is true of a planted model after training, found with the generator's knowledge. The judge never sees it."""
+"""Certificate: ground truth about a trained planted model, from the generator's knowledge. The judge never sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of truth: what the judge should say about every planted model, from `truth.toml` and the certificates."""
+"""Truth table: the correct verdicts for every planted model, from `truth.toml` and the certificates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Stand:
 
     @property
     def key(self) -> str:
-        """As on the command line.
+        """Name on the command line.
 
         >>> Stand("dev", "guided", {"size": "s", "seed": 0}, None).key
         'planted:guided:size=s,seed=0'
@@ -71,7 +71,7 @@ def zoo(half: str) -> list[Stand]:
 
 
 def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
-    """What is true of a model of this construction with this certificate (None: it was set by hand)."""
+    """Correct verdicts for a construction with this certificate (None: set by hand)."""
     table_cells = {q: str(table()[name][q][0]) if q in table()[name] else "uninformative" for q in QUESTIONS}
     readings = str(table()[name]["reading"][0])
     certified_cells = certified(certificate) if certificate is not None else {}
@@ -94,7 +94,7 @@ def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
 
 
 def certified(certificate: Mapping[str, Any]) -> dict[str, str]:
-    """Question -> what the certificate says; see [certificate] in truth.toml."""
+    """Verdicts implied by the certificate; see [certificate] in truth.toml."""
     kinds = [_kind(c) for c in certificate["classes"].values()]
     decisive = [k for k in kinds if k != "default"]
     points = same = matter = "open"
@@ -136,7 +136,7 @@ def _passes(found: Mapping[str, str]) -> bool:
 
 
 def _unlike(written: Mapping[str, str], found: Mapping[str, str], certificate: Mapping[str, Any] | None) -> str:
-    """Why a plant is not what its name says; "" where it is."""
+    """Explain why a planted model differs from its construction; "" if it does not."""
     if certificate is None:
         return ""
     if written["map"] != "fails" and certificate["accuracy"] < ACCURATE:
