@@ -167,7 +167,7 @@ class _Stream:
         few = len(self.words) <= sampling.MOST_STRATA
         return tuple(sorted(self.words)) if few and self.all_words and not self.kind else ()
 
-    def notes(self, taken: int) -> list[str]:
+    def notes(self, size: int) -> list[str]:
         total = self.groups.total if self.selection.whole_groups else self.sample.total
         notes = []
         home = "group" if self.columns.group else "content"
@@ -184,11 +184,11 @@ class _Stream:
             notes.append(f"{len(self.bad):,} bad rows left out ({self.table.counted} {first}{more})")
         if self.again and self.columns.id is None:
             notes.append(f"{sum(self.again.values()):,} rows repeat an earlier input")
-        if taken < total:
+        if size < total:
             labelled = [0] if self.any_label else []
             how = sampling.how(labelled, strata=self.sample.stratified)
             how = "whole groups" if self.selection.whole_groups else how
-            notes.append(sampling.note(taken, total, seed=self.selection.seed, how=how))
+            notes.append(sampling.note(size, total, seed=self.selection.seed, how=how))
         return notes
 
     def nothing(self) -> str:

@@ -160,12 +160,12 @@ def whole_groups(examples: Iterable[Example], n: int | None, *, seed: int = 0) -
     return sample.chosen()
 
 
-def note(taken: int, total: int, *, seed: int, how: str) -> str:
+def note(size: int, total: int, *, seed: int, how: str) -> str:
     """
     >>> note(200, 8530, seed=0, how="stratified by label")
     '200 of 8,530, stratified by label, seed 0'
     """
-    return f"{taken:,} of {total:,}, {how}, seed {seed}"
+    return f"{size:,} of {total:,}, {how}, seed {seed}"
 
 
 def how(labels: Sequence[Json], *, strata: bool) -> str:

@@ -131,28 +131,30 @@ def _kind(facts: Mapping[str, Any]) -> str:
     return "partly" if PARTLY[0] <= min(hit, mass) and max(hit, mass) <= PARTLY[1] else "unclear"
 
 
-def _passes(found: Mapping[str, str]) -> bool:
-    return "matter" in found
+def _passes(cells: Mapping[str, str]) -> bool:
+    return "matter" in cells
 
 
-def _unlike(written: Mapping[str, str], found: Mapping[str, str], certificate: Mapping[str, Any] | None) -> str:
+def _unlike(
+    table_cells: Mapping[str, str], certified_cells: Mapping[str, str], certificate: Mapping[str, Any] | None
+) -> str:
     """Explain why a planted model differs from its construction; "" if it does not."""
     if certificate is None:
         return ""
-    if written["map"] != "fails" and certificate["accuracy"] < ACCURATE:
+    if table_cells["map"] != "fails" and certificate["accuracy"] < ACCURATE:
         return f"accuracy {certificate['accuracy']:.2f}"
     for q in ("points", "matter"):
-        stated, is_ = written[q], found.get(q, "open")
+        stated, is_ = table_cells[q], certified_cells.get(q, "open")
         if stated in ("holds", "fails", "mixed") and is_ != "open" and is_ != stated:
             return f"{q} should be {stated}, its certificate says {is_}"
     return ""
 
 
-def _readings(written: str, cells: Mapping[str, str]) -> tuple[str, ...]:
+def _readings(stated: str, cells: Mapping[str, str]) -> tuple[str, ...]:
     if "fails" in (cells["map"], cells["matter"]):
         return ("nothing to read",)
-    if written != "certificate":
-        readings = tuple(part.strip() for part in written.split("|"))
+    if stated != "certificate":
+        readings = tuple(part.strip() for part in stated.split("|"))
         # what was written takes for granted that it matters and points as written
         return readings if len(readings) > 1 or "open" not in (cells["matter"], cells["points"]) else ()
     matter, points = cells["matter"], cells["points"]
