@@ -10,8 +10,7 @@ from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.model_options import ModelChoice, checked_names, listed
 from regard.cli.progress import bar
 from regard.errors import GateFailed, Incomplete
-from regard.present.messages.messages import columns, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import columns, render, say
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
@@ -114,7 +113,7 @@ def put_swaps(
             rows.append((r.family, str(r.texts), e.measure, *cells))
     out.print(plain_table(columns("term.perturb.swap_columns"), rows, right=(1,)))
     for name, meaning in MEASURES.items():
-        told = retold(meaning)
+        told = render(meaning)
         told = say("term.perturb.by", meaning=told, method=method) if name == "relevance" else told
         out.print(f"{name}: {told}", markup=False, style="dim")
     out.print(say("term.perturb.difference"), style="dim", markup=False)

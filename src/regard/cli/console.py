@@ -37,7 +37,9 @@ def print_json(value: Any) -> None:
 
     Characters that a terminal would obey are escaped as JSON allows, so that nothing is lost for a program.
     """
-    text = json.dumps(clean(value), indent=2, ensure_ascii=False, allow_nan=False)
+    from regard.present.messages.messages import rendered
+
+    text = json.dumps(clean(rendered(value)), indent=2, ensure_ascii=False, allow_nan=False)
     click.echo(re.sub(r"[^\n\x20-\x7e]", lambda match: _json_escape(match[0]), text))
 
 
@@ -52,11 +54,10 @@ def echo(text: str, *, error: bool = False) -> None:
 
 def print_notes(notes: Sequence[str]) -> None:
     """What was done to the data on the way (columns guessed, texts cut into windows), below a result."""
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
 
     for note in notes:
-        results().print(say("term.note", text=retold(note)), markup=False, style="dim")
+        results().print(say("term.note", text=render(note)), markup=False, style="dim")
 
 
 def clean(value: Any) -> Any:

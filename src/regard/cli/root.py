@@ -169,15 +169,13 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
 
 def _in_words(error: RegardError) -> str:
     """As `str(error)` has it, in the language that is spoken."""
-    from regard.present.retelling import retold  # here: `--help` does not need it
-
     parts = []
     if error.expected:
-        parts.append(say("error.expected", expected=retold(error.expected)))
+        parts.append(say("error.expected", expected=error.expected))
     if error.got:
-        parts.append(say("error.got", got=retold(error.got)))
+        parts.append(say("error.got", got=error.got))
     said = say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
-    return say("error.try", said=said, remedy=retold(error.remedy)) if error.remedy else said
+    return say("error.try", said=said, remedy=error.remedy) if error.remedy else said
 
 
 def _whose(error: BaseException) -> str:

@@ -115,7 +115,7 @@ def _refuse_broken(stored: Stored) -> None:
         raise Incomplete(
             f"model of run {stored.run.path}",
             expected="the same answer to the same input",
-            got=stored.broken.rstrip("."),
+            got="a model that does not repeat its predictions",
             remedy="fix the model (evaluation mode, fixed seeds, no state) and audit it anew",
         )
 

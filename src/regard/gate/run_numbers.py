@@ -15,7 +15,7 @@ from regard.gate.policy import Gate
 from regard.measures.calibration import ece_interval
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
-from regard.records import Floats, Json, Score, Spec
+from regard.records import Floats, Json, Score, Spec, Text
 from regard.registry import entry, names
 from regard.store.manifest import broken_model
 from regard.store.run import Run
@@ -68,7 +68,7 @@ class Stored:
         return str(self.run.manifest.get("status")) == "complete"
 
     @property
-    def broken(self) -> str:
+    def broken(self) -> Text:
         """What is wrong with the model, so that no number passes; "" for a sound one."""
         return broken_model(self.run.manifest)
 

@@ -17,7 +17,7 @@ from regard.desk.desk import Desk
 from regard.errors import InputError, Unsupported
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
-from regard.records import Attacked, Example, Json, Spec, Threat
+from regard.records import Attacked, Example, Json, Spec, Text, Threat, encoded
 from regard.registry import arguments, entry
 from regard.surveys.attack_drift import watched
 from regard.surveys.attack_records import Lines
@@ -47,7 +47,7 @@ class AttackRun:
     rows: tuple[AttackRow, ...]
     checks: tuple[Check, ...]
     transfers: tuple[Transfer, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     seconds: float
     path: Path | None = None
 
@@ -63,7 +63,7 @@ class AttackRun:
             "model": self.model, "data": self.data, "seed": self.seed, "n": len(self.examples),
             "accuracy": self.accuracy, "threat": self.threat.to_json(),
             "attacks": [r.to_json() for r in self.rows], "sanity": [c.to_json() for c in self.checks],
-            "transfer": [t.to_json() for t in self.transfers], "notes": list(self.notes),
+            "transfer": [t.to_json() for t in self.transfers], "notes": encoded(self.notes),
             "seconds": round(self.seconds, 2), "examples": None if self.path is None else str(self.path),
         }  # fmt: skip
 

@@ -24,8 +24,7 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.present.messages.messages import columns, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import columns, render, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -136,14 +135,14 @@ def show(console: Console, run: AttackRun) -> None:
     title = say("term.attack.on", model=run.model, n=len(run.examples), data=run.data)
     console.print(title + right, markup=False, style="bold")
     text = "text" in run.examples[0].inputs
-    told = say("term.attack.threat", words=retold(run.threat.words(text=text)), seed=run.seed)
+    told = say("term.attack.threat", words=render(run.threat.words(text=text)), seed=run.seed)
     console.print(told, markup=False)
     size = say("term.attack.words_changed" if text else "term.attack.size")
     head = say("term.attack.columns", size=size).split("|")
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
-        say("term.attack.legend", size=size, similarity="; ".join(map(retold, sorted(names))) or "-"),
+        say("term.attack.legend", size=size, similarity="; ".join(map(render, sorted(names))) or "-"),
         markup=False, style="dim",
     )  # fmt: skip
     for r in (r for r in run.rows if r.attack in run.found):
@@ -157,7 +156,7 @@ def show(console: Console, run: AttackRun) -> None:
         mark, style = {
             True: (say("term.attack.ok"), ""), False: (say("term.attack.warn"), "yellow"), None: ("-   ", "dim")
         }[check.passed]  # fmt: skip
-        console.print(f"{mark} {retold(check.name)}: {retold(check.sentence)}", markup=False, style=style or None)
+        console.print(f"{mark} {render(check.name)}: {render(check.sentence)}", markup=False, style=style or None)
     print_notes(run.notes)
     if run.path is not None:
         console.print(say("term.written", path=run.path), markup=False, soft_wrap=True)
@@ -194,7 +193,7 @@ def _details(r: AttackRow) -> list[str]:
     if r.extras:
         extras = ", ".join(f"{k} {v:.2f}" for k, v in r.extras.items())
         lines.append(say("term.attack.extras", attack=r.attack, extras=extras))
-    return lines + [say("term.attack.times", attack=r.attack, note=retold(note), n=n) for note, n in r.notes.items()]
+    return lines + [say("term.attack.times", attack=r.attack, note=render(note), n=n) for note, n in r.notes.items()]
 
 
 def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, ...]) -> None:
@@ -243,7 +242,7 @@ def _transfers(console: Console, run: AttackRun) -> None:
     console.print(
         plain_table((*columns("term.attack.transfer_columns"), *targets), rows, right=tuple(range(2, 2 + len(targets))))
     )
-    console.print(retold(CAVEAT), markup=False, style="dim")
+    console.print(render(CAVEAT), markup=False, style="dim")
 
 
 command.help = SUMMARIES["attack"]

@@ -50,8 +50,7 @@ def command(
     from regard.audits.preconditions import examine
     from regard.audits.resolve import unknown_words
     from regard.models.capture import capture
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
 
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
@@ -72,10 +71,10 @@ def command(
         if written is not None:
             results().print(say("term.capture.wrote", text=repr(written.text)), markup=False)
         for sentence in tested.sentences():
-            results().print(say("term.capture.before", sentence=retold(sentence)), markup=False, style="bold yellow")
+            results().print(say("term.capture.before", sentence=render(sentence)), markup=False, style="bold yellow")
         _show(found, chosen, weights, names, head, live.name, mode, len(windows))
         for note in notes:
-            results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
+            results().print(say("term.note", text=render(note)), markup=False, style="yellow")
 
 
 def _written(live: Model, example: Example, tokens: int) -> Generated:
@@ -143,8 +142,7 @@ def _show(
     head: int | None, model: str, mode: str, windows: int,
 ) -> None:  # fmt: skip
     from regard.present.axis_names import short_names
-    from regard.present.messages.messages import columns, count, say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import columns, count, render, say
     from regard.present.terminal.terminal import heat_map, links, plain_table
 
     out = results()
@@ -156,9 +154,9 @@ def _show(
     ]
     title = say("term.capture.title", sites=count(len(rows), "attention_site"), model=model, mode=mode)
     out.print(plain_table(columns("term.capture.columns"), rows, right=(2, 3, 4), title=title))
-    out.print(say("term.capture.proof", checked=retold(found.checked)), markup=False)
+    out.print(say("term.capture.proof", checked=render(found.checked)), markup=False)
     for place, reason in found.rejected:
-        out.print(say("term.capture.not_attention", place=place, reason=retold(reason)), markup=False, style="dim")
+        out.print(say("term.capture.not_attention", place=place, reason=render(reason)), markup=False, style="dim")
     heads = site.shape[1]
     queries, keys = map(short_names, names)
     if queries == ("answer",):

@@ -97,8 +97,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from regard.present.messages.messages import columns, say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import columns, render, say
     from regard.present.terminal.terminal import plain_table
 
     out, missing = results(), say("term.doctor.missing")
@@ -125,7 +124,7 @@ def _show(found: dict[str, Any]) -> None:
     out.print(plain_table(columns("term.doctor.optional_columns"), rows))
     tests = [
         (t["mode"], str(t["sites"]), f"{t['error']:.1e}", f"{t['row_error']:.1e}",
-         say("term.doctor.fine" if t["fine"] else "term.doctor.wrong"), retold(t["checked"]))
+         say("term.doctor.fine" if t["fine"] else "term.doctor.wrong"), render(t["checked"]))
         for t in found["self_test"]
     ]  # fmt: skip
     out.print()

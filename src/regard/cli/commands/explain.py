@@ -71,8 +71,7 @@ def command(
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
     from regard.audits.resolve import unknown_words
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
@@ -86,7 +85,7 @@ def command(
             key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
             notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:
-            results().print(say("term.note", text=retold(note)), markup=False, style="yellow")
+            results().print(say("term.note", text=render(note)), markup=False, style="yellow")
         _show(found, live.name, live.task, words=units == "word", compare=compare)
 
 
@@ -132,7 +131,7 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
     from regard.audits.conclusions.rank_agreement import agreements
-    from regard.present.wording import CAVEAT
+    from regard.present.messages.messages import say
 
     examples = []
     for i in range(len(found.examples)):
@@ -145,16 +144,15 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
         })  # fmt: skip
     signed = {m: r.signed for m, r in found.relevance.items()}
     return {"model": model, "seed": found.seed, "signed": signed, "examples": examples,
-            "skipped": dict(found.skipped), "caveat": CAVEAT}  # fmt: skip
+            "skipped": dict(found.skipped), "caveat": say("caveat")}  # fmt: skip
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
     from regard.audits.conclusions.rank_agreement import agreements
     from regard.audits.conclusions.word_units import gathered
     from regard.present.answer_text import shown_answer
-    from regard.present.messages.messages import say
+    from regard.present.messages.messages import render, say
     from regard.present.number_units import objective, scale
-    from regard.present.retelling import retold
     from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
     from regard.records import Spec
@@ -187,7 +185,7 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
             told = say("term.explain.numbers", scale=scale(facts, objective(task, said), method))
             out.print(told, markup=False, style="dim")
     for name, why in found.skipped.items():
-        out.print("\n" + say("term.explain.skipped", name=name, why=retold(why)), markup=False, style="yellow")
+        out.print("\n" + say("term.explain.skipped", name=name, why=render(why)), markup=False, style="yellow")
     out.print()
     if words and any("token" in units.kind or "sub" in units.kind for units in found.units):
         out.print(say("term.explain.words"), markup=False, style="dim")

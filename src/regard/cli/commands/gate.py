@@ -68,18 +68,17 @@ def command(
 
 
 def _show(outcome: Outcome) -> None:
-    from regard.present.messages.messages import columns
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import columns, render
     from regard.present.terminal.terminal import plain_table
 
     for note in outcome.notes:
-        remarks().print(retold(note), markup=False, soft_wrap=True)
+        remarks().print(render(note), markup=False, soft_wrap=True)
     if outcome.checks:
         rows = [
             (
                 _result(c.result, only_warns=c.level == "warn" and c.result != "pass"), c.name,
                 c.number + (f", p {c.p:.2g}" if c.p is not None else ""), str(c.n),
-                retold(c.required) + (f" ({retold(c.reason)})" if c.reason else ""),
+                render(c.required) + (f" ({render(c.reason)})" if c.reason else ""),
             )
             for c in outcome.checks
         ]  # fmt: skip

@@ -78,8 +78,7 @@ def _write(found: HeadSurvey, out: Path) -> None:
 
 
 def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
     from regard.present.terminal import heads_view as view
     from regard.present.terminal.terminal import bullets
 
@@ -100,9 +99,9 @@ def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
     console.print(view.health_table(survey))
     console.print(say("term.heads.health_legend"), markup=False, style="dim")
     for warning in found.health.warnings:
-        console.print(say("term.heads.warning", text=retold(warning)), markup=False, style="yellow")
+        console.print(say("term.heads.warning", text=render(warning)), markup=False, style="yellow")
     for note in (*found.notes, *found.health.notes):
-        console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
+        console.print(say("term.note", text=render(note)), markup=False, style="yellow")
     console.print("\n" + say("term.heads.caveat"), markup=False, style="dim")
     if out is not None:
         console.print(

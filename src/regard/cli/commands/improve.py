@@ -17,8 +17,7 @@ from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.files import slug
-from regard.present.messages.messages import columns, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import columns, render, say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def command(
                 settings=settings,
                 limit=limit,
                 layers=layers,
-                announce=lambda sentence: said.print(retold(sentence), style="dim", markup=False),
+                announce=lambda sentence: said.print(render(sentence), style="dim", markup=False),
                 tell=lambda what, done, whole: shown.show(
                     say("term.improve.looking", what=what), done / whole, f"{done}/{whole}"
                 ),
@@ -155,7 +154,7 @@ def _show(found: Improvement) -> None:
     for (arm, against), rows in found.comparisons.items():
         what = found.recipes[arm]
         key = "term.improve.before_plain" if against == "plain" else "term.improve.before_control"
-        told = say(key, arm=arm, what=retold(what), control=retold(found.recipes.get(against, "")))
+        told = say(key, arm=arm, what=render(what), control=render(found.recipes.get(against, "")))
         out.print("\n" + told, markup=False, soft_wrap=True)
         table = [_cells(row, found.plan) for row in rows]
         out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8)))

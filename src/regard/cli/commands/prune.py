@@ -41,24 +41,23 @@ def command(
     if as_json:
         print_json(found.to_json())
         return
-    from regard.present.messages.messages import say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render, say
     from regard.present.terminal.heads_view import pruned_table
 
     console = results()
     console.print(
-        say("term.prune.title", model=found.model, n=len(found.heads), of=found.of, how=retold(found.how),
+        say("term.prune.title", model=found.model, n=len(found.heads), of=found.of, how=render(found.how),
             heads=", ".join(found.heads[:12]) + (", ..." if len(found.heads) > 12 else "")), markup=False, style="bold",
     )  # fmt: skip
     if found.why:
-        console.print(say("term.prune.silenced", why=retold(found.why)), markup=False)
+        console.print(say("term.prune.silenced", why=render(found.why)), markup=False)
     console.print(pruned_table(found.to_json()))
     console.print(
         say("term.prune.checked", n=found.n, data=found.data, seed=found.seed, error=f"{found.error:.1e}"),
         markup=False, style="dim",
     )  # fmt: skip
     for note in found.notes:
-        console.print(say("term.note", text=retold(note)), markup=False, style="yellow")
+        console.print(say("term.note", text=render(note)), markup=False, style="yellow")
     console.print(say("term.written", path=found.path), markup=False, soft_wrap=True)
 
 

@@ -44,8 +44,7 @@ def command(
     if as_json:
         print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
         return
-    from regard.present.messages.messages import columns, say
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import columns, render, say
     from regard.present.terminal.terminal import plain_table
 
     out = results()
@@ -53,7 +52,7 @@ def command(
         say("term.list.removed_by", model=live.name, task=live.task, operators=", ".join(live.operators)), markup=False
     )
     rows = [
-        (m["kind"], m["name"], say("term.list.yes" if m["works"] else "term.list.no"), retold(m["why"]) or m["needs"])
+        (m["kind"], m["name"], say("term.list.yes" if m["works"] else "term.list.no"), render(m["why"]) or m["needs"])
         for m in found
     ]
     out.print(plain_table(columns("term.list.support"), rows))

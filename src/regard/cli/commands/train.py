@@ -16,8 +16,7 @@ from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.files import slug
-from regard.present.messages.messages import say
-from regard.present.retelling import retold
+from regard.present.messages.messages import render, say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -96,13 +95,13 @@ def command(
     weighted = parse_terms(terms) if terms else None
     splits = read_splits(data, one_split)
     for note in dict.fromkeys(note for part in (splits.train, splits.dev, splits.test) for note in part.notes):
-        said.print(say("term.train.data", note=retold(note)), style="dim", markup=False)
+        said.print(say("term.train.data", note=render(note)), style="dim", markup=False)
     try:
         with bar(said) as shown, reporting(_Epochs(shown, said)):
             trained = train(
                 learner, splits, out=folder, seeds=seeds, seed=seed, settings=settings, terms=weighted,
                 class_weights=_weights(class_weights, splits.train), reference=reference, hide=hide,
-                announce=lambda sentence: said.print(retold(sentence), style="dim", markup=False),
+                announce=lambda sentence: said.print(render(sentence), style="dim", markup=False),
             )  # fmt: skip
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])

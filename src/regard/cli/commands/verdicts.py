@@ -40,10 +40,10 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     if as_json:
         print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
         return
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render
     from regard.present.terminal.shift_view import shift_table
     from regard.present.terminal.terminal import bullets
-    from regard.present.verdict_words import contrast, verdict_table
+    from regard.present.verdict_words import contrast, question, verdict_table
 
     results().print(verdict_table(found))
     if shift:
@@ -51,9 +51,9 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
     if rules:
         for judgement in found:
             for v in judgement["verdicts"]:
-                results().print(f"{retold(v['question'])} [{v['rule']}]", markup=False, style="bold")
+                results().print(f"{question(v)} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
-                results().print(bullets([retold(str(v["rule_in_words"])), *lines]))
+                results().print(bullets([render(v["rule_in_words"]), *lines]))
 
 
 def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:
