@@ -155,9 +155,8 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
 def _number(name: str, entry: Mapping[str, Any], field: str, default: int, allowed: range) -> int:
     value = entry.get(field, default)
     if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
-        expected = f"{field} = a whole number from {allowed[0]}" + (
-            f" to {allowed[-1]}" if allowed[-1] < 10**5 else " on"
-        )
+        end = f" to {allowed[-1]}" if allowed[-1] < 10**5 else " on"
+        expected = f"{field} = a whole number from {allowed[0]}{end}"
         raise InputError(f"test {name!r}", expected=expected, got=repr(value))
     return value
 
