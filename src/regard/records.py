@@ -106,7 +106,7 @@ class Message:
     """
 
     key: str
-    params: Mapping[str, Json | Message] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         params = {name: encoded(value) for name, value in sorted(self.params.items())}
@@ -127,7 +127,7 @@ class Message:
         return Message, (self.key, dict(self.params))
 
     def to_json(self) -> dict[str, Json]:
-        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}  # type: ignore[dict-item]
+        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}
 
 
 Text: TypeAlias = Message | str

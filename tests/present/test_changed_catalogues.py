@@ -90,9 +90,4 @@ def test_every_sentence_of_a_report_is_a_message() -> None:
 
 
 DATA = ("You may use this map.", "Its answer would change.", "200 of 8530 examples were drawn, stratified by label")
-    "You may use this map.",
-    "Its answer would change.",
-    "examples were drawn",
-    "200 of 8530 examples were drawn, stratified by label",
-)
 """Plain texts that the made run holds."""

@@ -29,7 +29,7 @@ class Selection:
 
 
 def examples_of(table: Table, columns: Columns, selection: Selection, names: tuple[str, ...]) -> Examples:
-    """The selected rows as examples, with notes on everything that was guessed, skipped or left out."""
+    """Read the selected rows as examples, with notes on everything guessed or skipped."""
     stream = _Stream(table, columns, selection)
     stream.run()
     sample = stream.chosen()
@@ -103,7 +103,7 @@ class _Stream:
             self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
 
     def _label(self, row: Row) -> Json:
-        """The label; what kind of labels they are is learnt from every row, so that all splits agree about it."""
+        """Parse the label; every row counts towards the label type, so that all splits agree."""
         label = label_of(row.values.get(self.columns.label), typed=self.table.typed) if self.columns.label else None
         if label == -1 and self.columns.label in self.table.labels:
             label = None  # how Hugging Face marks a withheld label

@@ -58,7 +58,7 @@ def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
 
 
 class StratifiedSample(Generic[T]):
-    """Takes a stream of items, holds at most `n` of each stratum, and gives back `n` in all.
+    """Stratified sample of `n` items from a stream.
 
     chosen(): everything in the order given if there were at most `n`, else the sample in key order.
 
@@ -111,7 +111,7 @@ class StratifiedSample(Generic[T]):
 
 
 class GroupSample(Generic[T]):
-    """Takes a stream of items and gives back whole groups, at most `n` items unless the first group alone is bigger.
+    """Sample of whole groups from a stream, at most `n` items unless the first group is larger.
 
     chosen(): everything in the order given if there were at most `n`, else group after group in key order.
     """
@@ -166,7 +166,7 @@ def note(taken: int, total: int, *, seed: int, how: Message = STRATIFIED) -> Mes
 
 
 def how(labels: Sequence[Json], *, strata: bool) -> Message:
-    """In words, what kind of sample was taken."""
+    """Describe the kind of sample."""
     if not any(label is not None for label in labels):
         return Message("data.random_unlabelled")
     return STRATIFIED if strata else Message.of("data.random_many", most=MOST_STRATA)
