@@ -16,9 +16,9 @@ import torch
 
 from benchmarks.lines import Line, side_by_side
 from regard.datasets.read import read
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
-from regard.models.load import load
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.models.open.load import load
 from regard.records import Example, Threat
 
 MANY = 12

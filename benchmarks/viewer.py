@@ -29,9 +29,9 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks.lines import Line
-from regard.present.pack_axes import named_axis
-from regard.present.pack_build import Shown, pack
-from regard.present.viewer_block import viewer_page
+from regard.present.pack.axes import named_axis
+from regard.present.pack.build import Shown, pack
+from regard.present.pack.viewer_block import viewer_page
 from regard.records import Attention, Site, Units
 
 Weights = NDArray[np.float32]
@@ -170,7 +170,7 @@ def _long(browser: Any, folder: Path, weights: Weights, names: list[str]) -> lis
 def _report(browser: Any, folder: Path) -> Line:
     """The report of a standard audit: loaded, and its viewer drawn."""
     import regard
-    from regard.present.report import write_report
+    from regard.present.report.report import write_report
 
     kept = _cache() / "bench-standard-run"
     try:

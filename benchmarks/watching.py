@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from benchmarks.lines import Line
-from regard.models.watching import watch
+from regard.tap.monitor.watch import watch
 
 TOKENS, EVERY, ROUNDS = 64, 100, 5
 FEW = 10

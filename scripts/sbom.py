@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-BUNDLE = ROOT / "src" / "regard" / "present" / "static" / "viewer.js"
+BUNDLE = ROOT / "src" / "regard" / "present" / "pack" / "static" / "viewer.js"
 _NOTICE = re.compile(r"^(?P<name>@?[\w/.-]+) (?P<version>[\w.-]+) \((?P<licence>[^)]+)\): Copyright", re.M)
 
 

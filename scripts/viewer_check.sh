@@ -22,7 +22,7 @@ fi
 node build.mjs --out "$built"
 cd ..
 for name in viewer.js viewer_svg.js; do
-  cmp "$built/$name" "src/regard/present/static/$name" || { echo "viewer: $name is stale; run: make viewer" >&2; exit 1; }
+  cmp "$built/$name" "src/regard/present/pack/static/$name" || { echo "viewer: $name is stale; run: make viewer" >&2; exit 1; }
 done
 "$py" scripts/viewer_types.py --check
-echo "viewer: types and style clean; both bundles rebuilt byte for byte ($(gzip -c src/regard/present/static/viewer.js | wc -c) bytes gzipped)"
+echo "viewer: types and style clean; both bundles rebuilt byte for byte ($(gzip -c src/regard/present/pack/static/viewer.js | wc -c) bytes gzipped)"

@@ -29,7 +29,7 @@ from sample_packs import SAMPLES  # noqa: E402
 import regard  # noqa: E402
 from regard.live.server import serve  # noqa: E402
 from regard.live.session import Session  # noqa: E402
-from regard.present.viewer_block import viewer_page  # noqa: E402
+from regard.present.pack.viewer_block import viewer_page  # noqa: E402
 
 SIZES = {"phone": 420, "column": 820, "desk": 1240}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

@@ -8,7 +8,7 @@ import types
 import typing
 from pathlib import Path
 
-from regard.present import pack_records
+from regard.present.pack import records
 
 OUT = Path(__file__).resolve().parents[1] / "viewer" / "src" / "records.generated.ts"
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
@@ -33,9 +33,9 @@ def type_name(hint: object) -> str:
 
 def generated() -> str:
     """The whole file."""
-    lines = ["// Generated from src/regard/present/pack_records.py by scripts/viewer_types.py. Do not edit.", ""]
+    lines = ["// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.", ""]
     for record in vars(pack_records).values():
-        if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is pack_records.Pack:
+        if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is records.Pack:
             continue
         hints = typing.get_type_hints(record)
         doc = " ".join((record.__doc__ or "").split())

@@ -56,7 +56,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
 
 
 def test_every_verdict_has_its_paragraph() -> None:
-    from regard.present.saying import catalogue
+    from regard.present.messages.messages import catalogue
 
     text = (ROOT / "docs" / "verdicts.md").read_text("utf-8").lower()
     for key, question in catalogue("en").items():

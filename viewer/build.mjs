@@ -13,7 +13,7 @@ const option = (name) => {
   const at = process.argv.indexOf(name);
   return at > 0 ? process.argv[at + 1] : undefined;
 };
-const out = option("--out") ?? join(here, "../src/regard/present/static");
+const out = option("--out") ?? join(here, "../src/regard/present/pack/static");
 const tests = option("--tests");
 
 /** `import views from "glob:./views"`: the default export of every file of a folder, in the order of their names. */

@@ -161,7 +161,7 @@ def app(originals: Materials) -> App:
     if key not in _APPS:
         from regard.live.server import serve
         from regard.live.session import Session
-        from regard.models.load import load
+        from regard.models.open.load import load
         from regard.records import Example
 
         marks = Path(tempfile.mkdtemp(prefix="marks-")) / "rationales.jsonl"

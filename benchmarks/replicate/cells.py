@@ -15,7 +15,7 @@ from benchmarks.replicate import measures, models, vectors
 from regard.measures.divergence import jsd, tvd
 from regard.registry import build
 from regard.training.directory import write_json
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 from regard.training.reference import TrainedReference
 
 SEEDS = (0, 1, 2, 3, 4)

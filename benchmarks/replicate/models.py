@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.records import Json, Spec
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 from regard.training.train import train
 
 SIZE, SPREAD = 300, 0.1

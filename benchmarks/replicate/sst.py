@@ -9,7 +9,7 @@ from pathlib import Path
 from regard.datasets.examples import Examples
 from regard.errors import InputError
 from regard.records import Example
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 
 VARIABLE = "REGARD_SST"
 BESIDE = Path(__file__).parents[3] / "shared" / "data" / "sst" / "sst_dataset.csv"

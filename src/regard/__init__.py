@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from regard import errors as errors
     from regard.datasets.read import read as read
-    from regard.evaluate.audit import audit as audit
-    from regard.evaluate.explain import explain as explain
-    from regard.evaluate.head_survey.survey import heads as heads
-    from regard.evaluate.preconditions import preconditions as preconditions
-    from regard.evaluate.prune import prune as prune
+    from regard.audits.audit import audit as audit
+    from regard.audits.explain import explain as explain
+    from regard.surveys.heads.survey import heads as heads
+    from regard.audits.preconditions import preconditions as preconditions
+    from regard.surveys.prune import prune as prune
     from regard.judge.verdicts import verdicts as verdicts
     from regard.live.show import show as show
-    from regard.models.arrays import from_arrays as from_arrays
-    from regard.models.capturing import capture as capture
-    from regard.models.generating import capture_generation as capture_generation
-    from regard.models.load import load as load
-    from regard.models.registered import register_site as register_site
+    from regard.models.open.from_arrays import from_arrays as from_arrays
+    from regard.models.capture import capture as capture
+    from regard.models.capture_generation import capture_generation as capture_generation
+    from regard.models.open.load import load as load
+    from regard.tap.declared_sites import register_site as register_site
     from regard.models.walkthrough import walkthrough as walkthrough
-    from regard.models.watching import watch as watch
-    from regard.models.wrapped import wrap as wrap
-    from regard.present.report import write_report as write_report
+    from regard.tap.monitor.watch import watch as watch
+    from regard.models.open.wrap import wrap as wrap
+    from regard.present.report.report import write_report as write_report
     from regard.records import Example as Example
     from regard.records import Spec as Spec
     from regard.registry import names as names
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "audit": "regard.evaluate.audit",
-    "capture": "regard.models.capturing",
-    "capture_generation": "regard.models.generating",
-    "explain": "regard.evaluate.explain",
-    "from_arrays": "regard.models.arrays",
-    "heads": "regard.evaluate.head_survey.survey",
-    "load": "regard.models.load",
+    "audit": "regard.audits.audit",
+    "capture": "regard.models.capture",
+    "capture_generation": "regard.models.capture_generation",
+    "explain": "regard.audits.explain",
+    "from_arrays": "regard.models.open.from_arrays",
+    "heads": "regard.surveys.heads.survey",
+    "load": "regard.models.open.load",
     "names": "regard.registry",
-    "preconditions": "regard.evaluate.preconditions",
-    "prune": "regard.evaluate.prune",
+    "preconditions": "regard.audits.preconditions",
+    "prune": "regard.surveys.prune",
     "read": "regard.datasets.read",
-    "register_site": "regard.models.registered",
+    "register_site": "regard.tap.declared_sites",
     "show": "regard.live.show",
     "train": "regard.training.train",
     "verdicts": "regard.judge.verdicts",
     "walkthrough": "regard.models.walkthrough",
-    "watch": "regard.models.watching",
-    "wrap": "regard.models.wrapped",
-    "write_report": "regard.present.report",
+    "watch": "regard.tap.monitor.watch",
+    "wrap": "regard.models.open.wrap",
+    "write_report": "regard.present.report.report",
     "Example": "regard.records",
     "Run": "regard.store.run",
     "Spec": "regard.records",

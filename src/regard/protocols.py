@@ -392,11 +392,11 @@ class Model(Protocol):
 
 
 class Question(Generic[R]):
-    """A request about one example, as a frozen value; `regard.evaluate.questions` has them all."""
+    """A request about one example, as a frozen value; `regard.desk.questions` has them all."""
 
 
 class Change:
-    """A change that makes a variant of a case; `regard.evaluate.changes` has them all."""
+    """A change that makes a variant of a case; `regard.desk.changes` has them all."""
 
 
 class Case(Protocol):

@@ -35,7 +35,7 @@ ROOMS: Mapping[str, str] = {
     "source": "regard.sources",
     "learner": "regard.training.learners",
     "term": "regard.training.terms",
-    "engine": "regard.evaluate.engines",
+    "engine": "regard.audits.engines",
     "planted": "regard.planted",
     "experiment": "regard.experiments",
     "attack": "regard.attacks",

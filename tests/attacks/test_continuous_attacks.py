@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attacks._ball import arena
+from regard.attacks._epsilon_ball import arena
 from regard.attacks._goal import goal_of
 from regard.attacks.apgd import checkpoints, dlr
 from regard.datasets.read import read
 from regard.errors import InputError, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
-from regard.models.load import load
-from regard.models.wrapped import wrap
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.models.open.load import load
+from regard.models.open.wrap import wrap
 from regard.records import Attacked, Example, Threat
 
 EPS, STEPS = 0.1, 10
@@ -238,7 +238,7 @@ class Stairs(nn.Module):
 
 
 def test_masked_gradients_are_noticed() -> None:
-    from regard.evaluate.attack import attack
+    from regard.surveys.attack import attack
 
     model = wrap(Stairs(Grey(3)), standardised, modality="image", channels=3, patch=4, class_tokens=-1, device="cpu")
     run = attack(model, pictures(20), ["pgd:eps=0.1,steps=5", "square:eps=0.1"], threat=Threat(budget=200), watch=None)

@@ -12,12 +12,12 @@ from regard.attacks._characters import one_edit
 from regard.attacks._text import Text
 from regard.datasets.read import read
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.measures.text_distance import edit_distance, ngram_overlap
-from regard.models.load import load
-from regard.models.words import word_spans
-from regard.models.wrapped import wrap
+from regard.models.open.load import load
+from regard.models.read.words import word_spans
+from regard.models.open.wrap import wrap
 from regard.protocols import Model
 from regard.records import Attacked, Example, Threat
 from regard.testing.toy import ToyCase

@@ -286,7 +286,7 @@ def test_unlabelled_data_are_about_the_predicted_class(regard: Callable[..., Res
 
 def test_what_making_a_model_costs_is_said_only_when_it_is_made(capsys: pytest.CaptureFixture[str]) -> None:
     from regard.cli.console import remarks
-    from regard.cli.opening import ModelChoice
+    from regard.cli.model_options import ModelChoice
     from regard.cli.progress import bar
     from regard.training.progress import Report, tell
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from regard.cli.stopping import stopping
+from regard.cli.signals import stopping
 from regard.store.ledger import FILE
 
 Call = Callable[..., Result]

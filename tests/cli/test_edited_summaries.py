@@ -13,9 +13,9 @@ import pytest
 from click.testing import Result
 
 from regard.errors import InputError
-from regard.evaluate.stored_summaries import checked_summaries, summaries_from_tables
-from regard.present.as_json import run_json
-from regard.present.redacted import Redacted
+from regard.audits.stored_summaries import checked_summaries, summaries_from_tables
+from regard.present.report.as_json import run_json
+from regard.present.report.redaction import Redacted
 from regard.present.run_reader import Material
 from regard.store.run import Run, summary_to_json
 

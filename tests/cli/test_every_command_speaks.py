@@ -12,7 +12,7 @@ from click.testing import Result
 from regard.cli.commands.doctor import OPTIONAL
 from regard.cli.root import SUMMARIES, root
 from regard.errors import EXIT_CODES
-from regard.present.saying import catalogue, known
+from regard.present.messages.messages import catalogue, known
 
 SENTENCE = re.compile(r"(?:\b[A-Za-z]{2,} ){3,}[A-Za-z]{2,}")
 """Four words of English in a row."""

@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from rich.console import Console
 
-from regard.present.metrics_view import metrics_view
+from regard.present.terminal.metrics_view import metrics_view
 from regard.records import Summary
 from regard.store.run import Run
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from regard.cli.root import root
 from regard.errors import EnvironmentProblem
-from regard.evaluate.audit import audit
-from regard.present import printing
+from regard.audits.audit import audit
+from regard.present.report import printing
 from regard.store.run import Run
 
 TEXTS = (

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from regard.evaluate import plan
-from regard.present.report import report
+from regard.audits import plan
+from regard.present.report.report import report
 from regard.present.run_reader import Material
-from regard.present.saying import LANGUAGES, catalogue, speaking
-from regard.present.sections.robustness import robustness
+from regard.present.messages.messages import LANGUAGES, catalogue, speaking
+from regard.present.report.sections.robustness import robustness
 from regard.records import Spec
 from regard.registry import build
 from regard.store.run import Run

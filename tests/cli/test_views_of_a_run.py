@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from click.testing import Result
 
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
-from regard.evaluate.judging import example_of, model_of
-from regard.present.pack import pack_of_run
-from regard.present.pack_alternatives import alternatives_of
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.audits.more_metrics import example_of, model_of
+from regard.present.pack.pack import pack_of_run
+from regard.present.pack.alternatives import alternatives_of
 from regard.records import Edit
-from regard.store.pages import units_from_json
+from regard.store.shard_result import units_from_json
 from regard.store.run import Run
 
 

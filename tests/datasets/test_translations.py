@@ -20,7 +20,7 @@ from regard.datasets.builtin.sequences import sequences
 from regard.datasets.examples import Examples
 from regard.datasets.read import read
 from regard.errors import InputError, UnknownName
-from regard.evaluate.travelling import example_from_json, example_to_json
+from regard.store.example_json import example_from_json, example_to_json
 from regard.measures.alignment import alignment_error_rate, strongest, token_links
 from regard.records import Example
 

@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from regard.cli.root import root
 from regard.datasets.examples import Examples
-from regard.evaluate.audit import audit
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
-from regard.evaluate.plan import PROFILES
-from regard.evaluate.shard import Settings, compute
-from regard.experiments._many import answers, edits, given, moved, read, without
+from regard.audits.audit import audit
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.audits.plan import PROFILES
+from regard.audits.shard import Settings, compute
+from regard.experiments._weight_batches import answers, edits, given, moved, read, without
 from regard.experiments._map import maps
 from regard.experiments.adversary import adversary
 from regard.experiments.erasure import erasure
@@ -35,7 +35,7 @@ from regard.experiments.top_word import top_word
 from regard.measures.divergence import jsd
 from regard.measures.tau_significance import kendall_p
 from regard.models.adapter import TorchModel
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.protocols import Findings, Point
 from regard.records import Edit, Floats, Score, Spec

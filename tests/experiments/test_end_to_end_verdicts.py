@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from three_by_hand import Kind, texts, tiny
 
 from regard.cli.root import root
-from regard.evaluate.audit import audit
-from regard.evaluate.plan import EXPERIMENTS
-from regard.evaluate.shard import Settings, compute
+from regard.audits.audit import audit
+from regard.audits.plan import EXPERIMENTS
+from regard.audits.shard import Settings, compute
 from regard.judge.evidence import Evidence, evidence_of
-from regard.judge.judging import judge
+from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
 from regard.records import Score, Spec
-from regard.store.pages import Page
+from regard.store.shard_result import Page
 
 N = 72
 
@@ -61,8 +61,8 @@ def test_the_route_says_where_the_decision_runs() -> None:
 
 def test_a_donors_output_gives_the_donors_answer_where_nothing_goes_past_attention() -> None:
     """Whatever the text, all that reaches the answer is the attention's output: it becomes that of the donor."""
-    from regard.evaluate.case import DeskCase
-    from regard.evaluate.desk import Desk
+    from regard.desk.case import DeskCase
+    from regard.desk.desk import Desk
     from regard.experiments._map import maps
 
     examples = texts(12)

@@ -11,8 +11,8 @@ import pytest
 
 from regard.datasets.read import read
 from regard.errors import Unsupported
-from regard.evaluate.audit import audit
-from regard.evaluate.plan import EXPERIMENTS, PROFILES, STUDIES
+from regard.audits.audit import audit
+from regard.audits.plan import EXPERIMENTS, PROFILES, STUDIES
 from regard.experiments._retraining import Origin, looks, origin
 from regard.experiments.deceptive_attention import deceptive_attention, telling
 from regard.experiments.frozen_diagnostic import frozen_diagnostic
@@ -24,7 +24,7 @@ from regard.experiments.trained_adversary import trained_adversary
 from regard.experiments.uniform_control import uniform_control
 from regard.judge.verdicts import verdicts
 from regard.measures.keyed_random import keyed_rng
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.protocols import Findings, Model
 from regard.records import Example, Json, Score
 from regard.registry import entry

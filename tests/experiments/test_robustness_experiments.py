@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.experiments._drift import aligned, drift, moved
 from regard.experiments._robustness import USUAL, chosen_noises
 from regard.experiments.attack_success import attack_success
@@ -26,7 +26,7 @@ from regard.experiments.explanation_drift import explanation_drift
 from regard.experiments.noise import noise
 from regard.measures.intervals import clopper_pearson
 from regard.measures.keyed_random import keyed_rng
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.perturbations.apply import noises
 from regard.records import Example, Relevance, Score, Units
 from regard.testing.toy import TEXTS, ToyCase

@@ -11,8 +11,8 @@ from three_by_hand import texts, tiny
 
 from regard.cli.root import root
 from regard.datasets.examples import Examples
-from regard.evaluate.audit import audit
-from regard.judge.surviving import FOLDER, shift_of
+from regard.audits.audit import audit
+from regard.judge.shift import FOLDER, shift_of
 from regard.judge.verdicts import verdicts
 from regard.store.run import Run
 

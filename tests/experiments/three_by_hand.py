@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.adapter import TorchModel
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.records import Example
 
 WORDS = 40

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.alti import alti
 from regard.explainers.attention import attention
 from regard.explainers.attention_x_gradient import attention_x_gradient
@@ -24,7 +24,7 @@ from regard.explainers.rollout import rollout
 from regard.explainers.value_norms import value_norms
 from regard.explainers.value_norms_residual import value_norms_residual
 from regard.explainers.value_zeroing import value_zeroing
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.records import Example, Relevance
 from regard.testing.battery import check_explainer

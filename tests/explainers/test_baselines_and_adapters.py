@@ -18,8 +18,8 @@ from test_gradient_family import CASES, TEXTS, text_case
 from test_on_torch import Tiny, encode
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
-from regard.evaluate.counting import estimate, probe
-from regard.evaluate.shard import Settings, compute
+from regard.audits.estimate import estimate, probe
+from regard.audits.shard import Settings, compute
 from regard.explainers.captum import captum
 from regard.explainers.given import given
 from regard.explainers.integrated_gradients import integrated_gradients
@@ -29,7 +29,7 @@ from regard.explainers.random import random
 from regard.explainers.saliency import saliency
 from regard.explainers.token_frequency import token_frequency
 from regard.explainers.uniform import uniform
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.records import Example, Spec, Units
 from regard.testing.toy import ToyCase
 

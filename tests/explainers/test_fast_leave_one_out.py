@@ -11,12 +11,12 @@ from torch import nn
 from transformers import BertConfig, BertForSequenceClassification
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.fast_leave_one_out import fast_leave_one_out
 from regard.explainers.leave_one_out import leave_one_out
 from regard.measures.agreement import spearman
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.records import Example
 
 WORDS = [f"w{i}" for i in range(60)]

@@ -13,15 +13,15 @@ from captum.attr._core.gradient_shap import InputBaselineXGradient
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.gradient_shap import gradient_shap
 from regard.explainers.input_x_gradient import input_x_gradient
 from regard.explainers.integrated_gradients import integrated_gradients
 from regard.explainers.saliency import saliency
 from regard.explainers.smooth_grad import smooth_grad
 from regard.measures.keyed_random import keyed_rng
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.protocols import Point
 from regard.records import Example, Relevance
 from regard.testing.toy import ToyCase
@@ -158,8 +158,8 @@ def noise_of() -> Callable[[DeskCase, int, list[int], float], list[Tensor]]:
     """What the desk adds to the input for given draws: the input of a module that only remembers."""
 
     def noisy(case: DeskCase, i: int, draws: list[int], noise: float) -> list[Tensor]:
-        from regard.models.continuous import contents, ends
-        from regard.models.gradients import _at, _room
+        from regard.models.ask.input_function import contents, ends
+        from regard.models.ask.gradients import _at, _room
 
         model: Any = case._desk.model
         item = case._desk._encoded[case.ids[i]]
@@ -187,7 +187,7 @@ def test_smooth_grad_agrees_with_captum_on_the_same_noise(noise_of: Any, monkeyp
 
 
 def test_gradient_shap_agrees_with_captum_on_the_same_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.models.continuous import ends
+    from regard.models.ask.input_function import ends
 
     case = text_case()
     got = gradient_shap(case, samples=5)

@@ -11,8 +11,8 @@ import torch
 from captum.attr import InputXGradient, IntegratedGradients
 from torch import Tensor, nn
 
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.attention import attention
 from regard.explainers.input_x_gradient import input_x_gradient
 from regard.explainers.integrated_gradients import integrated_gradients
@@ -22,7 +22,7 @@ from regard.explainers.rollout import rollout
 from regard.metrics.agreement import agreement
 from regard.metrics.comprehensiveness import comprehensiveness
 from regard.metrics.sufficiency import sufficiency
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.records import Example, Relevance
 from regard.testing.battery import check_explainer
 

@@ -15,13 +15,13 @@ from test_gradient_family import CASES, TEXTS, text_case
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.kernel_shap import coalitions, kernel_shap
 from regard.explainers.leave_one_out import leave_one_out
 from regard.explainers.lime import drawn, lime, nearness
 from regard.explainers.occlusion import occlusion, windows
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.records import Example, Relevance
 from regard.testing.toy import ToyCase
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.records import Example, Relevance, Score, Units
-from regard.store.pages import Page, units_to_json
+from regard.store.shard_result import Page, units_to_json
 from regard.store.run import Run, RunWriter
 
 WORDS = ("good", "bad", "film", "plot", "end")

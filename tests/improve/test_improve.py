@@ -12,17 +12,17 @@ from benchmarks.improvement import MOST_LOST, answers
 
 from regard.datasets.examples import Examples
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.improve.comparing import compared
+from regard.improve.before_after import compared
 from regard.improve.improve import Improvement, improve
-from regard.improve.measuring import Looking, Plan, drawn, plan_for, read_columns, write_columns
+from regard.improve.measurements import Looking, Plan, drawn, plan_for, read_columns, write_columns
 from regard.improve.origin import origin
 from regard.improve.recipe import Recipe
 from regard.measures.keyed_random import keyed_rng
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.records import Example, Spec
 from regard.registry import build, names
 from regard.training.loss import weighted_terms
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 from regard.training.train import train
 
 GOOD = ("lovely", "great", "warm", "funny", "wise", "bright")

@@ -15,9 +15,9 @@ from regard.datasets.examples import Examples
 from regard.errors import InputError
 from regard.improve.improve import improve
 from regard.measures.keyed_random import keyed_rng
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.records import Example
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 from regard.training.train import train
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "fine", "bad", "poor", "film", "the", "it", "was"]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from made_evidence import made
 
-from regard.judge.beside import Beside, Table, beside_of
-from regard.judge.comparing import Mean
+from regard.judge.other_evidence import Beside, Table, beside_of
+from regard.judge.mean_tests import Mean
 from regard.judge.evidence import Evidence, evidence_of
-from regard.judge.instead import heads_instead
-from regard.judge.judging import judge
-from regard.present.exhibits.instead import OVER_RANDOM, QUESTION
+from regard.judge.better_method import heads_instead
+from regard.judge.judge import judge
+from regard.present.report.exhibits.instead import OVER_RANDOM, QUESTION
 from regard.records import Floats, Json, Judgement, Score, Verdict
 
 N = 120

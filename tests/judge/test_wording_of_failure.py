@@ -9,9 +9,9 @@ import pytest
 from made_evidence import OPERATORS, made
 
 from regard.judge.evidence import Evidence
-from regard.judge.judging import judge
+from regard.judge.judge import judge
 from regard.present.retelling import retold
-from regard.present.saying import speaking
+from regard.present.messages.messages import speaking
 
 POINTS = 2
 

@@ -15,7 +15,7 @@ from live_caller import Caller, TwoLayers, encode
 import regard
 from regard.live.session import Session
 from regard.live.show import show
-from regard.present.pack_read import head_weights
+from regard.present.pack.read import head_weights
 from regard.protocols import Model
 
 TEXT, CHANGED = "a good film and a quiet cast", "a good film and a dull cast"

@@ -16,8 +16,8 @@ from regard.errors import InputError, UnknownName
 from regard.live import figures
 from regard.live.bertviz import head_view, model_view
 from regard.live.show import View, show
-from regard.present.pack import pack_of_capture
-from regard.present.pack_records import Pack
+from regard.present.pack.pack import pack_of_capture
+from regard.present.pack.records import Pack
 from regard.protocols import Model
 from regard.records import Example
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.live.words_and_patches import read_picture, words_and_patches
+from regard.live.image_text import read_picture, words_and_patches
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -8,15 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.experiments._map import maps
 from regard.metrics.label_randomisation import label_randomisation
 from regard.metrics.max_sensitivity import max_sensitivity
 from regard.metrics.weight_randomisation import weight_randomisation
 from regard.models.adapter import TorchModel
-from regard.models.randomised import blocks
-from regard.models.wrapped import wrap
+from regard.models.ask.randomised import blocks
+from regard.models.open.wrap import wrap
 from regard.records import Example
 
 TEXTS = ("a quiet moving film", "dull and far too long", "gorgeous to look at yet hollow", "we laughed")

@@ -12,8 +12,8 @@ import torch
 
 from regard.errors import InputError
 from regard.models.adapter import TorchModel
-from regard.models.load import load
-from regard.models.wrapped import wrap
+from regard.models.open.load import load
+from regard.models.open.wrap import wrap
 from regard.protocols import Point
 from regard.records import Edit, Example
 

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.models.images import FILLS as IMAGE_FILLS
-from regard.models.images import as_channels_first, patches
-from regard.models.labels import match_labels, parse_labels
-from regard.models.load import load
-from regard.models.prefix_sharing import PrefixCache
-from regard.models.series import FILLS as SERIES_FILLS
-from regard.models.series import steps
+from regard.models.read.images import FILLS as IMAGE_FILLS
+from regard.models.read.images import as_channels_first, patches
+from regard.models.open.labels import match_labels, parse_labels
+from regard.models.open.load import load
+from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.read.series import FILLS as SERIES_FILLS
+from regard.models.read.series import steps
 from regard.records import Example
 
 # ---------------------------------------------------------------------- labels

@@ -11,10 +11,10 @@ import torch
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models import objective
-from regard.models.huggingface import infer_task
-from regard.models.load import load
+from regard.models.open.huggingface import infer_task
+from regard.models.open.load import load
 from regard.models.tasks import TASKS
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.protocols import Point
 from regard.records import Example, Site
 

@@ -13,9 +13,9 @@ import torch
 import transformers
 
 from regard.datasets.examples import Examples
-from regard.evaluate.audit import audit
-from regard.evaluate.plan import SHARD
-from regard.models.load import load
+from regard.audits.audit import audit
+from regard.audits.plan import SHARD
+from regard.models.open.load import load
 from regard.records import Example
 
 WORDS, LAYERS, HEADS = 94, 2, 4

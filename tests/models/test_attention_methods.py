@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from regard.errors import Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers._chain import chain_of
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.records import Edit, Example
 from regard.registry import find
 

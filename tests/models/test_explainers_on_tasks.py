@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from test_adapters import MODELS
 
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.explainers.captum import captum
 from regard.explainers.gradient_shap import gradient_shap
 from regard.explainers.input_x_gradient import input_x_gradient

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 import regard
 from regard.errors import CaptureError, InputError, Unsupported
-from regard.models.attention_gradients import attention_gradients, call_with_weights
-from regard.models.capture_call import capture_call
+from regard.tap.attention_gradients import attention_gradients, call_with_weights
+from regard.tap.capture_call import capture_call
 from regard.records import Edit
 
 WORDS, WIDTH, HEADS = 40, 8, 2

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from regard.errors import CaptureError
-from regard.models.capture_call import capture_call
+from regard.tap.capture_call import capture_call
 from regard.testing.architecture import Architecture, tensors
 from regard.testing.architectures import ARCHITECTURES, find
 from regard.testing.support_table import Finding, Subject, change, examine, page

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from regard.errors import InputError, Unsupported
 from regard.measures.walkthrough import Walkthrough
 from regard.models.adapter import TorchModel
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.models.walkthrough import walkthrough
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 
 TEXT = "a quiet moving film about time"
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from regard.errors import InputError
-from regard.models.capture_call import capture_call
+from regard.tap.capture_call import capture_call
 from regard.networks.classifier import AttentionClassifier
 from regard.records import Edit
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from regard.datasets.read import read
-from regard.evaluate.case import DeskCase
-from regard.evaluate.counting import estimate, probe
-from regard.evaluate.desk import Desk
-from regard.evaluate.origins import unit_origins
-from regard.evaluate.shard import Settings, compute
-from regard.models.load import load
+from regard.desk.case import DeskCase
+from regard.audits.estimate import estimate, probe
+from regard.desk.desk import Desk
+from regard.desk.unit_alignment import unit_origins
+from regard.audits.shard import Settings, compute
+from regard.models.open.load import load
 from regard.perturbations.apply import perturbed
 from regard.records import Example, Spec, Units
 from regard.testing.toy import ToyCase

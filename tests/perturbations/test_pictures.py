@@ -11,9 +11,9 @@ import torch
 
 from regard.datasets.read import read
 from regard.errors import InputError
-from regard.evaluate.noise_table import noise_table, specs_of
+from regard.surveys.noise_table import noise_table, specs_of
 from regard.measures.keyed_random import Stream
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.perturbations.apply import SEVERITIES, noises, perturbed
 from regard.perturbations.image.jpeg import jpeg
 from regard.perturbations.picture import blurred, cloud, opened

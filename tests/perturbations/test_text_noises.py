@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from regard.datasets.read import read
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
-from regard.models import words
+from regard.models.read import words
 from regard.perturbations import sources
 from regard.perturbations.apply import SEVERITIES, noises, perturbed, perturber
 from regard.perturbations.chinese import LOOK_ALIKE, SOUND_ALIKE, groups

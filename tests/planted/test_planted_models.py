@@ -10,10 +10,10 @@ import torch
 
 from regard.datasets.builtin.planted import planted
 from regard.errors import UnknownName
-from regard.evaluate.preconditions import preconditions
+from regard.audits.preconditions import preconditions
 from regard.models.adapter import TorchModel
-from regard.models.capturing import capture
-from regard.models.load import load, rebuild
+from regard.models.capture import capture
+from regard.models.open.load import load, rebuild
 from regard.registry import entry, named_model, names
 
 # the first ones; later files of the room are tried by the same bodies
@@ -71,7 +71,7 @@ def test_no_answer_depends_on_the_padding_of_its_batch(name: str) -> None:
 
 
 def capture_examples(texts: list[str]) -> list[object]:
-    from regard.models.capturing import as_examples
+    from regard.models.capture import as_examples
 
     return list(as_examples(opened("one_key"), texts))
 

@@ -12,7 +12,7 @@ from benchmarks import truth as bench
 
 from regard.datasets.builtin.planted_texts import KEYS, LENGTHS, SILENT, planted_texts, words
 from regard.models.adapter import TorchModel
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.planted.growing.grow import certificate_of, deciding, home, vocabulary
 from regard.planted.growing.heads import Headed
 from regard.planted.growing.networks import Planted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.present.robustness_parts.attacks import in_order, suspicions
+from regard.present.report.robustness.attacks import in_order, suspicions
 from regard.records import Score
 
 IDS = tuple(f"e{i}" for i in range(20))

@@ -30,13 +30,13 @@ from values_behind import (
     values,
 )
 
-from regard.present.as_json import run_json
-from regard.present.as_markdown import run_markdown
-from regard.present.evidence import shown
-from regard.present.evidence_table import evidence_table
-from regard.present.metrics_view import metrics_view
-from regard.present.reading import reading
-from regard.present.report import report
+from regard.present.report.as_json import run_json
+from regard.present.report.as_markdown import run_markdown
+from regard.present.results_table import shown
+from regard.present.terminal.results import evidence_table
+from regard.present.terminal.metrics_view import metrics_view
+from regard.present.summary import reading
+from regard.present.report.report import report
 from regard.present.run_reader import Material
 
 INTERVAL = re.compile(r"([-+]?\d+\.?\d*) ?%? \[([-+]?\d+\.?\d*)%?, ([-+]?\d+\.?\d*)%?\]")

@@ -7,11 +7,11 @@ import pytest
 from fake_run import FakeRun, fake_run, row_example, text_example
 
 from regard.measures.divergence import jsd
-from regard.present.as_markdown import run_markdown
-from regard.present.exhibits.instead import OVER_RANDOM, QUESTION, instead
-from regard.present.exhibits.other_attention import FAR, other_attention
-from regard.present.exhibits.reliance import reliance
-from regard.present.report import report
+from regard.present.report.as_markdown import run_markdown
+from regard.present.report.exhibits.instead import OVER_RANDOM, QUESTION, instead
+from regard.present.report.exhibits.other_attention import FAR, other_attention
+from regard.present.report.exhibits.reliance import reliance
+from regard.present.report.report import report
 from regard.present.run_reader import Material
 from regard.records import Relevance, Score
 

@@ -15,10 +15,10 @@ from fake_run import JUDGEMENT, fake_run
 import regard.present
 from regard.errors import UnknownName
 from regard.judge.evidence import Curves, Evidence
-from regard.judge.judging import judge
-from regard.present.report import report
+from regard.judge.judge import judge
+from regard.present.report.report import report
 from regard.present.retelling import retold
-from regard.present.saying import LANGUAGES, _table, catalogue, count, say, speaking
+from regard.present.messages.messages import LANGUAGES, _table, catalogue, count, say, speaking
 from regard.present.verdict_words import contrast, said
 from regard.store.judgements import judgement_to_json
 

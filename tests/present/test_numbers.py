@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.measures.intervals import Interval
-from regard.present.as_json import run_json
-from regard.present.charts import ticks
+from regard.present.report.as_json import run_json
+from regard.present.report.charts import ticks
 from regard.present.differences import differences
-from regard.present.evidence import evidence, main_settings, shown
-from regard.present.markup import data, join, tag
-from regard.present.pack_axes import unit_axis
+from regard.present.results_table import evidence, main_settings, shown
+from regard.present.report.markup import data, join, tag
+from regard.present.pack.axes import unit_axis
 from regard.present.palette import LEVELS, level
-from regard.present.precision import at_least, at_most
-from regard.present.reading import reading
-from regard.present.robustness_parts.columns import Measured, in_words
+from regard.present.decimals import at_least, at_most
+from regard.present.summary import reading
+from regard.present.report.robustness.columns import Measured, in_words
 from regard.present.run_reader import Material
-from regard.present.sections.first_screen import written
-from regard.present.words import gathered
+from regard.present.report.sections.first_screen import written
+from regard.present.word_sums import gathered
 from regard.records import Score, Summary, Units
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)

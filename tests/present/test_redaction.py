@@ -8,10 +8,10 @@ from fake_run import SENTENCES, fake_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.present.as_markdown import run_markdown
-from regard.present.redacted import Redacted
-from regard.present.report import report
-from regard.store.veil import WORD, Veil
+from regard.present.report.as_markdown import run_markdown
+from regard.present.report.redaction import Redacted
+from regard.present.report.report import report
+from regard.store.redaction import WORD, Veil
 
 words = st.lists(st.text("abcdefgh'-.,! 你好", min_size=1, max_size=30), min_size=1, max_size=5)
 

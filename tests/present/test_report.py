@@ -15,9 +15,9 @@ import pytest
 from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_example
 
 from regard.errors import EnvironmentProblem
-from regard.present.markup import VOID
-from regard.present.report import SECTIONS, report, write_report
-from regard.present.saying import say
+from regard.present.report.markup import VOID
+from regard.present.report.report import SECTIONS, report, write_report
+from regard.present.messages.messages import say
 from regard.present.verdict_words import weakest
 from regard.present.wording import CAVEAT
 from regard.store.judgements import judgement_to_json
@@ -229,7 +229,7 @@ def test_on_a_phone_only_the_table_scrolls(browser: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_every_report_says_how_often_the_judge_errs(measured: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.present.sections import errs
+    from regard.present.report.sections import errs
 
     nothing = dict.fromkeys(("holds", "fails", "mixed", "uninformative"), 0)
     counts = {truth: dict(nothing) for truth in nothing}
@@ -271,7 +271,7 @@ def test_an_answer_is_shown_with_the_comparison_that_it_hangs_on() -> None:
 def test_a_page_stays_within_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = report(fake_run(n=8))
     assert "Left out of this page" not in whole
-    monkeypatch.setattr("regard.present.report.MOST_BYTES", 60_000)
+    monkeypatch.setattr("regard.present.report.report.MOST_BYTES", 60_000)
     page = report(fake_run(n=8))
     assert "Left out of this page to keep it below 0 MB" in page
     assert len(page) < len(whole)

@@ -12,7 +12,7 @@ from canary import EVIL, TEXTS, Canary, save_model
 from click.testing import CliRunner, Result
 
 from regard.cli.root import root
-from regard.evaluate.audit import audit
+from regard.audits.audit import audit
 
 
 @pytest.fixture(scope="session")

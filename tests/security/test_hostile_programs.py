@@ -11,7 +11,7 @@ import pytest
 from regard.cli.root import root
 from regard.errors import InputError, Stopped
 from regard.foreign_code import contained
-from regard.models.stored_model import file_digest
+from regard.models.open.stored_model import file_digest
 from regard.records import Spec
 from regard.store.ledger import Ledger
 from regard.store.shapes import Mismatch
@@ -63,7 +63,7 @@ def test_code_that_ends_through_a_library_of_ours_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine.py").write_text(
-        "import click\nfrom regard.models.load import load\n"
+        "import click\nfrom regard.models.open.load import load\n"
         "def make():\n    model = load('bilstm')\n"
         "    model.module.forward = lambda *a, **k: click.Command('x', callback=lambda: None).main([])\n"
         "    return model\n"

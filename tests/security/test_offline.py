@@ -13,8 +13,8 @@ import pytest
 from click.testing import Result
 
 from regard.errors import InputError
-from regard.models.hub import hub
-from regard.models.load import load
+from regard.models.open.hub import hub
+from regard.models.open.load import load
 
 SCRIPT = """
 import socket

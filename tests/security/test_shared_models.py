@@ -13,10 +13,10 @@ from canary import TEXTS, Canary
 from click.testing import Result
 
 from regard.errors import InputError, Unsupported
-from regard.models.checkpoints import _weights
-from regard.models.code_names import code_file
-from regard.models.load import load
-from regard.models.safe_config import without_kernels
+from regard.models.open.checkpoints import _weights
+from regard.models.open.code_names import code_file
+from regard.models.open.load import load
+from regard.models.open.safe_config import without_kernels
 from regard.networks.family import read_family
 
 Call = Callable[..., Result]

@@ -11,8 +11,8 @@ from canary import TEXTS, Canary
 from click.testing import Result
 
 from regard.errors import InputError
-from regard.evaluate.audit import audit
-from regard.evaluate.judging import judge_again, model_of
+from regard.audits.audit import audit
+from regard.audits.more_metrics import judge_again, model_of
 from regard.live.session import Session
 from regard.store.run import Run
 
@@ -124,7 +124,7 @@ def test_other_files_are_refused_before_anything_is_built(
     def never(*anything: object, **named: object) -> None:
         raise AssertionError("a model was built from other files")
 
-    monkeypatch.setattr("regard.models.load.load", never)
+    monkeypatch.setattr("regard.models.open.load.load", never)
     result = regard("metrics", folder, "--metric", "sufficiency")
     assert result.exit_code == 2, result.output
     assert "the files that the run was about" in result.stderr

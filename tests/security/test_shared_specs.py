@@ -12,7 +12,7 @@ from click.testing import Result
 
 from regard.errors import InputError
 from regard.live.session import Session
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.records import Spec
 from regard.registry import ROOMS, arguments, build, entry, method, names, names_code
 from regard.trust import code_in, refuse_code, stored_methods

@@ -14,7 +14,7 @@ import pytest
 
 from regard.records import Attention, Example, Relevance, Site
 from regard.store.ledger import Ledger, Problem
-from regard.store.pages import Cost, Page
+from regard.store.shard_result import Cost, Page
 from regard.store.run import Run, RunWriter
 
 SHARDS = [["a", "b"], ["c", "d"]]

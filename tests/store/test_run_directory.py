@@ -10,7 +10,7 @@ from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Relevance, Score, Site, Summary, Units
 from regard.store.export import TABLES, export
 from regard.store.ledger import Problem
-from regard.store.pages import (
+from regard.store.shard_result import (
     Cost,
     Page,
     attention_from_bytes,
@@ -190,7 +190,7 @@ def test_attention_is_exact_until_it_is_very_large(monkeypatch: pytest.MonkeyPat
     assert exact.sink is not None
     np.testing.assert_array_equal(exact.sink, sink)
     assert (exact.site, exact.checked) == (given[0].site, "replayed")
-    monkeypatch.setattr("regard.store.pages.LARGEST_EXACT", 8)
+    monkeypatch.setattr("regard.store.shard_result.LARGEST_EXACT", 8)
     (half,) = attention_from_bytes(attention_to_bytes(given))
     assert half.weights.dtype == np.float32
     np.testing.assert_allclose(half.weights, weights, atol=5e-4)

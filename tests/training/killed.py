@@ -15,7 +15,7 @@ from pathlib import Path
 import toy_examples as toy  # beside this file
 
 from regard.measures.keyed_random import keyed_rng
-from regard.training import one
+from regard.training import train_one
 from regard.training.loop import Settings
 from regard.training.progress import Report, reporting
 from regard.training.train import Trained, train
@@ -38,12 +38,12 @@ def child(out: Path, pipe: int) -> None:
 
 def main(out: Path) -> None:
     # every step is saved, so that many kills fall into the writing of a state
-    fit = one.fit
+    fit = train_one.fit
 
     def saving(network, train, dev, terms, settings: Settings, **rest):  # type: ignore[no-untyped-def]
         return fit(network, train, dev, terms, replace(settings, save_seconds=0.0), **rest)
 
-    one.fit = saving  # type: ignore[assignment]
+    train_one.fit = saving  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as warm:  # what torch imports at first use is not imported in every child
         train(LEARNER, toy.splits(toy.text, 16), out=warm, settings={"epochs": 1})
     rng, kills = keyed_rng(0, "kills"), 0

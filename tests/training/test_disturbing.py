@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from regard.errors import InputError
 from regard.networks.vision import VisionTransformer
-from regard.training.augmenting import Augment, Copied, with_copies
+from regard.training.augmentation import Augment, Copied, with_copies
 from regard.training.batches import Batch
 from regard.training.learner import Learner
 from regard.training.learners.classifier import classifier
 from regard.training.loop import evaluate, fit, seeded
 from regard.training.loss import Outcome, forward, weighted_terms
-from regard.training.one import Loss, _Ready
+from regard.training.train_one import Loss, _Ready
 from regard.training.terms.adversarial_attention import adversarial_attention
 from regard.training.terms.adversarial_inputs import adversarial_inputs
 from regard.training.terms.consistency import consistency

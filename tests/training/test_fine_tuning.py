@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel, PreTrainedTokenizerFast
 
 from regard.errors import InputError
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.records import Spec
 from regard.registry import build
 from regard.training.fine_tuning import Prepared

@@ -10,14 +10,14 @@ import toy_examples as toy
 
 from regard.datasets.examples import Examples
 from regard.errors import InputError, RegardError
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.networks.checkpoint import load_checkpoint
 from regard.records import Example, Json, Spec
 from regard.registry import build, names
 from regard.training.labels import balanced, label_names, numbered
 from regard.training.learner import Learner
 from regard.training.loop import Settings
-from regard.training.one import Splits, train_one
+from regard.training.train_one import Splits, train_one
 
 SETTINGS = Settings(epochs=6, batch_size=16, rate=1e-2, patience=6)
 CLASSIFIERS = {

@@ -17,14 +17,14 @@ from torch import Tensor
 
 from regard.datasets.examples import Examples
 from regard.errors import InputError, RegardError, UnknownName
-from regard.evaluate.audit import audit
+from regard.audits.audit import audit
 from regard.models.adapter import TorchModel
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.family import membership, read_family
 from regard.networks.imposed import load_imposed
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 from regard.training.reference import open_reference
 from regard.training.train import Trained, read_splits, train
 
@@ -190,7 +190,7 @@ def test_attention_goes_where_the_loss_sends_it(term: str, more: bool, three: Tr
     made = train(LEARNER, DATA, out=tmp_path, terms=terms, settings=options)
     from regard.records import Spec
     from regard.registry import build
-    from regard.training.marks import rationale_marks
+    from regard.training.rationale_mask import rationale_marks
 
     learner = build(Spec.parse("learner", LEARNER))(DATA.train)
     marks = rationale_marks(DATA.test, learner, "test")

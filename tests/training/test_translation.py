@@ -13,13 +13,13 @@ from regard.datasets.builtin.dates import dates
 from regard.datasets.builtin.phrases import phrases
 from regard.datasets.builtin.sequences import sequences
 from regard.errors import InputError
-from regard.models.load import load
+from regard.models.open.load import load
 from regard.networks.recurrent_translator import RecurrentTranslator
 from regard.networks.vocabulary import END, MASK, PAD, START
 from regard.records import Example
 from regard.training.learners.translator import translator
 from regard.training.loop import Settings
-from regard.training.one import Splits, train_one
+from regard.training.train_one import Splits, train_one
 from regard.training.translation import NOTHING, PairRows, alignment, exact, pair_rows, translate, vocabularies
 
 

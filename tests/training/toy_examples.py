@@ -9,7 +9,7 @@ import numpy as np
 from regard.datasets.examples import Examples
 from regard.measures.keyed_random import keyed_rng
 from regard.records import Example, Json
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 
 Inputs = dict[str, object]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sample_packs import SAMPLES
 
-from regard.present.pack_records import Pack
-from regard.present.viewer_block import viewer_page
+from regard.present.pack.records import Pack
+from regard.present.pack.viewer_block import viewer_page
 
 # runs that exist only in memory are those of the report's tests
 sys.path.append(str(Path(__file__).resolve().parents[1] / "present"))

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 import regard
-from regard.live.words_and_patches import pair_pack
-from regard.models.arrays import from_arrays
-from regard.models.capture_call import capture_call
-from regard.models.capturing import as_examples
-from regard.models.generation import capture_generation
-from regard.models.words_and_patches import look_at
-from regard.present.pack import pack_of_capture
-from regard.present.pack_build import Alternative, Shown, pack
-from regard.present.pack_records import AxisEntry, Pack, PairEntry
+from regard.live.image_text import pair_pack
+from regard.models.open.from_arrays import from_arrays
+from regard.tap.capture_call import capture_call
+from regard.models.capture import as_examples
+from regard.tap.stitch_steps import capture_generation
+from regard.models.image_text import look_at
+from regard.present.pack.pack import pack_of_capture
+from regard.present.pack.build import Alternative, Shown, pack
+from regard.present.pack.records import AxisEntry, Pack, PairEntry
 from regard.records import Attention, Example, Site, Units
 from regard.testing.architectures import find
 

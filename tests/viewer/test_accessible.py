@@ -80,7 +80,7 @@ def test_the_views_of_the_app(chromium: Any, tmp_path: Path) -> None:
 def test_the_report(chromium: Any, tmp_path: Path, scheme: str) -> None:
     from fake_run import JUDGEMENT, fake_run
 
-    from regard.present.report import write_report
+    from regard.present.report.report import write_report
     from regard.store.judgements import judgement_to_json
 
     run = fake_run("text", n=8, manifest={"judgements": [judgement_to_json(JUDGEMENT)]})
@@ -107,7 +107,7 @@ def test_on_paper_nothing_is_cut_and_nothing_is_dark(chromium: Any, tmp_path: Pa
     """Paper cannot be scrolled, and a reader in the dark prints on white all the same."""
     from fake_run import fake_run
 
-    from regard.present.report import write_report
+    from regard.present.report.report import write_report
 
     path = write_report(fake_run(n=12), tmp_path / "report.html")
     page = chromium.new_page(viewport={"width": 720, "height": 1000}, color_scheme="dark")

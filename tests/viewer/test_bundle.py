@@ -16,7 +16,7 @@ import pytest
 from sample_packs import SAMPLES, given
 
 ROOT = Path(__file__).resolve().parents[2]
-STATIC = ROOT / "src" / "regard" / "present" / "static"
+STATIC = ROOT / "src" / "regard" / "present" / "pack" / "static"
 VIEWER = ROOT / "viewer"
 
 

@@ -12,8 +12,8 @@ import pytest
 from sample_packs import SAMPLES, bert, clip, digits, given, long_one, translator, two_towers, words_and_patches, writer
 
 from regard.measures.rollout import rollout
-from regard.present.pack_read import head_weights, relevance_of
-from regard.present.pack_records import Pack
+from regard.present.pack.read import head_weights, relevance_of
+from regard.present.pack.records import Pack
 
 FOCUSED = (
     "() => { let e = document.activeElement; while (e.shadowRoot) e = e.shadowRoot.activeElement ?? {};"

@@ -1,4 +1,4 @@
-// Generated from src/regard/present/pack_records.py by scripts/viewer_types.py. Do not edit.
+// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.
 
 /** What relevance is about (see `records.Units`). places: [start, end], [top, left, bottom, right] or [column]. */
 export interface UnitsEntry {

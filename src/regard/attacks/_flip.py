@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from regard.attacks._hunt import Slope
+from regard.attacks._lockstep import Slope
 from regard.attacks._text import Text, Words, with_word
 from regard.measures.ranking import order
-from regard.models.words import word_spans
+from regard.models.read.words import word_spans
 from regard.protocols import Case
 from regard.records import Floats
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from regard.attacks._characters import Substitutes
 from regard.attacks._goal import TIE
-from regard.attacks._hunt import Answer, Aside, Look, Question, Search, Slope
+from regard.attacks._lockstep import Answer, Aside, Look, Question, Search, Slope
 from regard.attacks._text import Text, Words, with_word
 from regard.measures.ranking import order
-from regard.models.words import aggregate
+from regard.models.read.words import aggregate
 from regard.records import Floats, Units
 
 Importance = Literal["deletion", "gradient"]

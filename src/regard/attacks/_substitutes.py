@@ -14,7 +14,7 @@ from regard.errors import InputError
 from regard.files import exists, read_json
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.ranking import order
-from regard.models.words import word_spans
+from regard.models.read.words import word_spans
 from regard.protocols import Case, Lexicon
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from regard.errors import Unsupported
 from regard.measures.text_distance import edit_distance, ngram_overlap
-from regard.models.words import word_spans
+from regard.models.read.words import word_spans
 from regard.records import Example, Threat
 
 Words = tuple[str, ...]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.attacks._ball import Arena, alike, arena, bounds_of, renamed
+from regard.attacks._epsilon_ball import Arena, alike, arena, bounds_of, renamed
 from regard.attacks._drift import drift, shares
 from regard.attacks._goal import Goal, goal_of
 from regard.errors import Unsupported

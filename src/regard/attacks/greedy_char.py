@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._hunt import hunt
+from regard.attacks._lockstep import hunt
 from regard.attacks._search import Importance, greedy
 from regard.attacks._substitutes import substitutes
 from regard.protocols import Case

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.attacks._flip import Flips
-from regard.attacks._hunt import Look, Search, Slope, hunt
+from regard.attacks._lockstep import Look, Search, Slope, hunt
 from regard.attacks._text import Text
 from regard.measures.ranking import order
 from regard.protocols import Case

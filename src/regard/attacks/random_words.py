@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.attacks._hunt import Search, hunt
+from regard.attacks._lockstep import Search, hunt
 from regard.attacks._substitutes import substitutes
 from regard.attacks._text import Text, with_word
 from regard.protocols import Case

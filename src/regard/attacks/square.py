@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.attacks._shots import Shots, shoot
+from regard.attacks._continuous import Shots, shoot
 from regard.protocols import Case
 from regard.records import Attacked, Threat
 from regard.registry import attack

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.cli.console import print_json, print_notes, remarks, results
-from regard.cli.opening import ModelChoice, checked_names, listed
+from regard.cli.model_options import ModelChoice, checked_names, listed
 from regard.cli.progress import bar
 from regard.errors import GateFailed, Incomplete
 from regard.present.retelling import retold
-from regard.present.saying import columns, say
+from regard.present.messages.messages import columns, say
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
@@ -22,7 +22,7 @@ SHOWN = 5
 
 
 def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> None:
-    from regard.evaluate.behaviour import behaviour
+    from regard.surveys.behaviour import behaviour
     from regard.perturbations.templates import read_tests
 
     tests = read_tests(path, seed)
@@ -35,7 +35,7 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
     if as_json:
         print_json({"model": live.name, "seed": seed, "tests": [r.to_json() for r in found]})
     else:
-        from regard.present.terminal import plain_table
+        from regard.present.terminal.terminal import plain_table
 
         rows = [
             (
@@ -76,9 +76,9 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
 def put_swaps(
     choice: ModelChoice, data: str | Examples | None, swaps: str, method: str, limit: int, seed: int, *, as_json: bool
 ) -> None:
-    from regard.evaluate import opening
-    from regard.evaluate.repeatability import warning
-    from regard.evaluate.sensitive import MEASURES, sensitive
+    from regard.audits import resolve
+    from regard.audits.repeatability import warning
+    from regard.surveys.term_swaps import MEASURES, sensitive
     from regard.perturbations.terms import families_of
 
     path = Path(swaps) if Path(swaps).suffix == ".toml" else None
@@ -87,8 +87,8 @@ def put_swaps(
     checked_names("explainer", [method])
     with bar(remarks(), making=choice.making) as shown:
         live = choice.open()
-        read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
-        examples, notes = opening.prepared(live, read, limit)
+        read = resolve.open_data(data or resolve.default_data(choice.source), limit, seed)
+        examples, notes = resolve.prepared(live, read, limit)
         notes = [*filter(None, [warning(live, examples[0])]), *notes]
         found = sensitive(
             live, examples, families, method=method, seed=seed,
@@ -97,7 +97,7 @@ def put_swaps(
     if as_json:
         return print_json({"model": live.name, "data": read.name, "seed": seed, "method": method,
                            "families": [r.to_json() for r in found]})  # fmt: skip
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     out = results()
     out.print(

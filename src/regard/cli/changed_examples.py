@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.console import print_json, results
-from regard.cli.opening import Columns
+from regard.cli.model_options import Columns
 from regard.errors import InputError
 from regard.files import exists
-from regard.present.saying import say
+from regard.present.messages.messages import say
 
 if TYPE_CHECKING:
     from regard.protocols import Model
@@ -54,7 +54,7 @@ def show_changed(
     what: str, names: list[str], severities: tuple[int, ...], seed: int, limit: int | None, out: Path | None,
     columns: Columns, model: Model | None, *, as_json: bool,
 ) -> None:  # fmt: skip
-    from regard.evaluate.noise_table import specs_of
+    from regard.surveys.noise_table import specs_of
     from regard.perturbations.apply import perturber
     from regard.perturbations.columns import fitted
 

@@ -53,7 +53,7 @@ def echo(text: str, *, error: bool = False) -> None:
 def print_notes(notes: Sequence[str]) -> None:
     """What was done to the data on the way (columns guessed, texts cut into windows), below a result."""
     from regard.present.retelling import retold
-    from regard.present.saying import say
+    from regard.present.messages.messages import say
 
     for note in notes:
         results().print(say("term.note", text=retold(note)), markup=False, style="dim")

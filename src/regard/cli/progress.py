@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from regard.present.saying import known, say
+from regard.present.messages.messages import known, say
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 import click
 
 from regard.cli.console import echo
-from regard.cli.stopping import damage_in_one_line, stopping
+from regard.cli.signals import damage_in_one_line, stopping
 from regard.errors import EXIT_CODES, RegardError
 from regard.foreign_code import described
-from regard.present.saying import LANGUAGES, say, speaking
+from regard.present.messages.messages import LANGUAGES, say, speaking
 
 SUMMARIES = {
     "audit": "Test how far attention and other explanations can be trusted on a model and data.",

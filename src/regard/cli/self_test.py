@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.models.wrapped import wrap
+from regard.models.open.wrap import wrap
 from regard.protocols import Mode
 from regard.records import Example
 

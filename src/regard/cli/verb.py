@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from regard.files import limited, parse_size
-from regard.present.saying import LANGUAGES, known, language, say
+from regard.present.messages.messages import LANGUAGES, known, language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""

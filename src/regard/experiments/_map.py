@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import Unsupported
-from regard.evaluate.known_answers import unknown
+from regard.desk.finite_answers import unknown
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
-from regard.explainers._choice import chosen_sites
+from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Read, SiteAttention
 from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Score
 

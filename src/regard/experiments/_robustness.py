@@ -12,7 +12,7 @@ from regard.perturbations.apply import modality_of, noises
 from regard.protocols import Case
 from regard.records import Answers, Floats, Ints, Json, Score, Spec, Units
 from regard.registry import entry, names
-from regard.store.pages import units_to_json
+from regard.store.shard_result import units_to_json
 
 Chosen = tuple[str, ...] | int
 """Names, or how many of the usual ones."""

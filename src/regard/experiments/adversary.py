@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._many import Linear, answers, changes, decided, edits, given, logits, read
+from regard.experiments._weight_batches import Linear, answers, changes, decided, edits, given, logits, read
 from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
 from regard.measures.divergence import jsd

@@ -18,7 +18,7 @@ from regard.records import Example, Floats, Json
 from regard.registry import experiment
 from regard.training.inputs import text_of
 from regard.training.learner import Learner
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 
 LEAST = 10
 """Test texts with one of the words, below which nothing can be said."""

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from regard.experiments._many import SMALLEST, softmax
+from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.experiments._map import Map, distances, maps, setting
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import displaceable, heaviest, log_odds_within, most_distant

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from regard.errors import InputError, RegardError, Unsupported
-from regard.evaluate.case import DeskCase
-from regard.evaluate.desk import Desk
-from regard.experiments._left_out import lost_without
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.experiments._leave_one_out import lost_without
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first
 from regard.measures.divergence import jsd, tvd
@@ -78,7 +78,7 @@ def siblings(
 
 
 def _opened(folders: Sequence[str], model: Model) -> list[Model]:
-    from regard.models.load import load
+    from regard.models.open.load import load
 
     if not folders:
         raise Unsupported(

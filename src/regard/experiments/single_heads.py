@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._left_out import lost_without
+from regard.experiments._leave_one_out import lost_without
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first
 from regard.explainers._alignment import on_units, read_row
-from regard.explainers._choice import chosen_sites
+from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Findings
 from regard.records import Floats, Score
 from regard.registry import experiment

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from regard.explainers._alignment import pooled_heads
-from regard.explainers._choice import chosen_sites
+from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case
 from regard.records import Relevance
 from regard.registry import explainer

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.explainers._alignment import rows_read
-from regard.explainers._choice import of_layers, sites_over_units
+from regard.explainers._site_choice import of_layers, sites_over_units
 from regard.protocols import Case, SiteAttention
 from regard.records import Edit, Relevance
 from regard.registry import explainer

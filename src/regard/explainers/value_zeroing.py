@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.explainers._through import through_layers
+from regard.explainers._layer_product import through_layers
 from regard.protocols import Case
 from regard.records import Relevance
 from regard.registry import explainer

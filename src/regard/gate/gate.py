@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName
-from regard.gate.against import Against
+from regard.gate.baseline import Against
 from regard.gate.check import Check, compared
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
-from regard.gate.stored import Series, Stored, setting
+from regard.gate.run_numbers import Series, Stored, setting
 from regard.records import Json
 from regard.store.run import Run
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.improve.comparing import RULE, Row, compared
-from regard.improve.measuring import Looking, Plan, plan_for, read_columns, write_columns
+from regard.improve.before_after import RULE, Row, compared
+from regard.improve.measurements import Looking, Plan, plan_for, read_columns, write_columns
 from regard.improve.origin import Origin, origin
 from regard.improve.recipe import Recipe
 from regard.perturbations.apply import modality_of
@@ -24,7 +24,7 @@ from regard.store.shapes import Mismatch
 from regard.training.directory import claimed, read_record, write_json
 from regard.training.learner import CROSS_ENTROPY
 from regard.training.loss import weighted_terms
-from regard.training.one import Splits
+from regard.training.train_one import Splits
 from regard.training.progress import Report, progress, reporting
 from regard.training.train import Trained, train
 

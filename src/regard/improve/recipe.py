@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from regard.training.augmenting import Augment
+from regard.training.augmentation import Augment
 
 
 @dataclass(frozen=True, slots=True)

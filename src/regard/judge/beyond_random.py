@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from regard.judge.comparing import Mean
+from regard.judge.mean_tests import Mean
 from regard.judge.evidence import Evidence
 from regard.judge.margins import FOUND
 from regard.records import Bools, Floats

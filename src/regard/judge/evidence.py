@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.judge.beside import Beside, beside_of
+from regard.judge.other_evidence import Beside, beside_of
 from regard.records import Floats, Score
 
 SINGLE = (

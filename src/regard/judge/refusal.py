@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from regard.judge.judging import ALONE, BESIDE
+from regard.judge.judge import ALONE, BESIDE
 from regard.records import Json, Judgement, Verdict
 
 WHY = "the model does not answer the same input the same way"

@@ -10,7 +10,7 @@ Both hosts carry the same requests, so the front end has one interface, `call(op
 | `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" | "search"} |
 | `job` | {job, after?} | {job, state, stage, done, total, seconds, version, result?, error?} (see below) |
 | `cancel` | {job} | {job, state} |
-| `manifest` | {pack} | the manifest of a pack (present/pack.py) |
+| `manifest` | {pack} | the manifest of a pack (present/pack/pack.py) |
 | `marks` | {pack, example} | {marks: [{places, author, date}, ...]} |
 | `mark` | {pack, example, units: [index, ...], author} | {marks}; what a person calls decisive, kept on disk |
 | `open` | {spec} | {job}; like `ask`, then `edit`: somebody else's Spec, shown here |

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.errors import Unsupported
 from regard.experiments._map import maps
-from regard.live.asked import Asked
+from regard.live.live_input import Asked
 from regard.live.edits import to_json
 from regard.records import Floats, Json, Score, Spec
 from regard.registry import build

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from regard.errors import InputError, UnknownName
 from regard.live.session import Session
 from regard.live.show import View, captured_pack
-from regard.models.arrays import GivenCapture, from_arrays
-from regard.present.pack_axes import named_axis
-from regard.present.pack_build import Shown, pack
-from regard.present.pack_records import AxisEntry, Pack
+from regard.models.open.from_arrays import GivenCapture, from_arrays
+from regard.present.pack.axes import named_axis
+from regard.present.pack.build import Shown, pack
+from regard.present.pack.records import AxisEntry, Pack
 from regard.protocols import Capture
 from regard.records import Attention, Json, SiteKind, Units
 

@@ -1,6 +1,6 @@
 """A view as a picture without a browser: SVG by the viewer's own drawing code in a small JavaScript engine.
 
-The engine (QuickJS) runs `present/static/viewer_svg.js`, our own file and nothing else: what is drawn here is what the
+The engine (QuickJS) runs `present/pack/static/viewer_svg.js`, our own file and nothing else: what is drawn here is what the
 page draws. PNG and PDF are made from that SVG.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
-from regard.present.pack_records import Pack
+from regard.present.pack.records import Pack
 from regard.records import Json
 from regard.store.blobs import write_output
 
@@ -67,7 +67,7 @@ def write_figure(
     if ending not in FORMATS:
         raise UnknownName("format", ending or path.name, FORMATS)
     if ending == "html":
-        from regard.present.viewer_block import viewer_page
+        from regard.present.pack.viewer_block import viewer_page
 
         data = viewer_page(pack, view=view, lang=lang, theme="dark" if dark else "auto", state=state).encode()
     else:
@@ -117,7 +117,7 @@ class _Chunks:
 
 @cache
 def _source() -> str:
-    return files("regard.present").joinpath("static", "viewer_svg.js").read_text("utf-8")
+    return files("regard.present.pack").joinpath("static", "viewer_svg.js").read_text("utf-8")
 
 
 _DOOR = """

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.evaluate.judging import example_of, model_of
+from regard.audits.more_metrics import example_of, model_of
 from regard.live.alternatives import alternative
-from regard.live.asked import Asked, Beside, method_names, not_too_long, text_example
+from regard.live.live_input import Asked, Beside, method_names, not_too_long, text_example
 from regard.live.edits import received, shared
-from regard.live.greeting import greeting
+from regard.live.hello import greeting
 from regard.live.jobs import Job, Jobs, positive
-from regard.live.marking import marked, marks_of, text_id
-from regard.live.shelf import Held, Shelf
-from regard.present.pack import pack_of_capture, pack_of_run, verdict_entry
-from regard.present.pack_records import Pack
-from regard.present.saying import speaking
+from regard.live.rationales import marked, marks_of, text_id
+from regard.live.pack_cache import Held, Shelf
+from regard.present.pack.pack import pack_of_capture, pack_of_run, verdict_entry
+from regard.present.pack.records import Pack
+from regard.present.messages.messages import speaking
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE
@@ -124,7 +124,7 @@ class Session:
 
     def show_generation(self, text: str, tokens: int) -> str:
         """Let the model go on with a text, and show the attention of the writing."""
-        from regard.models.generating import capture_generation
+        from regard.models.capture_generation import capture_generation
 
         written = capture_generation(self.model, text, new_tokens=tokens)
         example = Example("text", {"text": text})

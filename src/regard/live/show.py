@@ -17,13 +17,13 @@ from typing import Any
 
 from regard.errors import InputError
 from regard.live.session import METHODS, Session
-from regard.models.arrays import GivenCapture
-from regard.present.answers import shown_answer
-from regard.present.markup import tag
-from regard.present.pack import pack_of_capture
-from regard.present.pack_build import BUDGET
-from regard.present.pack_records import Pack
-from regard.present.viewer_block import viewer_page
+from regard.models.open.from_arrays import GivenCapture
+from regard.present.answer_text import shown_answer
+from regard.present.report.markup import tag
+from regard.present.pack.pack import pack_of_capture
+from regard.present.pack.build import BUDGET
+from regard.present.pack.records import Pack
+from regard.present.pack.viewer_block import viewer_page
 from regard.protocols import Capture, Model
 from regard.records import Example, Json
 from regard.store.run import Run
@@ -156,7 +156,7 @@ def show(
             raise InputError(
                 "show", expected="a text for the model to read", got="none", remedy="show(model, 'a text')"
             )
-        from regard.models.load import load
+        from regard.models.open.load import load
 
         session = Session(load(shown), others=() if other is None else (load(other),), methods=methods, lang=lang)
         session.show(_example(text), changed=None if changed is None else _example(changed))
@@ -174,7 +174,7 @@ def captured_pack(capture: Capture) -> Pack:
     if isinstance(capture, GivenCapture):
         return pack_of_capture(capture)
     from regard.models.adapter import Captured
-    from regard.models.generating import Generated
+    from regard.models.capture_generation import Generated
 
     if isinstance(capture, Captured):
         answers: list[Json] = [shown_answer(name, capture.task) for name in capture.names]

@@ -12,7 +12,7 @@ from typing import Any
 from regard.errors import EnvironmentProblem, InputError, RegardError
 from regard.live.jobs import told
 from regard.live.session import Session
-from regard.present.viewer_block import viewer_script
+from regard.present.pack.viewer_block import viewer_script
 
 EXTRA = "pip install 'regard[notebook]'"
 CARRIED = 4 << 20

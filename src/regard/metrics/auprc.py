@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.measures.plausibility import average_precision, expected_average_precision
-from regard.metrics._gold import free_values, gold
+from regard.metrics._rationale import free_values, gold
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance, Score
 from regard.registry import metric

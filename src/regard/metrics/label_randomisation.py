@@ -6,7 +6,7 @@ from typing import Literal
 
 from regard.errors import Unsupported
 from regard.measures.agreement import ragged, spearman
-from regard.metrics._again import again, sampled
+from regard.metrics._rerun import again, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
 from regard.registry import metric

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.metrics._again import noisy_changes, sampled
+from regard.metrics._rerun import noisy_changes, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
 from regard.registry import metric

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.measures import plausibility
-from regard.metrics._gold import chosen, free_values, gold
+from regard.metrics._rationale import chosen, free_values, gold
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
 from regard.registry import metric

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from regard.measures.agreement import ragged, spearman
-from regard.metrics._again import again, sampled
+from regard.metrics._rerun import again, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
 from regard.registry import metric

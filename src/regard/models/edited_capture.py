@@ -9,8 +9,8 @@ import torch
 
 from regard.errors import Unsupported
 from regard.models.adapter import Captured, TorchModel, own
-from regard.models.capture_call import capture_call
-from regard.models.tapped import key_padding
+from regard.tap.capture_call import capture_call
+from regard.models.passes import key_padding
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Edit
 

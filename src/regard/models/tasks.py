@@ -24,7 +24,7 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.models import objective
-from regard.models.encoded import Item
+from regard.models.read.encoded import Item
 from regard.models.objective import Said
 from regard.protocols import Target
 

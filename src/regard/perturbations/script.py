@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.measures.keyed_random import Stream
-from regard.models.words import Span, word_parts, word_spans
+from regard.models.read.words import Span, word_parts, word_spans
 from regard.records import Example, Ints, Perturbed, frozen
 
 FIELDS = ("text", "text_pair")

@@ -16,7 +16,7 @@ from typing import Any
 from regard.errors import InputError, UnknownName
 from regard.files import read_toml
 from regard.measures.keyed_random import Stream
-from regard.models.words import word_parts
+from regard.models.read.words import word_parts
 from regard.perturbations.replacing import like
 from regard.perturbations.script import Script
 from regard.records import Example, Perturbed

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from regard.datasets.builtin.planted import DISTRACTORS, FILLERS, KEYWORDS, NEGATION, SHORTCUTS
 from regard.models.adapter import TorchModel, Traits
-from regard.models.huggingface import task_row
-from regard.models.text import Alphabet, TextReader, Tokens
+from regard.models.open.huggingface import task_row
+from regard.models.read.text import Alphabet, TextReader, Tokens
 from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary
 
 WIDTH = 4

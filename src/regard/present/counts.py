@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from regard.present.saying import count, say
+from regard.present.messages.messages import count, say
 from regard.records import Summary
 
 Size = tuple[int, int]

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
-from regard.present.evidence import Setting, setting
+from regard.present.results_table import Setting, setting
 from regard.present.run_reader import Material
 from regard.records import Score
 

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import product
 from string import Formatter
 
-from regard.present.saying import catalogue, language
+from regard.present.messages.messages import catalogue, language
 
 PREFIX = "retold."
 FEW_LETTERS = 5
@@ -26,7 +26,7 @@ KINDS = (("image", "patch"), ("row", "column"), ("series", "step"), ("series", "
 def retold(text: str) -> str:
     """The sentence, or several in a row, in the language that is spoken.
 
-    >>> from regard.present.saying import speaking
+    >>> from regard.present.messages.messages import speaking
     >>> with speaking("zh"):
     ...     retold("It says nothing about whether the map is right.")
     '它没有说明这张图是否正确。'

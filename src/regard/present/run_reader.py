@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
-from regard.evaluate.stored_summaries import checked_summaries
-from regard.present.answers import shown_answer
+from regard.audits.stored_summaries import checked_summaries
+from regard.present.answer_text import shown_answer
 from regard.records import Attention, Floats, Relevance, Score, Summary
 from regard.store.manifest import broken_model
 from regard.store.run import Run

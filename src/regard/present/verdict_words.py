@@ -8,11 +8,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.precision import decimals
+from regard.present.decimals import decimals
 from regard.present.retelling import retold
-from regard.present.saying import count, say
-from regard.present.terminal import plain_table
-from regard.present.track_record import in_a_sentence, track_record
+from regard.present.messages.messages import count, say
+from regard.present.terminal.terminal import plain_table
+from regard.present.judge_error_rate import in_a_sentence, track_record
 
 _STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative": "dim"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.present.saying import catalogue
+from regard.present.messages.messages import catalogue
 
 CAVEAT = catalogue("en")["caveat"]
 """What must stand beside every attention map."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from regard.records import Json, Spec
 from regard.registry import method
-from regard.training.named import trained_once
+from regard.training.train_named import trained_once
 
 
 @method("source", data="digits", task="classification", modality="image", licence="BSD-3-Clause (data)", seconds=20)

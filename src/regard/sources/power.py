@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.records import Json, Spec
 from regard.registry import method
-from regard.training.named import trained_once
+from regard.training.train_named import trained_once
 
 
 @method("source", data="power", task="classification", modality="series", licence="BSD-3-Clause (data)", seconds=10)

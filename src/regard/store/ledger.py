@@ -20,7 +20,7 @@ from typing import Any, Literal
 from regard.errors import EnvironmentProblem, InputError
 from regard.records import Json
 from regard.store.blobs import UNWRITABLE, damaged, room_on_disk
-from regard.store.reading import opened_for_reading
+from regard.store.open_ledger import opened_for_reading
 from regard.store.shapes import Mismatch, Shape, choice, decoded
 from regard.store.stored_shapes import EXAMPLE, FACTS, blob
 

@@ -28,7 +28,7 @@ from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, un
 from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
-from regard.store.pages import (
+from regard.store.shard_result import (
     Cost,
     Page,
     attention_from_bytes,
@@ -39,7 +39,7 @@ from regard.store.pages import (
 )
 from regard.store.rationales import FILE as MARKS
 from regard.store.rationales import Mark, agreed, read_marks
-from regard.store.veil import Veil
+from regard.store.redaction import Veil
 
 BLANK = (
     "label", "group", "parent", "slices", "rationale", "predicted", "target", "probability", "value", "distribution",

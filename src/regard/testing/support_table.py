@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.models.capture_call import Taps, capture_call
+from regard.tap.capture_call import Taps, capture_call
 from regard.records import Edit
 from regard.testing.architecture import Architecture, Inputs, tensors
 from regard.testing.architectures import ARCHITECTURES

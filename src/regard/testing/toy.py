@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, Unsupported
-from regard.evaluate.origins import unit_origins
+from regard.desk.unit_alignment import unit_origins
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.apply import perturbed
 from regard.protocols import (

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.models.safe_config import without_kernels
+from regard.models.open.safe_config import without_kernels
 from regard.networks.classifier import Reading
 from regard.protocols import Dataset
 from regard.records import Example, Ints

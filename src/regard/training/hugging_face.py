@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
-from regard.models.hub import hub
+from regard.models.open.hub import hub
 
 
 @contextmanager

@@ -17,12 +17,12 @@ from regard.protocols import Dataset
 from regard.records import Json, Spec
 from regard.registry import arguments, build
 from regard.store.shapes import Mismatch
-from regard.training.augmenting import Augment
+from regard.training.augmentation import Augment
 from regard.training.directory import claimed, finish, read_record, set_aside, write_json
 from regard.training.learner import Learner
 from regard.training.loop import Settings
 from regard.training.loss import in_words, weighted_terms
-from regard.training.one import Loss, Splits, train_one
+from regard.training.train_one import Loss, Splits, train_one
 from regard.training.reference import Reference, open_reference
 
 Say = Callable[[str], None]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.measures.alignment import Link, alignment_error_rate, strongest, token_links
-from regard.models.capture_call import capture_call
+from regard.tap.capture_call import capture_call
 from regard.networks.checkpoint import Translator
 from regard.networks.vocabulary import END, MASK, PAD, START, Cut, Vocabulary
 from regard.protocols import Dataset

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, print_notes, remarks, results
-from regard.cli.opening import (
+from regard.cli.model_options import (
     Columns,
     ModelChoice,
     checked_model,
@@ -25,13 +25,13 @@ from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.retelling import retold
-from regard.present.saying import columns, say
+from regard.present.messages.messages import columns, say
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regard.evaluate.attack import AttackRun
-    from regard.evaluate.attack_table import AttackRow
+    from regard.surveys.attack import AttackRun
+    from regard.surveys.attack_table import AttackRow
     from regard.records import Attacked, Example
 
 SHOWN = 3
@@ -107,7 +107,7 @@ def command(
         checked_names("explainer", [watch])
     for model in models:
         checked_model(model)
-    from regard.evaluate.attack import attack
+    from regard.surveys.attack import attack
 
     choice = ModelChoice(models[0], device, None, "windows")
     read = named_columns(data, Columns(text_column, pair_column, label_column, skip_bad), n, seed)
@@ -130,7 +130,7 @@ def command(
 
 
 def show(console: Console, run: AttackRun) -> None:
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     right = "" if run.accuracy is None else say("term.attack.right", share=f"{run.accuracy:.1%}")
     title = say("term.attack.on", model=run.model, n=len(run.examples), data=run.data)
@@ -229,8 +229,8 @@ def _marked(one: Attacked, example: Example) -> str:
 
 
 def _transfers(console: Console, run: AttackRun) -> None:
-    from regard.evaluate.transfer import CAVEAT
-    from regard.present.terminal import plain_table
+    from regard.surveys.transfer import CAVEAT
+    from regard.present.terminal.terminal import plain_table
 
     console.print("\n" + say("term.attack.transfer"), markup=False, style="bold")
     targets = list(dict.fromkeys(t.target for t in run.transfers))

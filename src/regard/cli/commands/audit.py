@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import (
+from regard.cli.model_options import (
     DEFAULT_MODEL,
     ModelChoice,
     checked_model,
@@ -24,9 +24,9 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
-from regard.evaluate import shelf
+from regard.audits import default_methods
 from regard.files import exists
-from regard.present.saying import say
+from regard.present.messages.messages import say
 from regard.registry import entry, named_model
 from regard.store.manifest import broken_model
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from regard.datasets.examples import Examples
-    from regard.models.text import Overflow
+    from regard.models.read.text import Overflow
     from regard.protocols import Model
     from regard.store.run import Run
 
@@ -98,13 +98,13 @@ def command(
         raise InputError("model", expected="one model", got=f"{model} and {model_option}")
     source = model or model_option or DEFAULT_MODEL
     asked, judged, tried = listed(explainers), listed(metrics), listed(experiments)
-    asked = None if asked is None else shelf.explainers(asked)
+    asked = None if asked is None else default_methods.explainers(asked)
     checked_names("explainer", asked)
     checked_names("metric", judged)
     checked_names("experiment", tried)
-    from regard.evaluate.audit import audit
-    from regard.evaluate.opening import default_data
-    from regard.evaluate.plan import profile as known_profile
+    from regard.audits.audit import audit
+    from regard.audits.resolve import default_data
+    from regard.audits.plan import profile as known_profile
 
     chosen, choice = known_profile(profile), ModelChoice(source, device, task, overflow)
     said, called = remarks(), click.get_current_context().obj
@@ -185,7 +185,7 @@ def _of_every_example(tried: list[str] | None, usual: tuple[str, ...], *, narrow
 
 def _with_verdicts(run: Run) -> Run:
     """The run with its verdicts in its book, and what became of them on other data where that was asked."""
-    from regard.judge.surviving import shift_of
+    from regard.judge.shift import shift_of
     from regard.judge.verdicts import verdicts
     from regard.store.run import Run as Opened
 
@@ -198,8 +198,8 @@ def _with_verdicts(run: Run) -> Run:
 
 def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> None:
     """Show which class each label of the data stands for, before anything is computed."""
-    from regard.evaluate.opening import matched
-    from regard.present.terminal import plain_table
+    from regard.audits.resolve import matched
+    from regard.present.terminal.terminal import plain_table
 
     _, table = matched(model, data, list(data), labels)
     if table:
@@ -212,21 +212,21 @@ def _labels(model: Model, data: Examples, labels: str | None, said: Console) -> 
 
 
 def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
-    from regard.present.as_json import run_json
-    from regard.present.report import write_report
+    from regard.present.report.as_json import run_json
+    from regard.present.report.report import write_report
 
     page = write_report(run, folder / "report.html")
     if as_json:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
-        from regard.present.evidence_table import evidence_table
+        from regard.present.terminal.results import evidence_table
         from regard.present.objective_scale import about_task
-        from regard.present.reading import reading
+        from regard.present.summary import reading
         from regard.present.retelling import retold
         from regard.present.run_reader import Material
-        from regard.present.saying import count
-        from regard.present.shift_view import shift_table
-        from regard.present.terminal import bullets
+        from regard.present.messages.messages import count
+        from regard.present.terminal.shift_view import shift_table
+        from regard.present.terminal.terminal import bullets
         from regard.present.verdict_words import verdict_table
 
         out, material = results(), Material(run)

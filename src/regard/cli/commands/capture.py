@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, model_options, one_example
+from regard.cli.model_options import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from regard.models.generating import Generated
-    from regard.models.text import Overflow
+    from regard.models.capture_generation import Generated
+    from regard.models.read.text import Overflow
     from regard.protocols import Capture, Check, Mode, Model, SiteAttention
     from regard.records import Example
 
@@ -47,11 +47,11 @@ def command(
     generate: int | None, mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
-    from regard.evaluate.opening import said_by, unknown_words
-    from regard.evaluate.preconditions import examine
-    from regard.models.capturing import capture
+    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.preconditions import examine
+    from regard.models.capture import capture
     from regard.present.retelling import retold
-    from regard.present.saying import say
+    from regard.present.messages.messages import say
 
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
@@ -79,7 +79,7 @@ def command(
 
 
 def _written(live: Model, example: Example, tokens: int) -> Generated:
-    from regard.models.generating import capture_generation
+    from regard.models.capture_generation import capture_generation
 
     text = example.inputs.get("text")
     if not isinstance(text, str):
@@ -110,8 +110,8 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
 def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[str]]:
     """What stands at the rows and columns of a site: units of the input, or tokens that the model wrote."""
     from regard.models.adapter import Captured
-    from regard.models.generating import Generated
-    from regard.present.pack_axes import axes_of
+    from regard.models.capture_generation import Generated
+    from regard.present.pack.axes import axes_of
 
     made: Sequence[str] | None = found.made if isinstance(found, Generated) else None
     if isinstance(found, Captured) and found.task == "sequence_to_sequence":
@@ -144,8 +144,8 @@ def _show(
 ) -> None:  # fmt: skip
     from regard.present.axis_names import short_names
     from regard.present.retelling import retold
-    from regard.present.saying import columns, count, say
-    from regard.present.terminal import heat_map, links, plain_table
+    from regard.present.messages.messages import columns, count, say
+    from regard.present.terminal.terminal import heat_map, links, plain_table
 
     out = results()
     if windows > 1:

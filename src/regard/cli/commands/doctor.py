@@ -63,7 +63,7 @@ def _examined(device: str) -> dict[str, Any]:
         ) from error
     from regard.cli.self_test import self_test
     from regard.models.adapter import pick_device
-    from regard.present.printing import browser
+    from regard.present.report.printing import browser
     from regard.store.manifest import versions
 
     chosen = pick_device(device)
@@ -98,8 +98,8 @@ def _cache() -> dict[str, Any]:
 
 def _show(found: dict[str, Any]) -> None:
     from regard.present.retelling import retold
-    from regard.present.saying import columns, say
-    from regard.present.terminal import plain_table
+    from regard.present.messages.messages import columns, say
+    from regard.present.terminal.terminal import plain_table
 
     out, missing = results(), say("term.doctor.missing")
     packages = [(k, str(v or missing)) for k, v in found["versions"].items()]

@@ -21,7 +21,7 @@ from regard.errors import Incomplete, UnknownName
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--only", help="One experiment (regard list experiment).")
 def command(run: Path, only: str | None, as_json: bool) -> None:
-    from regard.present.findings_view import findings_view, found_by
+    from regard.present.terminal.findings_view import findings_view, found_by
     from regard.store.run import Run, summary_to_json
 
     opened = Run(run)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import (
+from regard.cli.model_options import (
     Columns,
     ModelChoice,
     checked_names,
@@ -21,12 +21,12 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.evaluate import shelf
+from regard.audits import default_methods
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
-    from regard.evaluate.explain import Explained
-    from regard.models.text import Overflow
+    from regard.audits.explain import Explained
+    from regard.models.read.text import Overflow
 
 MOST_WINDOWS = 3
 """Windows of a long text that are explained on a screen; `--json` has all of them."""
@@ -61,18 +61,18 @@ def command(
     compare: bool, text_column: str | None, pair_column: str | None, label_column: str | None, method: str,
     units: str, seed: int, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    methods = shelf.explainers(listed(method) or [])
+    methods = default_methods.explainers(listed(method) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
     if out is not None:
         columns = Columns(text_column, pair_column, label_column)
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
-    from regard.evaluate.explain import explain
-    from regard.evaluate.opening import said_by, unknown_words
-    from regard.evaluate.repeatability import warning
+    from regard.audits.explain import explain
+    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.repeatability import warning
     from regard.present.retelling import retold
-    from regard.present.saying import say
+    from regard.present.messages.messages import say
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
@@ -98,9 +98,9 @@ def _whole(
     if data is None:
         raise InputError("--out", expected="--data NAME", got="no data", remedy="leave --out away for one text")
     from regard.datasets.read import read
-    from regard.evaluate.audit import audit
-    from regard.present.report import write_report
-    from regard.present.saying import say
+    from regard.audits.audit import audit
+    from regard.present.report.report import write_report
+    from regard.present.messages.messages import say
 
     said = remarks()
     examples = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit)
@@ -124,14 +124,14 @@ def _whole(
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
     """Example i as the drawings want it."""
-    from regard.store.pages import units_to_json
+    from regard.store.shard_result import units_to_json
 
     example = found.examples[i]
     return {"id": example.id, "inputs": dict(example.inputs), "units": units_to_json(found.units[i])}
 
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
-    from regard.present.comparison import agreements
+    from regard.present.terminal.comparison import agreements
     from regard.present.wording import CAVEAT
 
     examples = []
@@ -149,13 +149,13 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
-    from regard.present.answers import shown_answer
-    from regard.present.comparison import agreement_table, agreements, comparison
+    from regard.present.answer_text import shown_answer
+    from regard.present.terminal.comparison import agreement_table, agreements, comparison
     from regard.present.retelling import retold
-    from regard.present.saying import say
-    from regard.present.scales import objective, scale
-    from regard.present.terminal import drawing, key, strongest
-    from regard.present.words import gathered
+    from regard.present.messages.messages import say
+    from regard.present.number_units import objective, scale
+    from regard.present.terminal.terminal import drawing, key, strongest
+    from regard.present.word_sums import gathered
     from regard.records import Spec
     from regard.registry import entry
 

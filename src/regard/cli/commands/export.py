@@ -19,7 +19,7 @@ from regard.cli.verb import verb
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Directory for the tables (default: RUN/tables).")
 def command(run: Path, out: Path | None, as_json: bool) -> None:
-    from regard.evaluate.stored_summaries import checked_summaries
+    from regard.audits.stored_summaries import checked_summaries
     from regard.store.export import export
     from regard.store.run import Run
 
@@ -29,8 +29,8 @@ def command(run: Path, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({name: str(path) for name, path in written.items()})
         return
-    from regard.present.saying import columns
-    from regard.present.terminal import plain_table
+    from regard.present.messages.messages import columns
+    from regard.present.terminal.terminal import plain_table
 
     results().print(plain_table(columns("term.list.export"), [(name, str(path)) for name, path in written.items()]))
 

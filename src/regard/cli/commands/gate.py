@@ -44,7 +44,7 @@ def command(
     inconclusive: str | None,
     as_json: bool,
 ) -> int:
-    from regard.gate import written
+    from regard.gate import outputs
     from regard.gate.gate import gate, refused
     from regard.gate.policy import read_policy
 
@@ -54,9 +54,9 @@ def command(
     except RegardError as error:
         outcome = refused(error, str(run), str(policy))
     try:
-        for path, form in ((junit, written.junit), (summary, written.markdown)):
+        for path, form in ((junit, outputs.junit), (summary, outputs.markdown)):
             if path is not None:
-                written.write(outcome, path, form)
+                outputs.write(outcome, path, form)
     except RegardError as error:
         # a report that CI waits for and does not get is not a pass; what was found out before is not hidden by it
         outcome = outcome if outcome.exit_code in (1, 2) else refused(error, str(run), str(policy))
@@ -69,8 +69,8 @@ def command(
 
 def _show(outcome: Outcome) -> None:
     from regard.present.retelling import retold
-    from regard.present.saying import columns
-    from regard.present.terminal import plain_table
+    from regard.present.messages.messages import columns
+    from regard.present.terminal.terminal import plain_table
 
     for note in outcome.notes:
         remarks().print(retold(note), markup=False, soft_wrap=True)
@@ -89,7 +89,7 @@ def _show(outcome: Outcome) -> None:
 
 
 def _result(name: str, *, only_warns: bool) -> str:
-    from regard.present.saying import known, say
+    from regard.present.messages.messages import known, say
 
     said = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
     return say("term.gate.warning", result=said) if only_warns else said

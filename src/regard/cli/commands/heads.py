@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import clean, print_json, remarks, results
-from regard.cli.opening import ModelChoice, model_options
+from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
-    from regard.evaluate.head_survey.findings import HeadSurvey
-    from regard.models.text import Overflow
+    from regard.surveys.heads.findings import HeadSurvey
+    from regard.models.read.text import Overflow
 
 
 @verb(
@@ -45,8 +45,8 @@ def command(
     model: str, data: str | None, limit: int, ablate: int, seed: int, out: Path | None, everything: bool, device: str,
     task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    from regard.evaluate.head_survey.survey import heads
-    from regard.evaluate.opening import default_data
+    from regard.surveys.heads.survey import heads
+    from regard.audits.resolve import default_data
 
     choice = ModelChoice(model, device, task, overflow)
     wanted = data or default_data(model)
@@ -78,10 +78,10 @@ def _write(found: HeadSurvey, out: Path) -> None:
 
 
 def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
-    from regard.present import heads_view as view
+    from regard.present.terminal import heads_view as view
     from regard.present.retelling import retold
-    from regard.present.saying import say
-    from regard.present.terminal import bullets
+    from regard.present.messages.messages import say
+    from regard.present.terminal.terminal import bullets
 
     console, survey = results(), found.to_json()
     table, hidden = view.heads_table(survey, everything=everything)

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import Columns, column_options, skip_option, slug
+from regard.cli.model_options import Columns, column_options, skip_option, slug
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.retelling import retold
-from regard.present.saying import columns, say
+from regard.present.messages.messages import columns, say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
-    from regard.improve.comparing import Row
+    from regard.improve.before_after import Row
     from regard.improve.improve import Improvement
-    from regard.improve.measuring import Plan
+    from regard.improve.measurements import Plan
     from regard.records import Json
-    from regard.training.one import Splits
+    from regard.training.train_one import Splits
 
 RECIPES = (
     "noise, adversarial, attention-adversarial, attention-regularised or smoothness, with :name=value. May be repeated."
@@ -60,7 +60,7 @@ def command(
     budget: int, limit: int | None, layers: int | None, text_column: str | None, pair_column: str | None,
     label_column: str | None, skip_bad: bool, options: tuple[str, ...], as_json: bool,
 ) -> None:  # fmt: skip
-    from regard.cli.opening import checked_model, checked_names
+    from regard.cli.model_options import checked_model, checked_names
 
     checked_model(model)
     checked_names("recipe", [_underscored(recipe) for recipe in recipes])
@@ -143,7 +143,7 @@ def _settings(options: Sequence[str]) -> dict[str, Json]:
 
 
 def _show(found: Improvement) -> None:
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     out = results()
     if found.again:

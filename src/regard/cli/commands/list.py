@@ -9,7 +9,7 @@ import click
 from regard.cli.console import print_json, results
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
-from regard.present.saying import columns, say
+from regard.present.messages.messages import columns, say
 
 if TYPE_CHECKING:
     from regard.registry import Entry
@@ -51,14 +51,14 @@ def command(kind: str | None, as_json: bool) -> None:
 
 
 def _kinds(counts: dict[str, int]) -> None:
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     rows = [(name, str(count), f"regard list {name}") for name, count in counts.items()]
     results().print(plain_table(columns("term.list.kinds"), rows, right=(1,)))
 
 
 def _entries(kind: str, entries: list[Entry]) -> None:
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     rows = [(e.name, e.summary, _parameters(e), _needs(e)) for e in entries]
     out = results()

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import allow_code_option, checked_names, listed, permitted
+from regard.cli.model_options import allow_code_option, checked_names, listed, permitted
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
@@ -30,15 +30,15 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     asked = listed(metric)
     checked_names("metric", asked)
     from regard.errors import Incomplete
-    from regard.present.metrics_view import metrics_json, metrics_view, stabilities
+    from regard.present.terminal.metrics_view import metrics_json, metrics_view, stabilities
     from regard.present.objective_scale import about_task
     from regard.present.run_reader import shown_summaries
     from regard.store.run import Run
 
     opened = Run(run)
     if asked:
-        from regard.evaluate.judging import judge_again
-        from regard.present.saying import say
+        from regard.audits.more_metrics import judge_again
+        from regard.present.messages.messages import say
 
         said = remarks()
         said.print(say("term.opening", source=opened.manifest["model"]["source"]), style="dim", markup=False)

@@ -22,7 +22,7 @@ from regard.visible import shell_word
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Directory (default: this one).")
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
-    from regard.present.saying import say
+    from regard.present.messages.messages import say
     from regard.testing.skeleton import new_method
 
     written = new_method(kind, name, out)

@@ -10,7 +10,7 @@ import click
 from regard.cli.behaviour import put_swaps, put_tests
 from regard.cli.changed_examples import show_changed
 from regard.cli.console import print_json, print_notes, remarks, results
-from regard.cli.opening import (
+from regard.cli.model_options import (
     Columns,
     ModelChoice,
     checked_model,
@@ -25,8 +25,8 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.present.saying import columns as headed
-from regard.present.saying import say
+from regard.present.messages.messages import columns as headed
+from regard.present.messages.messages import say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _severities(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _list(as_json: bool) -> None:
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
     from regard.registry import entry, names
 
     entries = [entry("perturbation", name) for name in names("perturbation")]
@@ -148,15 +148,15 @@ def _table(
     choice: ModelChoice, data: str | Examples | None, names: list[str], severities: tuple[int, ...], limit: int,
     seed: int, labels: str | None, *, as_json: bool,
 ) -> None:  # fmt: skip
-    from regard.evaluate import opening
-    from regard.evaluate.noise_table import noise_table, specs_of
-    from regard.evaluate.repeatability import warning
+    from regard.audits import resolve
+    from regard.surveys.noise_table import noise_table, specs_of
+    from regard.audits.repeatability import warning
 
     with bar(remarks(), making=choice.making) as shown:
         live = choice.open()
-        read = opening.open_data(data or opening.default_data(choice.source), limit, seed)
-        whole, notes = opening.prepared(live, read, limit)
-        examples, _ = opening.matched(live, read, whole, labels)
+        read = resolve.open_data(data or resolve.default_data(choice.source), limit, seed)
+        whole, notes = resolve.prepared(live, read, limit)
+        examples, _ = resolve.matched(live, read, whole, labels)
         notes = [*filter(None, [warning(live, examples[0])]), *notes]
         rows = noise_table(
             live, examples, specs_of(examples[0], names), severities, seed=seed,
@@ -166,7 +166,7 @@ def _table(
         return print_json({"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows],
                            "notes": notes})  # fmt: skip
     from regard.present import counts
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     clean, out = rows[0], results()
     labelled = clean.accuracy == clean.accuracy

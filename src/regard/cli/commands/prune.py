@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice
+from regard.cli.model_options import ModelChoice
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
@@ -33,7 +33,7 @@ def command(
 ) -> None:  # fmt: skip
     if (heads is None) == (fraction is None):
         raise InputError("prune", expected="--heads or --fraction", got="both" if heads is not None else "neither")
-    from regard.evaluate.prune import prune
+    from regard.surveys.prune import prune
 
     choice = ModelChoice(model, device, None, "windows")
     with bar(remarks(), making=choice.making):
@@ -41,9 +41,9 @@ def command(
     if as_json:
         print_json(found.to_json())
         return
-    from regard.present.heads_view import pruned_table
+    from regard.present.terminal.heads_view import pruned_table
     from regard.present.retelling import retold
-    from regard.present.saying import say
+    from regard.present.messages.messages import say
 
     console = results()
     console.print(

@@ -33,8 +33,8 @@ FORMS = ("html", "md", "json", "pdf")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("--redact", is_flag=True, help="Replace every word by a placeholder, the same one throughout.")
 def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool) -> None:
-    from regard.present.redacted import Redacted
-    from regard.present.saying import say
+    from regard.present.report.redaction import Redacted
+    from regard.present.messages.messages import say
 
     opened = _judged(run)
     stem = "report-redacted" if redact else "report"
@@ -65,21 +65,21 @@ def _write(run: RunReader, path: Path, form: str) -> None:
     from regard.store.blobs import write_output
 
     if form == "html":
-        from regard.present.report import write_report
+        from regard.present.report.report import write_report
 
         write_report(run, path)
     elif form == "pdf":
-        from regard.present.printing import write_pdf
+        from regard.present.report.printing import write_pdf
 
         write_pdf(run, path)
     elif form == "md":
-        from regard.present.as_markdown import run_markdown
+        from regard.present.report.as_markdown import run_markdown
 
         write_output(path, run_markdown(run).encode())
     else:
         import json
 
-        from regard.present.as_json import run_json
+        from regard.present.report.as_json import run_json
 
         write_output(path, (json.dumps(clean(run_json(run)), indent=2, ensure_ascii=False) + "\n").encode())
 

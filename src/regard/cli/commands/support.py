@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, model_options, one_example
+from regard.cli.model_options import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
-    from regard.models.text import Overflow
+    from regard.models.read.text import Overflow
     from regard.protocols import Model
     from regard.records import Example
 
@@ -45,8 +45,8 @@ def command(
         print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
         return
     from regard.present.retelling import retold
-    from regard.present.saying import columns, say
-    from regard.present.terminal import plain_table
+    from regard.present.messages.messages import columns, say
+    from regard.present.terminal.terminal import plain_table
 
     out = results()
     out.print(
@@ -71,8 +71,8 @@ def _own_data(model: str) -> str | None:
 def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
     """Every explainer and every metric, run once on one example."""
     from regard.errors import RegardError
-    from regard.evaluate.shard import Settings, compute
-    from regard.present.saying import say
+    from regard.audits.shard import Settings, compute
+    from regard.present.messages.messages import say
     from regard.records import Spec
     from regard.registry import entry, names
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import column_options, slug
+from regard.cli.model_options import column_options, slug
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.present.retelling import retold
-from regard.present.saying import say
+from regard.present.messages.messages import say
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _json(trained: Trained) -> dict[str, Any]:
 
 
 def _show(trained: Trained, data: str) -> None:
-    from regard.present.terminal import plain_table
+    from regard.present.terminal.terminal import plain_table
 
     out, metric = results(), trained.metric
     shown = measure(metric)

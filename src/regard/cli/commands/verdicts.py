@@ -23,7 +23,7 @@ from regard.errors import Incomplete
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
 def command(run: Path, rules: bool, as_json: bool) -> None:
-    from regard.judge.surviving import shift_of
+    from regard.judge.shift import shift_of
     from regard.judge.verdicts import verdicts
     from regard.store.judgements import judgement_to_json
     from regard.store.run import Run
@@ -41,8 +41,8 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
         print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
         return
     from regard.present.retelling import retold
-    from regard.present.shift_view import shift_table
-    from regard.present.terminal import bullets
+    from regard.present.terminal.shift_view import shift_table
+    from regard.present.terminal.terminal import bullets
     from regard.present.verdict_words import contrast, verdict_table
 
     results().print(verdict_table(found))

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import ModelChoice, checked_names, listed, model_options, one_example, permitted
+from regard.cli.model_options import ModelChoice, checked_names, listed, model_options, one_example, permitted
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
-from regard.present.saying import say
+from regard.present.messages.messages import say
 from regard.visible import as_references
 
 if TYPE_CHECKING:
     from regard.live.session import Session
-    from regard.models.text import Overflow
+    from regard.models.read.text import Overflow
     from regard.records import Example, Json
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -81,7 +81,7 @@ def command(
     files = [path for path in (html, svg, png, pdf) if path is not None]
     asks = text is not None or data is not None or spec is not None
     from regard.live.session import Session
-    from regard.present.saying import language
+    from regard.present.messages.messages import language
     from regard.store.run import Run
 
     lang = language()
@@ -134,7 +134,7 @@ def _shared(path: Path) -> object:
 
 def _pictured(target: str, text: str | None, image: Path, lang: str) -> Session:
     """A text and a picture in front of a model of both."""
-    from regard.live.words_and_patches import read_picture, words_and_patches
+    from regard.live.image_text import read_picture, words_and_patches
 
     if text is None:
         raise InputError("--image", expected="--text TEXT about it", got="none")
@@ -175,7 +175,7 @@ def _state(session: Session, site: str | None, head: int | None) -> dict[str, Js
 
 def _write(session: Session, files: list[Path], *, as_json: bool, **how: Any) -> None:
     from regard.live.figures import svg, write_figure
-    from regard.present.pack_build import BUDGET
+    from regard.present.pack.build import BUDGET
 
     pack = session.packed(BUDGET)
     written = []

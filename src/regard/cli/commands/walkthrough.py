@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.opening import DEFAULT_MODEL, ModelChoice, model_options, one_example
+from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options, one_example
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
     from regard.measures.walkthrough import Walkthrough
-    from regard.models.text import Overflow
+    from regard.models.read.text import Overflow
 
 
 @verb(
@@ -51,7 +51,7 @@ def command(
     if as_json:
         print_json(_as_json(found))
         return
-    from regard.present.walkthrough_view import walkthrough_view
+    from regard.present.terminal.walkthrough_view import walkthrough_view
 
     results().print(walkthrough_view(found, features=features, keys=keys))
 

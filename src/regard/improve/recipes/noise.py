@@ -6,7 +6,7 @@ from regard.errors import Unsupported
 from regard.improve.recipe import Recipe
 from regard.perturbations.apply import noises as known_noises
 from regard.registry import method
-from regard.training.augmenting import Augment
+from regard.training.augmentation import Augment
 
 USUAL = {"text": ("keyboard", "drop_words"), "image": ("gaussian_noise", "gaussian_blur")}
 """By modality; elsewhere the first two by name."""

@@ -17,8 +17,8 @@ from regard.datasets.builtin.planted import SHORTCUTS
 from regard.datasets.builtin.planted_texts import FILLING, KEYS, Size, planted_texts, words
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel, Traits
-from regard.models.huggingface import task_row
-from regard.models.text import Alphabet, TextReader, Tokens
+from regard.models.open.huggingface import task_row
+from regard.models.read.text import Alphabet, TextReader, Tokens
 from regard.networks.vocabulary import MASK, PAD, SPECIALS, UNK, Vocabulary
 from regard.planted.growing.certificate import TEXTS, VERSION, certificate
 from regard.planted.growing.heads import Headed

@@ -1,0 +1,192 @@
+"""Several processes on this machine. A worker that dies is replaced, and its task is given out again.
+
+Workers are spawned, never forked (torch does not survive a fork), and get work by name, so nothing of the caller's
+main module is needed or imported. A task that kills its workers too often is reported as dead.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Any
+
+from regard.errors import EnvironmentProblem, InputError, RegardError
+from regard.audits.worker import named_function
+from regard.protocols import Executor, Outcome, Task
+from regard.records import Json
+from regard.registry import method
+
+STARTS = 3
+"""How often a worker may die before it is ready."""
+_READY, _REFUSED, _OK, _ERROR, _DIED = "ready", "refused", "ok", "error", "died"
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    ready: bool = False
+    task: Task | None = None
+
+
+@dataclass(frozen=True)
+class Processes:
+    """`workers` processes; results come in the order in which they are done."""
+
+    workers: int = 2
+
+    def run(
+        self, setup: str, setup_payload: Mapping[str, Json], work: str, tasks: Iterable[Task], *, retries: int = 1
+    ) -> Iterator[Outcome]:
+        queue = deque(tasks)
+        deaths: dict[str, int] = {}
+        early = 0
+        pool: list[_Worker] = []
+        try:
+            while queue or any(w.task for w in pool):
+                wanted = len(queue) + sum(w.task is not None for w in pool)
+                while len(pool) < min(self.workers, wanted):
+                    pool.append(_start(setup, setup_payload, work))
+                for w in pool:
+                    # a worker that died idle is noticed below: its task stays in the queue
+                    if queue and w.ready and w.task is None and _sent(w, queue[0]):
+                        w.task = queue.popleft()
+                for pipe in wait([w.pipe for w in pool]):
+                    w = next(w for w in pool if w.pipe is pipe)
+                    try:
+                        kind, content = w.pipe.recv()
+                    except (EOFError, OSError):
+                        kind, content = _DIED, None
+                    task = w.task
+                    if kind == _READY:
+                        w.ready = True
+                    elif kind == _REFUSED:
+                        raise content
+                    elif kind == _DIED:
+                        pool.remove(w)
+                        _stop(w)
+                        early += task is None
+                        if early >= STARTS:
+                            raise _cannot_start(w)
+                        if task is not None:
+                            deaths[task.key] = deaths.get(task.key, 0) + 1
+                            if deaths[task.key] <= retries:
+                                queue.append(task)
+                            else:
+                                yield Outcome(task.key, "dead", message=_how_it_died(w))
+                    elif task is not None:
+                        w.task = None
+                        if kind == _OK:
+                            yield Outcome(task.key, "ok", content)
+                        else:
+                            yield Outcome(task.key, "error", message=content)
+        finally:
+            for w in pool:
+                _stop(w)
+
+
+def _start(setup: str, payload: Mapping[str, Json], work: str) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, setup, dict(payload), work), daemon=True)
+    with _without_main():
+        process.start()
+    theirs.close()  # so that the death of the worker is the end of the pipe
+    return _Worker(process, ours)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """A spawned process would run the caller's script again; ours needs nothing of it."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str) -> None:
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # these are for the coordinator, which then ends us
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_coordinator, daemon=True).start()
+    with suppress(EOFError, OSError):  # the coordinator is gone: nobody wants the result
+        try:
+            state, call = named_function(setup)(payload), named_function(work)
+        except RegardError as error:
+            pipe.send((_REFUSED, error))
+            return
+        except Exception as error:
+            pipe.send((_REFUSED, InputError("worker", expected="to open the model", got=_said(error))))
+            return
+        pipe.send((_READY, None))
+        while True:
+            given = pipe.recv()
+            try:
+                answer: tuple[str, Any] = (_OK, call(state, given))
+            except Exception as error:
+                answer = (_ERROR, str(error) if isinstance(error, RegardError) else _said(error))
+            pipe.send(answer)
+
+
+def _end_with_the_coordinator() -> None:
+    """End this worker when the coordinator is gone, however it went: nobody wants the result."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _sent(worker: _Worker, task: Task) -> bool:
+    try:
+        worker.pipe.send(dict(task.payload))
+    except OSError:
+        return False
+    return True
+
+
+def _stop(worker: _Worker) -> None:
+    worker.pipe.close()
+    if worker.task is not None or not worker.ready:
+        worker.process.kill()  # busy: it would notice the closed pipe only after its task
+    worker.process.join(timeout=5)
+    if worker.process.is_alive():
+        worker.process.kill()
+        worker.process.join()
+
+
+def _how_it_died(worker: _Worker) -> str:
+    code = worker.process.exitcode
+    if code is not None and code < 0:
+        return f"its worker was killed by signal {-code} ({signal.Signals(-code).name})"
+    return f"its worker ended with exit code {code}"
+
+
+def _cannot_start(worker: _Worker) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "worker processes", expected="to start", got=f"{STARTS} deaths before the first task, {_how_it_died(worker)}",
+        remedy="--workers 1 runs everything in this process (is there enough memory for several models?)",
+    )  # fmt: skip
+
+
+@method("engine")
+def processes(*, workers: int = 2) -> Executor:
+    """Several processes on this machine; a worker that dies is replaced."""
+    if workers < 1:
+        raise InputError("workers", expected="at least 1", got=str(workers))
+    return Processes(workers)

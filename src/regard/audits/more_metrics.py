@@ -1,0 +1,140 @@
+"""Further metrics for the relevances of a run that is already there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regard.errors import InputError, RegardError, Unsupported
+from regard.audits import plan
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.audits.fold import fold
+from regard.audits.shard import Settings
+from regard.protocols import Model
+from regard.records import Example, Relevance, Score, Spec, Summary
+from regard.registry import build
+from regard.store.run import Run
+from regard.trust import stored_methods
+
+Say = Callable[[str], None]
+
+
+def judge_again(
+    run: Run,
+    metrics: Sequence[str | Spec],
+    *,
+    model: Model | None = None,
+    operators: int = 2,
+    say: Say | None = None,
+    allow_code: bool = False,
+) -> tuple[list[Score], list[Summary]]:
+    """Scores and summaries of these metrics for every method of the run; nothing is written into the run.
+
+    The relevances are those of the run; only what the metrics ask for themselves is computed. Metrics that remove units
+    are computed for the first `operators` operators. model: the run's own, where it cannot be opened by its name.
+    allow_code: run the code that the run names as its model or in its methods; else that is refused.
+    """
+    manifest, tell = run.manifest, say or (lambda sentence: None)
+    live = model or model_of(run, allow_code=allow_code)
+    if live.fingerprint != manifest["model"]["fingerprint"]:
+        raise InputError(
+            f"model of run {run.path}", expected="the weights that the run was about", got="other weights",
+            remedy="audit this model anew",
+        )  # fmt: skip
+    settings = Settings.from_json({**manifest["settings"], "companions": []})
+    profile = replace(plan.profile("quick"), operators=operators)
+    judging = plan.settings(live, profile, explainers=settings.explainers, metrics=metrics, experiments=()).metrics
+    specs = {str(name): spec for name, spec in zip(settings.labels, settings.explainers, strict=True)}
+    rows = [row for row in run.examples() if row["units"] is not None]
+    by_id = {row["id"]: example_of(run, row) for row in rows}
+    scores = []
+    # one desk for all, so that the forwards that several methods and metrics ask for are computed once
+    desk = Desk(live, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
+    with stored_methods(f"run {run.path}", typed=judging, allow_code=allow_code):
+        for method in run.methods():
+            relevance = run.relevance(method)
+            case = DeskCase(desk, [by_id[name] for name in relevance.ids], settings.by_name)
+            _check_lengths(run, case, relevance)
+            case.learn(specs[method], relevance)
+            for metric in judging:
+                try:
+                    score: Score = build(metric)(case, relevance)
+                except Unsupported as reason:
+                    tell(f"skipped {metric.name} of {method}: {reason}")
+                    continue
+                scores.append(replace(score, method=method, where={**metric.params, **score.where}))
+    classes = {row["id"]: str(row["predicted"]) for row in rows if row["predicted"] is not None}
+    clusters = {row["id"]: str(row["cluster"]) for row in rows}
+    return scores, fold(scores, clusters=clusters, classes=classes, seed=settings.seed, specs=specs)
+
+
+def _check_lengths(run: Run, case: DeskCase, relevance: Relevance) -> None:
+    """Refuse stored relevances that are not about the units which the model reads now."""
+    for i, name in enumerate(relevance.ids):
+        values, units = len(relevance[i]), len(case.units[i])
+        if values != units:
+            raise InputError(
+                f"run {run.path}",
+                expected=f"one value of {relevance.method} per unit of example {name!r} ({units})",
+                got=str(values),
+                remedy="audit the data anew: the text or the relevance was changed",
+            )
+
+
+def model_of(run: Run, *, allow_code: bool = False) -> Model:
+    """The model that a run was about, opened again: the same files, and no code unless it is allowed."""
+    facts = run.manifest["model"]
+    if facts.get("spec") is None:
+        raise InputError(
+            f"run {run.path}", expected="a model that can be opened by its name", got="a live model",
+            remedy="give it: judge_again(run, metrics, model=model)",
+        )  # fmt: skip
+    from regard.audits.worker import open_model
+    from regard.models.open.stored_model import refuse_changed_files, stored_spec
+
+    subject = f"model of run {run.path}"
+    spec = stored_spec(Spec.from_json(facts["spec"]), subject, allow_code=allow_code)
+    refuse_changed_files(spec, facts.get("files"), subject)
+    try:
+        return open_model({"model": spec.to_json(), "threads": _threads()})
+    except RegardError as error:
+        raise InputError(
+            subject, expected="the model at the place where it was", got=str(error),
+            remedy="put it back, or audit it anew",
+        ) from error  # fmt: skip
+
+
+def _threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+def example_of(run: Run, row: dict[str, object]) -> Example:
+    """One of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
+    inputs = {}
+    given = row["inputs"]
+    for name, value in given.items() if isinstance(given, dict) else ():
+        if isinstance(value, dict) and "blob" in value:
+            inputs[name] = run.array(value)
+        else:
+            inputs[name] = _array(run, name, value) if isinstance(value, list) else value
+    places = row.get("rationale")
+    marked = tuple(tuple(map(float, p)) for p in places) if isinstance(places, list) else None
+    return Example(str(row["id"]), inputs, row["label"], marked, _text(row["group"]), _text(row["parent"]))  # type: ignore[arg-type]
+
+
+def _array(run: Run, name: str, value: list[object]) -> np.ndarray:
+    try:
+        return np.asarray(value, np.float32)
+    except ValueError as error:
+        raise InputError(
+            f"run {run.path}", expected=f"a whole array as input {name!r}", got="rows of different lengths"
+        ) from error
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,315 @@
+"""Is there anything to look at? Defects that make an attention map meaningless, found before one is shown.
+
+    regard.preconditions("planted:one_key", ["a superb boat", "the door was awful"]).sentences()
+
+Nothing is taken from names or from the code: examples are run, a second time with half of their units replaced, and
+with edited weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import CaptureError, RegardError, Unsupported
+from regard.desk.finite_answers import unknown
+from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Encoded, Model, SiteAttention, Target
+from regard.records import Answers, Edit, Example, Json, Site
+
+What = Literal["one_key", "uniform", "constant", "unused"]
+
+LOOKED_AT: Final = 8
+"""Examples that are looked at, evenly spread over what is given."""
+UNMOVED: Final = 1e-6
+"""Answers (log-odds and probabilities) that differ by less count as the same."""
+_CLEARLY: Final = 1e-3
+_ROWS: Final = 64
+_WORDS: Final[dict[What, str]] = {
+    "one_key": "has one key: its weight is always 1 and carries no information",
+    "uniform": "is uniform: every key gets the same weight, so it chooses nothing",
+    "constant": "is constant across inputs: it does not depend on what is read",
+    "unused": "is never used downstream: uniform, shuffled or zero weights leave every answer as it is",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing that is wrong with the attention of a site, or of some of its heads (None: all of them).
+
+    n: the examples that show it. measured, limit: the largest gap that was found, and up to what it counts as none.
+    """
+
+    what: What
+    site: str
+    heads: tuple[int, ...] | None
+    n: int
+    measured: float
+    limit: float
+
+    @property
+    def sentence(self) -> str:
+        """
+        >>> Defect("one_key", "attention", None, 8, 0.0, 0.0).sentence
+        'attention: this attention has one key: its weight is always 1 and carries no information (all 8 examples)'
+        """
+        those = "" if self.heads is None else f"head{'s' * (len(self.heads) > 1)} {', '.join(map(str, self.heads))} of "
+        many = f"all {self.n} examples" if self.n > 1 else "1 example"
+        found = f", largest gap {self.measured:.0e}" if self.what != "one_key" else ""
+        return f"{self.site}: {those}this attention {_WORDS[self.what]} ({many}{found})"
+
+    def to_json(self) -> dict[str, Json]:
+        heads: Json = None if self.heads is None else list(self.heads)
+        return {
+            "what": self.what, "site": self.site, "heads": heads, "n": self.n, "measured": self.measured,
+            "limit": self.limit, "sentence": self.sentence,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What was found in the attention of `n` examples at `sites` sites; `notes` say what could not be tested."""
+
+    n: int
+    sites: int
+    defects: tuple[Defect, ...]
+    notes: tuple[str, ...] = ()
+
+    def sentences(self) -> list[str]:
+        return [defect.sentence for defect in self.defects]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "n": self.n, "sites": self.sites, "defects": [d.to_json() for d in self.defects], "notes": list(self.notes)
+        }  # fmt: skip
+
+
+def preconditions(model: str | Model, inputs: Any, *, seed: int = 0) -> Preconditions:
+    """Every defect of the attention of `model` on `inputs`: what `regard.capture` takes, or a data set.
+
+    Four are looked for at every site: one key (its weight is always 1), uniform weights, weights that are the same for
+    every input of one length, weights that nothing downstream reads. Of many inputs eight are looked at.
+    """
+    from regard.models.capture import as_examples
+    from regard.models.open.load import load
+
+    opened = load(model)
+    given = list(inputs) if isinstance(inputs, Iterable) and _are_examples(inputs) else as_examples(opened, inputs)
+    return examine(opened, [w for example in spread(given) for w in opened.windows(example)[:1]], seed=seed)
+
+
+def _are_examples(inputs: Any) -> bool:
+    return not isinstance(inputs, str | tuple | np.ndarray) and all(isinstance(e, Example) for e in inputs)
+
+
+def spread(examples: Sequence[Example]) -> list[Example]:
+    """At most `LOOKED_AT` of them, from the first to the last."""
+    places = np.linspace(0, len(examples) - 1, min(len(examples), LOOKED_AT)).round().astype(int)
+    return [examples[int(i)] for i in dict.fromkeys(places.tolist())] if len(examples) else []
+
+
+_Read = tuple[Encoded, Target, Answers]
+"""An example, what is asked about it, and the answer of the undisturbed model."""
+
+
+@dataclass(slots=True, eq=False)
+class _Seen:
+    """What was seen of one site over all examples: keys, and the gaps by head."""
+
+    site: Site
+    keys: list[int] = field(default_factory=list)
+    uniform: list[NDArray[np.float64]] = field(default_factory=list)
+    constant: list[NDArray[np.float64]] = field(default_factory=list)
+
+
+def examine(
+    model: Model,
+    examples: Sequence[Example],
+    *,
+    seed: int = 0,
+    known: Mapping[str, tuple[Target, Answers]] | None = None,
+) -> Preconditions:
+    """The same for examples that the model can read as they are, all of them.
+
+    known: by id, what the undisturbed model was found to say; the others are asked.
+    """
+    said = known or {}
+    seen: dict[str, _Seen] = {}
+    read: list[_Read] = []
+    for example in examples:
+        try:
+            encoded = model.encode(example)
+            if _says_nothing(model, encoded):
+                continue
+            target, plain = said[example.id] if example.id in said else _asked(model, encoded)
+            if np.isnan(_change(plain, plain)):  # no number: nothing follows from its not changing
+                continue
+            _look(model, encoded, target, seen, keyed_rng(seed, example.id, "preconditions"))
+        except CaptureError:  # about the model, not about this example
+            raise
+        except Unsupported as refusal:
+            return Preconditions(0, 0, (), (str(refusal),))
+        except RegardError:  # an example that cannot be read is reported where it is counted
+            continue
+        read.append((encoded, target, plain))
+    if not read:
+        return Preconditions(0, 0, (), ("no example of at least two different known units: nothing was tested",))
+    defects: list[Defect] = []
+    notes: list[str] = []
+    for found in seen.values():
+        defects += _of_weights(found, two_towers=_two_towers(model))
+        try:
+            moved = _moved(model, read, found.site)
+            if np.isnan(moved):
+                raise unknown(f"answer of {model.name} under changed attention", 1, len(read))
+        except RegardError as refusal:
+            notes.append(f"whether {found.site.key} is used could not be tested: {refusal}")
+            continue
+        if moved <= UNMOVED:
+            defects.append(Defect("unused", found.site.key, None, len(read), moved, UNMOVED))
+    return Preconditions(len(read), len(seen), tuple(defects), tuple(notes))
+
+
+def _asked(model: Model, encoded: Encoded) -> tuple[Target, Answers]:
+    plain, (target,) = model.decide([encoded])
+    return target, plain
+
+
+def _says_nothing(model: Model, encoded: Encoded) -> bool:
+    """Inputs of one unit have one key rightly; units that all look the same to the model rightly weigh the same."""
+    from regard.models.adapter import TorchModel
+
+    units = encoded.units
+    names = {name for name, free in zip(units.names, units.free, strict=True) if free}
+    unknown = model.unknown(encoded) if isinstance(model, TorchModel) else 0
+    return int(units.free.sum()) - unknown < 2 or len(names) < 2
+
+
+def _two_towers(model: Model) -> bool:
+    from regard.models.adapter import TorchModel
+
+    return isinstance(model, TorchModel) and model.traits.two_towers
+
+
+def _look(model: Model, encoded: Encoded, target: Target, seen: dict[str, _Seen], rng: np.random.Generator) -> None:
+    sites = model.capture([encoded], [target]).sites
+    twin = _twin(model, encoded, rng)
+    others = {s.site.key: s for s in model.capture([twin], [target]).sites} if twin is not None else {}
+    for site in sites:
+        here = seen.setdefault(site.site.key, _Seen(site.site))
+        here.keys.append(site.shape[3])
+        weights = _some_rows(site)
+        here.uniform.append(uniform_gap(weights))
+        other = others.get(site.site.key)
+        if other is not None and other.shape == site.shape:
+            here.constant.append(constant_gap(weights, _some_rows(other)))
+
+
+def _twin(model: Model, encoded: Encoded, rng: np.random.Generator) -> Encoded | None:
+    """Another input of the same length: every second unit is replaced by one drawn at random."""
+    if "resample" not in model.operators:
+        return None
+    drop = np.zeros(len(encoded.units), np.bool_)
+    drop[np.flatnonzero(encoded.units.free)[::2]] = True
+    twin = model.remove(encoded, drop, "resample", rng)
+    return twin if twin.length == encoded.length else None
+
+
+def _some_rows(site: SiteAttention) -> NDArray[np.float32]:
+    """(head, query, key): all rows, or some evenly spread."""
+    queries = site.shape[2]
+    rows = site.rows(0, sorted({round(q) for q in np.linspace(0, queries - 1, min(queries, _ROWS))}))
+    if not np.isfinite(rows).all():
+        raise unknown(f"attention {site.site.key}", 1, 1)
+    return rows
+
+
+def _of_weights(found: _Seen, *, two_towers: bool) -> list[Defect]:
+    """What the weights alone show; a defect that follows from another one is not told twice."""
+    key = found.site.key
+    if max(found.keys) == 1:
+        first_token = two_towers and found.site.kind not in ("cross", "pooling")
+        # a decoder that has written nothing yet has one key rightly
+        return [] if first_token else [Defect("one_key", key, None, len(found.keys), 0.0, 0.0)]
+    flat = _worst(found.uniform)
+    fixed = _worst(found.constant)
+    if fixed is not None and flat is not None:
+        fixed = np.where(flat <= LIMIT, np.nan, fixed)
+    told: list[Defect] = []
+    judged: tuple[tuple[What, Any, int], ...] = (
+        ("uniform", flat, len(found.uniform)), ("constant", fixed, len(found.constant))
+    )  # fmt: skip
+    for what, gaps, n in judged:
+        heads = np.flatnonzero(gaps <= LIMIT) if gaps is not None else np.zeros(0, int)
+        if len(heads):
+            which = None if len(heads) == len(gaps) else tuple(map(int, heads))
+            told.append(Defect(what, key, which, n, float(gaps[heads].max()), LIMIT))
+    return told
+
+
+def _worst(gaps: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
+    """(head,) the largest gap of any example; NaN where no example says anything."""
+    if not gaps:
+        return None
+    table = np.stack(gaps)
+    worst: NDArray[np.float64] = np.where(np.isnan(table), -np.inf, table).max(0)
+    return np.where(np.isfinite(worst), worst, np.nan)
+
+
+def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
+    """The largest change of any answer when the weights of a site are zeroed, made equal or shuffled; NaN if unknown.
+
+    The first clear change ends the search, so a site that is used costs one or two passes. An answer that is no number
+    says neither that the site is used nor that it is not.
+    """
+    largest = 0.0
+    for encoded, target, plain in read:
+        for what in ("mask_heads", "uniform", "permute"):
+            changed = model.forward([encoded], [target], [Edit(what, site=site.key)])
+            step = _change(changed, plain)
+            if np.isnan(step):
+                largest = step
+                continue
+            if step > _CLEARLY:
+                return step
+            if step > 0:
+                # the edited pass may round differently: compared with one in which the same site is edited to itself
+                same = model.forward([encoded], [target], [Edit("scale", site=site.key, factor=1.0)])
+                step = _change(changed, same)
+            if step > UNMOVED:
+                return step
+            largest = float(np.max([largest, step]))  # NaN once one of them is
+    return largest
+
+
+def _change(one: Answers, other: Answers) -> float:
+    """In the objective, or in any probability; NaN where an answer is not a finite number."""
+    steps = [np.abs(one.value - other.value).max()]
+    if one.distribution is not None and other.distribution is not None:
+        steps.append(np.abs(one.distribution - other.distribution).max())
+    step = float(np.max(steps))
+    return step if np.isfinite(step) else np.nan
+
+
+def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str, Any]], *, seed: int) -> Preconditions:
+    """What an audit stores: some of its examples are looked at, and no failure of this look ends the audit.
+
+    rows: what the run says about each example (`Run.examples`); one that it could not read is left out, and no
+    example's undisturbed answer is computed again.
+    """
+    known = {str(row["id"]): (row["target"], _answer(row)) for row in rows if row["units"] is not None}
+    try:
+        return examine(model, spread([e for e in examples if e.id in known]), seed=seed, known=known)
+    except Exception as error:  # a bad example is reported where it is counted
+        return Preconditions(0, 0, (), (f"not tested: {type(error).__name__}: {error}",))
+
+
+def _answer(row: Mapping[str, Any]) -> Answers:
+    spread_out = None if row["distribution"] is None else np.asarray([row["distribution"]], np.float64)
+    value, probability = (np.asarray([row[name]], np.float64) for name in ("value", "probability"))
+    return Answers(np.array([0, 1]), value, probability, spread_out)

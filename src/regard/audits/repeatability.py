@@ -1,0 +1,289 @@
+"""Does a model answer the same input the same way? Measured before an audit starts and after it ends.
+
+A few examples are asked one at a time, in changing order, so that only the model itself can make answers differ: not
+the batch, and not the order in which regard asks. One of them is also asked with half of its units removed, by each of
+two operators: a model may be noisy on edited inputs only, and an audit asks mostly about those. A model that repeats
+its answers costs 20 forward passes in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from regard.audits.model_noise import Answer, Noise, differs, measured, seeded
+from regard.measures.keyed_random import keyed_rng
+from regard.models.open.training_mode import normalises_by_batch, training_modules
+from regard.protocols import Encoded, Model, Target
+from regard.records import Answers, Example, Json
+
+Kind = Literal["answers by chance", "keeps state", "is in training mode", "changed", "returns NaN", "depends on batch"]
+
+PROBES: Final = 3
+"""Examples that are asked again and again."""
+EDITED: Final = 2
+"""Removal operators by which an example is also asked with half of its units removed."""
+TRIED: Final = 12
+"""Examples that are tried to find as many that the model answers."""
+MORE_ROUNDS: Final = 6
+"""Further answers to each example, once two of them differ: they measure the noise."""
+TOLERANCE: Final = 1e-4
+"""Answers to the same input that differ by less count as the same (scores relative to their size, at least 1)."""
+STORED_TOLERANCE: Final = 1e-2
+"""The same for an answer from inside the audit, where the example was part of another batch."""
+DRIFTING: Final = 5
+"""Answers in a row that all move one way: a drift, not chance."""
+NAMED: Final = 3
+"""Modules in training mode that are named."""
+
+_SENTENCES: Final[dict[Kind, str]] = {
+    "answers by chance": "The model answers by chance: the same input gets another answer each time.",
+    "keeps state": "The model keeps state: its answer depends on the calls before.",
+    "is in training mode": "The model is in training mode ({modules}).",
+    "changed": "The model's weights changed during the audit.",
+    "returns NaN": "The model returns NaN or infinity at times for an input that it answers at other times.",
+    "depends on batch": "The model's answer to an example depends on the other examples in its batch.",
+}
+REFUSED: Final = "Verdicts are refused: this could explain any difference between methods."
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatability:
+    """How far the answers of a model to the same input differ.
+
+    kinds: what is wrong with it; none for a sound model. examples, times: how many were asked, how often each.
+    passes: forward passes spent. modules: those in training mode.
+    """
+
+    kinds: tuple[Kind, ...]
+    examples: int
+    times: int
+    passes: int
+    noise: Noise
+    modules: tuple[str, ...] = ()
+
+    @property
+    def repeats(self) -> bool:
+        return not self.kinds
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is wrong, and how large the noise is; nothing for a sound model."""
+        if self.repeats:
+            return []
+        named = ", ".join(self.modules[:NAMED])
+        rest = len(self.modules) - NAMED
+        named += f" and {rest} more" if rest > 0 else ""
+        told = [_SENTENCES[kind].format(modules=named) for kind in self.kinds]
+        size = self.noise.in_words(self.examples, self.times)
+        return [*told, *([size] if size else []), REFUSED]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "repeats": self.repeats, "kinds": [*self.kinds], "examples": self.examples, "times": self.times,
+            "passes": self.passes, "noise": self.noise.to_json(), "tolerance": TOLERANCE,
+            "stored_tolerance": STORED_TOLERANCE, "modules": [*self.modules], "sentence": " ".join(self.sentences),
+            "measured": "the same examples, one at a time, in changing order, before and after the audit",
+        }  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class _Probe:
+    """An example, the question about it, and every answer so far, in the order of the calls."""
+
+    id: str
+    encoded: Encoded
+    target: Target
+    answers: list[Answer] = field(default_factory=list)
+    edited: bool = False
+
+
+class RepeatCheck:
+    """Asks a model about the same examples at the start and at the end of an audit.
+
+    fingerprint: of the weights at the start; without one they are not compared at the end.
+    """
+
+    def __init__(self, model: Model, examples: Iterable[Example], *, fingerprint: str = "") -> None:
+        self._model, self._fingerprint = model, fingerprint
+        self._passes = 0
+        self._kind: Kind | None = None
+        self._later: list[Kind] = []
+        self._probes: list[_Probe] = []
+        for _, example in zip(range(TRIED), examples, strict=False):
+            self._admit(example)
+            if len(self._probes) == PROBES:
+                break
+        if len(self._probes) > 1:
+            self._admit_edited(self._probes[0])
+
+    def start(self) -> Repeatability:
+        """Ask every example a second time; measure the noise if the answers differ."""
+        self._round(self._probes[::-1])
+        self._diagnose()
+        return self.result()
+
+    def end(self, rows: Iterable[Mapping[str, Any]] = ()) -> Repeatability:
+        """Ask every example twice again. rows: what the audit stored about its examples (`Run.examples`)."""
+        self._round([*self._probes[1:], *self._probes[:1]])
+        self._round(self._probes[::-1])
+        if self._fingerprint and current_fingerprint(self._model) != self._fingerprint:
+            self._later.append("changed")
+        else:
+            self._diagnose()
+        if self._kind is None and not self._later and self._answered_otherwise(rows):
+            self._later.append("depends on batch" if self._depends_on_batch() else "keeps state")
+        return self.result()
+
+    def result(self) -> Repeatability:
+        modules = training_modules(self._model) if self._kind else normalises_by_batch(self._model)
+        kinds: list[Kind] = []
+        if modules:
+            kinds.append("is in training mode")
+        elif self._kind:
+            kinds.append(self._kind)
+        kinds += self._later
+        times = max((len(probe.answers) for probe in self._probes), default=0)
+        noise = measured([probe.answers for probe in self._probes])
+        return Repeatability(tuple(kinds), len(self._whole), times, self._passes, noise, tuple(modules))
+
+    @property
+    def _whole(self) -> list[_Probe]:
+        """The examples as they are."""
+        return [probe for probe in self._probes if not probe.edited]
+
+    # ------------------------------------------------------------------ asking
+
+    def _admit(self, example: Example) -> None:
+        """Take an example that the model can read and answers with numbers."""
+        try:
+            encoded = self._model.encode(example)
+            if not encoded.units.free.any():
+                return
+            self._passes += 1
+            answers, (target,) = self._model.decide([encoded])
+        except Exception:  # an example that fails is reported when its turn comes
+            return
+        first = Answer.of(answers)
+        if first.known:
+            self._probes.append(_Probe(example.id, encoded, target, [first]))
+
+    def _admit_edited(self, probe: _Probe) -> None:
+        """Take the example with every second unit removed, by each of a few operators."""
+        free = np.flatnonzero(probe.encoded.units.free)
+        drop = np.zeros(len(probe.encoded.units), bool)
+        drop[free[::2]] = True
+        for operator in self._model.operators[:EDITED]:
+            try:
+                rng = keyed_rng(0, probe.id, f"repeat {operator}")
+                encoded = self._model.remove(probe.encoded, drop, operator, rng)
+            except Exception:  # an operator that fails is reported by the methods that use it
+                continue
+            edited = _Probe(probe.id, encoded, probe.target, edited=True)
+            first = self._ask(edited)
+            if first.known:
+                edited.answers.append(first)
+                self._probes.append(edited)
+
+    def _ask(self, probe: _Probe) -> Answer:
+        self._passes += 1
+        try:
+            return Answer.of(self._model.forward([probe.encoded], [probe.target]))
+        except Exception:  # it answered this input before: no answer now is as unknown as NaN
+            return Answer.unknown()
+
+    def _round(self, probes: Sequence[_Probe]) -> None:
+        for probe in probes:
+            probe.answers.append(self._ask(probe))
+
+    # ------------------------------------------------------------------ naming
+
+    def _diagnose(self) -> None:
+        """If answers differ, ask more often and find out why; once."""
+        if self._kind is not None or not self._differ():
+            return
+        for number in range(MORE_ROUNDS):
+            self._round(self._probes if number % 2 else self._probes[::-1])
+        self._kind = self._cause()
+
+    def _differ(self) -> bool:
+        return any(differs(a, b, TOLERANCE) for p in self._probes for a, b in combinations(p.answers, 2))
+
+    def _cause(self) -> Kind:
+        pairs = [(a, b) for p in self._probes for a, b in combinations(p.answers, 2)]
+        known = [(a, b) for a, b in pairs if a.known and b.known]
+        if not any(differs(a, b, TOLERANCE) for a, b in known):
+            return "returns NaN"
+        if self._repeats_when_seeded():
+            return "answers by chance"
+        if any(not differs(a, b, TOLERANCE) for a, b in known) or all(_drifts(p.answers) for p in self._probes):
+            return "keeps state"
+        return "answers by chance"  # by a generator of its own
+
+    def _repeats_when_seeded(self) -> bool:
+        """Whether the same seed before every call makes the answers equal."""
+        for probe in self._probes:
+            with seeded():
+                first = self._ask(probe)
+            with seeded():
+                second = self._ask(probe)
+            if differs(first, second, TOLERANCE):
+                return False
+        return True
+
+    def _answered_otherwise(self, rows: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether the audit itself got other answers than were given before it and after it."""
+        stored = {str(row["id"]): row for row in rows if row.get("units") is not None}
+        pairs = [(p.answers[0], _stored_answer(stored[p.id])) for p in self._whole if p.id in stored]
+        return any(differs(before, during, STORED_TOLERANCE) for before, during in pairs)
+
+    def _depends_on_batch(self) -> bool:
+        probes = self._whole
+        self._passes += len(probes)
+        try:
+            together = self._model.forward([p.encoded for p in probes], [p.target for p in probes])
+        except Exception:
+            return False
+        rows = [Answer.of(together, i) for i in range(len(probes))]
+        return any(differs(p.answers[0], row, STORED_TOLERANCE) for p, row in zip(probes, rows, strict=True))
+
+
+def warning(model: Model, example: Example) -> str:
+    """What is wrong with a model that does not repeat its answer to one example; "" for a sound one.
+
+    Two forward passes, more only if they differ.
+    """
+    check = RepeatCheck(model, [example])
+    seen = check.start()
+    return " ".join(seen.sentences[:-1])
+
+
+def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Json]:
+    """What to store: a fault that an earlier session of the same run saw stays, for its numbers are in the run."""
+    if before is not None and now.repeats and not before.get("repeats", True):
+        return dict(before)
+    return now.to_json()
+
+
+def current_fingerprint(model: Model) -> str:
+    """Of the weights as they are now."""
+    from regard.models.adapter import TorchModel
+
+    return model.fingerprint_now() if isinstance(model, TorchModel) else str(model.fingerprint)
+
+
+def _drifts(answers: Sequence[Answer]) -> bool:
+    """Whether every answer lies on the same side of the one before it."""
+    steps = [b.value - a.value for a, b in pairwise(answers)]
+    return len(steps) >= DRIFTING and (all(s > 0 for s in steps) or all(s < 0 for s in steps))
+
+
+def _stored_answer(row: Mapping[str, Any]) -> Answer:
+    value, probability = (np.nan if row[name] is None else row[name] for name in ("value", "probability"))
+    spread = row["distribution"]
+    table = None if spread is None else np.array([[np.nan if p is None else p for p in spread]], np.float64)
+    return Answer.of(Answers(np.array([0, 1]), np.array([value]), np.array([probability]), table))

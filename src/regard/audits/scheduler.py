@@ -1,0 +1,165 @@
+"""Shards through an engine into a run; what is settled stays settled, what dies is tried one example at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from regard.audits import plan
+from regard.audits.kept_attention import WALKED
+from regard.audits.shard import Settings
+from regard.store.example_json import example_to_json
+from regard.audits.worker import SETUP, WORK
+from regard.protocols import Executor, Model, Outcome, Task
+from regard.records import Example, Json
+from regard.store.ledger import Problem
+from regard.store.run import RunWriter
+
+RETRIES = 1
+"""How often a shard is given out again after its worker died."""
+
+
+class Progress(Protocol):
+    """Called with examples done, all examples, and the seconds that are probably left."""
+
+    def __call__(self, done: int, total: int, eta: float | None, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What has to be done: every example under the same settings. `lengths` order and weigh the work."""
+
+    model: Model
+    examples: Sequence[Example]
+    settings: Settings
+    keep: Sequence[str]
+    lengths: Mapping[str, int]
+
+    @staticmethod
+    def of(model: Model, examples: Sequence[Example], settings: Settings, keep: Sequence[str]) -> Job:
+        return Job(model, examples, settings, keep, {e.id: _length(model, e) for e in examples})
+
+    def task(self, key: str, shard: Sequence[str], *, alone: bool = False) -> Task:
+        """alone: nothing is brought in from other examples, one of which may be what kills the worker."""
+        wanted = set(shard)
+        settings = replace(self.settings, companions=()) if alone else self.settings
+        payload: dict[str, Json] = {
+            "examples": [example_to_json(e) for e in self.examples if e.id in wanted],
+            "settings": settings.to_json(),
+            "keep": [name for name in self.keep if name in wanted],
+            "walk": [name for name in self.keep[:WALKED] if name in wanted],
+        }
+        return Task(key, payload)
+
+
+def _length(model: Model, example: Example) -> int:
+    try:
+        return model.encode(example).length
+    except Exception:  # reported as a problem when its turn comes
+        return 1
+
+
+@dataclass
+class _Clock:
+    """How much is done and how long the rest will take. A text of n positions weighs n x n: its n leave-one-outs."""
+
+    weights: Mapping[str, float]
+    tell: Progress | None
+    first_guess: float | None
+    done: int = 0
+    before: float = 0.0
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._total = sum(self.weights.values())
+        self._start = time.monotonic()
+
+    def advance(self, shard: Sequence[str], *, computed: bool = True) -> None:
+        weight = sum(self.weights[name] for name in shard)
+        self.done += len(shard)
+        self.before, self.now = (self.before, self.now + weight) if computed else (self.before + weight, self.now)
+
+    def report(self) -> None:
+        if self.tell is None:
+            return
+        left = self._total - self.before - self.now
+        spent = time.monotonic() - self._start
+        eta = spent * left / self.now if self.now else self.first_guess
+        self.tell(self.done, len(self.weights), eta)
+
+
+def run_shards(
+    writer: RunWriter,
+    job: Job,
+    engine: Executor,
+    setup: Mapping[str, Json],
+    *,
+    progress: Progress | None = None,
+    first_guess: float | None = None,
+) -> None:
+    """Do what is not settled yet. Returns when every example is done or reported."""
+    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in job.lengths.items()}, progress, first_guess)
+    settled = writer.settled()
+    open_shards, singles = [], []
+    for shard in plan.shards(job.lengths):
+        status = settled.get(writer.key(shard))
+        if status is None:
+            open_shards.append(shard)
+        elif status == "split":
+            for name in shard:
+                if writer.key([name]) in settled:
+                    clock.advance([name], computed=False)
+                else:
+                    singles.append([name])
+        else:
+            clock.advance(shard, computed=False)
+    clock.report()
+    singles += _through(writer, job, engine, setup, open_shards, clock)
+    for shard in _through(writer, job, engine, setup, singles, clock, alone=True):
+        raise AssertionError(f"{shard} was not settled")
+
+
+def _through(
+    writer: RunWriter,
+    job: Job,
+    engine: Executor,
+    setup: Mapping[str, Json],
+    shards: Sequence[Sequence[str]],
+    clock: _Clock,
+    *,
+    alone: bool = False,
+) -> list[list[str]]:
+    """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
+    by_key = {writer.key(shard): shard for shard in shards}
+    again: list[list[str]] = []
+    if not shards:
+        return again
+    tasks = (job.task(key, shard, alone=alone) for key, shard in by_key.items())
+    with _ended(engine.run(SETUP, setup, WORK, tasks, retries=RETRIES)) as outcomes:
+        for outcome in outcomes:
+            shard = by_key[outcome.key]
+            if outcome.status == "ok":
+                writer.commit(shard, outcome.result)
+            elif len(shard) > 1:
+                writer.split(shard)
+                again += [[name] for name in shard]
+                continue
+            else:
+                stage = "worker" if outcome.status == "dead" else "shard"
+                writer.give_up(shard, Problem(shard[0], stage, outcome.message))
+            clock.advance(shard)
+            clock.report()
+    return again
+
+
+@contextmanager
+def _ended(outcomes: Iterator[Outcome]) -> Iterator[Iterator[Outcome]]:
+    """The outcomes; whatever happens inside, the workers behind them are ended now, not when memory is tidied."""
+    try:
+        yield outcomes
+    finally:
+        if isinstance(outcomes, Generator):
+            outcomes.close()

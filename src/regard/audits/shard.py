@@ -1,0 +1,271 @@
+"""One shard: some examples, one model, the methods -> a page of results. Pure: nothing but the page comes out.
+
+An example that makes a method fail is reported and left out of that method; everything else goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from regard.errors import RegardError, Unsupported
+from regard.desk.target_names import named, written_by
+from regard.desk.batching import BATCH, TOKENS
+from regard.desk.case import DeskCase, label
+from regard.desk.desk import Desk
+from regard.audits.kept_attention import facts_of
+from regard.desk.finite_answers import UnknownAnswer, unknown
+from regard.store.example_json import example_from_json, example_to_json
+from regard.protocols import Model, Target
+from regard.records import Attention, Example, Json, Relevance, Score, Spec
+from regard.registry import build, entry
+from regard.store.ledger import Problem
+from regard.store.shard_result import Page, joined_relevance, number, units_to_json
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is done with every example; JSON there and back, so that it can travel.
+
+    companions: a few examples of the same data that every shard has at hand, for experiments that take something from
+    another example; the same for all shards, so that no number depends on how examples were shared out. sampled: how
+    many of the explainers, from the last, are asked about a share of the examples only.
+    """
+
+    explainers: tuple[Spec, ...]
+    metrics: tuple[Spec, ...] = ()
+    seed: int = 0
+    batch: int = BATCH
+    tokens: int = TOKENS
+    experiments: tuple[Spec, ...] = ()
+    companions: tuple[Example, ...] = ()
+    sampled: int = 0
+    share: float = 1.0
+
+    @property
+    def everywhere(self) -> tuple[Spec, ...]:
+        """The explainers that are asked about every example."""
+        return self.explainers[: len(self.explainers) - self.sampled]
+
+    @property
+    def by_name(self) -> dict[str, Spec]:
+        """What this audit means by the name of an explainer; the first where there are several."""
+        return {spec.name: spec for spec in reversed(self.explainers)}
+
+    @property
+    def labels(self) -> list[Json]:
+        """How the explainers are called in the results: by name where that is enough."""
+        return [label(spec, self.by_name) for spec in self.explainers]
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "explainers": [s.to_json() for s in self.explainers], "metrics": [s.to_json() for s in self.metrics],
+            "seed": self.seed, "batch": self.batch, "tokens": self.tokens,
+            "experiments": [s.to_json() for s in self.experiments],
+            "companions": [example_to_json(e) for e in self.companions],
+            **({"sampled": self.sampled, "share": self.share} if self.sampled else {}),
+        }  # fmt: skip
+
+    def about(self) -> dict[str, Json]:
+        """For the manifest: companions by name only."""
+        return {**self.to_json(), "companions": [e.id for e in self.companions]}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Settings:
+        return Settings(
+            tuple(Spec.from_json(s) for s in value["explainers"]), tuple(Spec.from_json(s) for s in value["metrics"]),
+            value["seed"], value["batch"], value["tokens"],
+            tuple(Spec.from_json(s) for s in value.get("experiments", ())),
+            tuple(example_from_json(e) for e in value.get("companions", ())),
+            value.get("sampled", 0), value.get("share", 1.0),
+        )  # fmt: skip
+
+
+@dataclass
+class _Notes:
+    """What went wrong so far."""
+
+    problems: list[Problem] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def report(self, name: str, stage: str, error: Exception) -> None:
+        said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+        self.problems.append(Problem(name, stage, said))
+
+    def healed(self, name: str, stage: str, error: Exception) -> None:
+        """Report a model that answered together with NaN what it answers alone with numbers: those are used."""
+        if isinstance(error, UnknownAnswer):
+            self.problems.append(Problem(name, stage, f"{error.subject}: {error.got}; asked again, it gave numbers"))
+
+
+def compute(
+    model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = (), walk: Sequence[str] = ()
+) -> Page:
+    """Answers, relevances, scores, costs and problems of some examples; dense attention of those in `keep`.
+
+    walk: those of them whose attention is also kept step by step (see `kept`).
+    """
+    desk = Desk(model, seed=settings.seed, batch=settings.batch, tokens=settings.tokens)
+    notes = _Notes()
+    case = _admitted(desk, examples, settings, notes)
+    relevances: dict[Spec, Relevance] = {}
+    everywhere, some = set(settings.everywhere), _drawn(case, settings)
+    for spec in settings.explainers:
+        name = label(spec, settings.by_name)
+        asked = case if spec in everywhere else some
+        parts = _isolated(asked, "explainer", name, partial(_explained, spec=spec), notes)
+        if parts:
+            relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
+    scores: list[Score] = []
+    # after all explainers, so that a metric finds every relevance that it compares with
+    for spec, relevance in relevances.items():
+        part = case if relevance.ids == case.ids else case.subset([case.ids.index(name) for name in relevance.ids])
+        part.learn(spec, relevance)
+        for metric in settings.metrics:
+            name = f"{metric.name} of {relevance.method}"
+            with desk.paid_by("metric", metric.name):
+                scores += _isolated(part, "metric", name, partial(_scored, spec=spec, metric=metric), notes)
+    findings: list[Score] = []
+    for spec in settings.experiments:
+        if entry(spec.kind, spec.name).facts.get("scope") != "case":
+            continue
+        with desk.paid_by("experiment", spec.name):
+            for found in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
+                findings += found
+    kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
+    about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if kept.get(name)}
+    return Page(
+        rows=tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids),
+        relevances=tuple(relevances.values()),
+        scores=tuple(scores),
+        findings=tuple(findings),
+        costs=desk.costs(),
+        problems=tuple(notes.problems),
+        skipped=notes.skipped,
+        attentions={name: sites for name, sites in kept.items() if sites},
+    )
+
+
+def _drawn(case: DeskCase, settings: Settings) -> DeskCase:
+    """The examples about which costly explainers are asked: by lot for each, whoever stands beside it."""
+    return case.subset([i for i in range(len(case.ids)) if case.rng(i, "shelf").random() < settings.share])
+
+
+def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes: _Notes) -> DeskCase:
+    """The case of those examples that the model can read and answer."""
+    readable = []
+    for example in examples:
+        try:
+            if desk.welcome(example).free.any():
+                readable.append(example)
+            else:
+                notes.problems.append(Problem(example.id, "encode", "there is nothing in it that could be removed"))
+        except Exception as error:
+            notes.report(example.id, "encode", error)
+    case = DeskCase(desk, readable, settings.by_name, settings.companions)
+    try:
+        case.base()
+        return case
+    except Exception as error:  # the fault of some example: each is asked by itself
+        first = error
+    answered = [e for e in readable if _answers(desk, e, notes)]
+    if len(answered) == len(readable):
+        notes.healed(readable[0].id, "forward", first)
+    return DeskCase(desk, answered, settings.by_name, settings.companions)
+
+
+def _answers(desk: Desk, example: Example, notes: _Notes) -> bool:
+    try:
+        desk.base([example.id])  # an answer that is no number is an error
+    except Exception as error:
+        notes.report(example.id, "forward", error)
+        return False
+    return True
+
+
+def _isolated(case: DeskCase, kind: str, name: str, call: Callable[[DeskCase], T], notes: _Notes) -> list[T]:
+    """`call` of the case; where it fails, of every example alone, so that only the guilty one is left out.
+
+    What the model supports for no example is skipped with the reason, once; it is not a problem of the examples.
+    """
+    if not case.ids:
+        return []
+    try:
+        return [call(case)]
+    except Exception as error:
+        first, failures = error, [(case.ids[0], error)]
+    results = []
+    if len(case.ids) > 1:
+        failures = []
+        for i in range(len(case.ids)):
+            try:
+                results.append(call(case.subset([i])))
+            except Exception as error:
+                failures.append((case.ids[i], error))
+    if results and not failures:
+        notes.healed(case.ids[0], f"{kind} {name}".strip(), first)
+    if not results and all(isinstance(error, Unsupported) for _, error in failures):
+        notes.skipped[name] = str(failures[0][1])
+    else:
+        for guilty, reason in failures:
+            notes.report(guilty, f"{kind} {name}".strip(), reason)
+    return results
+
+
+def _explained(case: DeskCase, spec: Spec) -> Relevance:
+    return case.relevance(spec)
+
+
+def _scored(case: DeskCase, spec: Spec, metric: Spec) -> Score:
+    relevance = case.relevance(spec)
+    score = cast("Score", build(metric)(case, relevance))
+    # the setting is part of the number's name: what the metric does not say itself is added from its Spec
+    where = {**metric.params, **score.where}
+    return replace(score, method=relevance.method, where=where)
+
+
+def _tried(case: DeskCase, spec: Spec) -> list[Score]:
+    return named_findings(build(spec)(case), spec)
+
+
+def named_findings(found: Sequence[Score], spec: Spec) -> list[Score]:
+    """What an experiment left, with its name and its setting in `where`."""
+    return [replace(score, where={"experiment": spec.name, **spec.params, **score.where}) for score in found]
+
+
+def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
+    try:
+        with desk.paid_by("model", "kept attention"):
+            sites = [site.dense() for site in desk.attention(name)]
+        bad = sum(not np.isfinite(site.weights).all() for site in sites)
+        if bad:  # no picture is drawn of what is not known
+            raise unknown(f"attention of {desk.model.name}", bad, len(sites))
+        return sites
+    except Exception as error:
+        notes.report(name, "kept attention", error)
+        return []
+
+
+def _row(desk: Desk, name: str) -> dict[str, Json]:
+    (said,) = desk.base([name])
+    (target,) = desk.targets([name])
+    rows, answer = said.distribution, desk.answer(name)
+    return {
+        "id": name, "predicted": answer, "target": target, **_text_answer(desk.model, target, answer),
+        "probability": number(said.probability), "value": number(said.value),
+        "distribution": None if rows is None else [number(p) for p in rows], "units": units_to_json(desk.units(name)),
+    }  # fmt: skip
+
+
+def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
+    """The tokens of an answer that is a text of its own; nothing for the name of a class."""
+    if answer == target or named(target, model.labels) == answer:
+        return {}
+    tokens = written_by(model, target)
+    return {"written": [str(answer)] if tokens is None else list(tokens)}

@@ -1,0 +1,107 @@
+"""Summaries of a stored run, recomputed from its tables and compared with the stored ones before anybody sees them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from weakref import WeakKeyDictionary
+
+from regard.errors import InputError
+from regard.audits.fold import fold
+from regard.records import Json, Spec, Summary
+from regard.registry import names
+from regard.store.ledger import canonical
+from regard.store.run import Run
+
+NUMBERS = ("estimate", "low", "high", "n", "clusters", "undefined", "seed", "level")
+CLOSE = 1e-9
+"""Largest distance, absolute or relative, of a stored number from the recomputed one."""
+Key = tuple[str, str, str]
+_CHECKED: WeakKeyDictionary[Run, list[Summary]] = WeakKeyDictionary()
+"""Runs that were checked before: an open run does not change."""
+
+
+def summaries_from_tables(run: Run) -> list[Summary]:
+    """Fold the per-example scores of a run: over all examples, per predicted class and per slice."""
+    manifest, rows = run.manifest, run.examples()
+    specs = [Spec.from_json(spec) for spec in manifest.get("settings", {}).get("explainers", [])]
+    slices = {str(row["id"]): dict(row.get("slices") or {}) for row in rows}
+    columns = sorted({str(column) for own in slices.values() for column in own})
+    return fold(
+        run.scores(),
+        clusters={str(row["id"]): str(row["cluster"]) for row in rows},
+        classes={str(row["id"]): str(row["predicted"]) for row in rows if row["predicted"] is not None},
+        slices=[{name: f"{c}={own[c]}" for name, own in slices.items() if c in own} for c in columns],
+        seed=int(manifest["seed"]),
+        specs=dict(zip(map(str, manifest.get("methods", [])), specs, strict=False)),
+    )
+
+
+def checked_summaries(run: Run) -> list[Summary]:
+    """The stored summaries of a run; an `InputError` where they do not follow from its tables."""
+    if run not in _CHECKED:
+        _CHECKED[run] = _checked(run)
+    return _CHECKED[run]
+
+
+def _checked(run: Run) -> list[Summary]:
+    stored = run.summaries()
+    if not stored and run.manifest["status"] != "complete":
+        return []
+    computed = {_key(s): s for s in summaries_from_tables(run)}
+    wrong = [*_differing(stored, computed), *_missing(stored, computed)]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise InputError(
+            f"summaries of run {run.path}", expected="the numbers that follow from the tables of the run",
+            got=wrong[0] + more,
+            remedy="repeat the audit command with the same --out to recompute them, or restore the run from a copy",
+        )  # fmt: skip
+    return stored
+
+
+def _key(summary: Summary) -> Key:
+    """What a summary is about. Fractions are measured, not chosen, so they do not tell two summaries apart."""
+    chosen = {name: value for name, value in summary.where.items() if not isinstance(value, float)}
+    return summary.metric, summary.method, canonical(chosen)
+
+
+def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[str]:
+    seen = set[Key]()
+    for summary in stored:
+        other = computed.get(_key(summary))
+        if other is None or _key(summary) in seen:
+            yield f"{_named(summary)} {'twice' if other else 'without a score behind it'}"
+            continue
+        seen.add(_key(summary))
+        for name in NUMBERS:
+            if not _same(getattr(summary, name), getattr(other, name)):
+                yield f"{_named(summary)}: {name} {getattr(summary, name):g} stored, {getattr(other, name):g} computed"
+        if not _same_setting(summary, other):
+            yield f"{_named(summary)}: another direction, role or setting stored than computed"
+
+
+def _missing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[str]:
+    known = {_key(s) for s in stored}
+    return (f"no summary of {_named(s)}" for key, s in computed.items() if key not in known)
+
+
+def _same(one: float, other: float) -> bool:
+    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+
+
+def _same_setting(one: Summary, other: Summary) -> bool:
+    """Direction, part and measured columns. Without its plug-in nobody knows the part that a method plays."""
+    known = one.metric in names("metric") and Spec.parse("explainer", one.method).name in names("explainer")
+    if one.better != other.better or (known and one.role != other.role) or set(one.where) != set(other.where):
+        return False
+    return all(_same_value(value, other.where[name]) for name, value in one.where.items())
+
+
+def _same_value(one: Json, other: Json) -> bool:
+    return _same(one, other) if isinstance(one, float) and isinstance(other, float) else one == other
+
+
+def _named(summary: Summary) -> str:
+    chosen = [f"{k} {v}" for k, v in summary.where.items() if isinstance(v, str | int)]
+    return f"{summary.metric} of {summary.method}" + (f" ({', '.join(chosen)})" if chosen else "")

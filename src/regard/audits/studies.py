@@ -1,0 +1,119 @@
+"""Experiments that are asked once about a whole audit: those that train. Each is a task of its own in the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from regard.errors import RegardError, Unsupported
+from regard.audits.shard import Settings, named_findings
+from regard.tap.pass_history import forget_passes
+from regard.protocols import Model
+from regard.records import Example, Score, Spec
+from regard.registry import build, entry
+from regard.store.ledger import Problem, canonical
+from regard.store.shard_result import Cost, Page
+from regard.store.run import RunWriter
+
+FOLDER = "studies"
+"""Beside the run: what was trained, so that a stopped audit goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditStudy:
+    """What such an experiment is given (implements `protocols.Study`)."""
+
+    model: Model
+    examples: tuple[Example, ...]
+    seed: int
+    folder: Path
+
+
+def studies_of(settings: Settings) -> list[Spec]:
+    """Those of the experiments that are asked once."""
+    return [spec for spec in settings.experiments if entry(spec.kind, spec.name).facts.get("scope") == "study"]
+
+
+def trainings(spec: Spec) -> int:
+    """How many networks an experiment trains at most (what another one trained alike is found again)."""
+    known = entry(spec.kind, spec.name)
+    per_seed = known.facts.get("trainings")
+    params = {**{p.name: p.default for p in known.parameters}, **spec.params}
+    seeds, weights = params.get("seeds"), params.get("weights")
+    if not isinstance(per_seed, int) or not isinstance(seeds, int):
+        return 0
+    return per_seed * seeds * (len(weights) if isinstance(weights, list | tuple) else 1)
+
+
+def cost_in_words(settings: Settings) -> str:
+    """What the studies of an audit train, before it starts; "" where they train nothing."""
+    count = {spec.name: trainings(spec) for spec in studies_of(settings)}
+    said = ", ".join(f"{name} {n}" for name, n in count.items() if n)
+    if not said:
+        return ""
+    return (
+        f"and, where the network can be trained again, at most {sum(count.values())} trainings of networks like it "
+        f"({said}); each takes as long as its own training did"
+    )
+
+
+def run_studies(
+    writer: RunWriter,
+    model: Model,
+    examples: Sequence[Example],
+    settings: Settings,
+    say: Callable[[str], None],
+) -> None:
+    """Do those that are not settled yet, one after the other; one that fails is reported, and the others go on."""
+    # what is trained knows the words of the data; a run without words may not hold it
+    with nullcontext(writer.path / FOLDER) if writer.text else TemporaryDirectory() as folder:
+        _run_all(writer, AuditStudy(model, tuple(examples), settings.seed, Path(folder)), settings, say)
+
+
+def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Callable[[str], None]) -> None:
+    settled = writer.settled()
+    for spec in studies_of(settings):
+        shard = [f"study {canonical(spec.to_json())}"]
+        if writer.key(shard) in settled:
+            continue
+        say(f"experiment {spec.name}: {entry(spec.kind, spec.name).facts.get('cost') or 'trains networks'}")
+        page = _page(study, spec)
+        writer.commit(shard, page)
+        for sentence in filter(None, map(in_words, page.findings)):
+            say(sentence)
+
+
+def in_words(score: Score) -> str:
+    """What a finding over training seeds says, in a line; "" for one that has a row per example.
+
+    >>> import numpy as np
+    >>> where = {"seeds": [1, 2], "mean": 0.7, "low": 0.6, "high": 0.8, "n": 90, "baseline": 0.5, "when": "test"}
+    >>> in_words(Score("accuracy", "attention", ("seed 1", "seed 2"), np.array([0.7, 0.7]), "higher", where))
+    'accuracy (test): 0.700 [0.600, 0.800] over 2 seeds, n = 90, baseline 0.500'
+    """
+    about = score.where
+    if "mean" not in about or "seeds" not in about:
+        return ""
+    setting = ", ".join(str(about[k]) for k in ("attention", "network", "when", "weight") if k in about)
+    interval = "" if about["low"] is None else f" [{about['low']:.3f}, {about['high']:.3f}]"
+    floor = "" if about["baseline"] is None else f", baseline {about['baseline']:.3f}"
+    count = f"{len(score.ids)} seed{'s' if len(score.ids) > 1 else ''}"
+    named = score.metric + (f" ({setting})" if setting else "")
+    return f"{named}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
+
+
+def _page(study: AuditStudy, spec: Spec) -> Page:
+    name, start = f"experiment {spec.name}", time.monotonic()
+    forget_passes()
+    try:
+        found = named_findings(build(spec)(study), spec)
+    except Unsupported as refusal:
+        return Page(skipped={name: str(refusal)})
+    except Exception as error:  # one experiment never takes the audit with it
+        said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+        return Page(problems=(Problem("", name, said),))
+    return Page(findings=tuple(found), costs=(Cost("experiment", spec.name, time.monotonic() - start),))

@@ -1,0 +1,49 @@
+"""How many threads of torch an audit computes with.
+
+Sums that several threads share out are added in another order, so the last bit of a number depends on how many there
+are. The number is therefore part of the identity of a run, and a resumed run keeps it whatever its number of workers.
+A small model always gets one thread: more make it no faster, and its numbers are then the same on every machine with
+the same processor and libraries, with any number of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from regard.models.adapter import TorchModel
+from regard.models.ask.flops import flops_per_position
+from regard.protocols import Model
+from regard.store.run import RunWriter
+
+SMALL = 4e6
+"""Operations per position of a forward pass up to which a second thread gains nothing (see `flops`)."""
+
+
+def threads_for(model: Model, workers: int) -> int:
+    """One for a small model, else this process's share of the processor."""
+    if isinstance(model, TorchModel) and flops_per_position(model.module) <= SMALL:
+        return 1
+    processes = max(1, workers) if model.spec is not None else 1
+    return max(1, torch.get_num_threads() // processes)
+
+
+@contextmanager
+def recorded_threads(writer: RunWriter, model: Model, workers: int) -> Iterator[int]:
+    """The number of threads that the run was begun with, or begins with now; torch has as many inside the block."""
+    number = int(str(writer.settle("threads", threads_for(model, workers))))
+    with torch_threads(number):
+        yield number
+
+
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Give torch that many threads inside the block, and as many as before after it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,54 @@
+"""What an engine runs: made once per worker (`open_model`), then called for every task (`do_shard`). JSON in."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from regard.errors import InputError
+from regard.audits.shard import Settings, compute
+from regard.store.example_json import example_from_json
+from regard.tap.pass_history import forget_passes
+from regard.protocols import Model
+from regard.records import Spec
+from regard.store.shard_result import Page
+
+SETUP = "regard.audits.worker:open_model"
+WORK = "regard.audits.worker:do_shard"
+
+
+def named_function(name: str) -> Callable[..., Any]:
+    """The function called "package.module:function".
+
+    >>> named_function("regard.records:frozen")([1.0, 2.0]).tolist()
+    [1.0, 2.0]
+    """
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise InputError(f"work {name!r}", expected="package.module:function", got="no colon")
+    return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
+
+
+def open_model(payload: Mapping[str, Any]) -> Model:
+    """The model of a Spec that the user named in this command, with a worker's share of the processor.
+
+    The Spec of a stored run goes through `models.stored_model` first.
+    """
+    import torch
+
+    torch.set_num_threads(int(payload["threads"]))
+    spec = Spec.from_json(payload["model"])
+    if spec.kind == "function":  # a model of somebody's own: "package.module:function"
+        return cast("Model", named_function(spec.name)(**spec.params))
+    from regard.models.open.load import rebuild
+
+    return rebuild(spec)
+
+
+def do_shard(model: Model, payload: Mapping[str, Any]) -> Page:
+    """The page of one shard; the same bytes whatever this process computed before."""
+    forget_passes()
+    examples = [example_from_json(value) for value in payload["examples"]]
+    settings = Settings.from_json(payload["settings"])
+    return compute(model, examples, settings, keep=payload["keep"], walk=payload["walk"])

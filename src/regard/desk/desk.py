@@ -1,0 +1,183 @@
+"""The desk: answers questions about one model, in batches of like length, and never computes the same thing twice.
+
+Whoever asks, an answer is cached under its question: the base forward and the leave-one-out forwards of an example
+are computed once, however many methods need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+from regard.desk.target_names import answer_of
+from regard.desk.batching import BATCH, TOKENS, Batching
+from regard.desk.changes import Admission, DeskChange
+from regard.desk.encoding import encoded_once
+from regard.desk.finite_answers import UnknownAnswer, known
+from regard.desk.questions import Base, DeskQuestion
+from regard.desk.answers import Answer, AnswerCache, split
+from regard.desk.costs import CostMeter
+from regard.protocols import Encoded, Model, Question, Target
+from regard.records import Answers, Example, Json, Units
+from regard.store.shard_result import Cost
+
+R = TypeVar("R")
+
+
+class Desk:
+    """One model and the answers it gave so far. `batch` rows, or `tokens` positions, go through it at a time.
+
+    A variant has an `origin`, whose targets it is asked about and whose meter it charges, and the `change` between
+    them. pools: whether all attention seen so far was pooling attention, which padding does not change.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        seed: int = 0,
+        batch: int = BATCH,
+        tokens: int = TOKENS,
+        origin: Desk | None = None,
+        change: DeskChange | None = None,
+    ) -> None:
+        self.model, self.seed, self.origin = model, seed, origin
+        self.meter = CostMeter() if origin is None else origin.meter
+        self.batching = Batching(batch, tokens)
+        self.cache = AnswerCache()
+        self.pools = False
+        self.change = change or DeskChange()
+        self._admit = self.change.admit(self)
+        self._admissions: dict[str, Admission] = {}
+        self._shapes: dict[str, tuple[object, ...]] = {}
+        self._variants: dict[DeskChange, Desk] = {}
+
+    # ------------------------------------------------------------------ examples
+
+    def encode(self, example: Example) -> Encoded:
+        """The example in the form the model reads; shared with everyone who opened this model."""
+        return encoded_once(self.model, example)
+
+    def admit(self, example: Example) -> Units:
+        """Read an example in; its units."""
+        if example.id not in self._admissions:
+            self._admissions[example.id] = self._admit(example)
+        return self.units(example.id)
+
+    def admission(self, name: str) -> Admission:
+        return self._admissions[name]
+
+    def encoded(self, name: str) -> Encoded:
+        return self._admissions[name].encoded
+
+    def units(self, name: str) -> Units:
+        return self._admissions[name].encoded.units
+
+    def shape(self, name: str) -> tuple[object, ...]:
+        """What two examples have in common that can share a pass without padding."""
+        if name not in self._shapes:
+            encoded = self.encoded(name)
+            units = encoded.units
+            # sounds of as many frames may have more samples or fewer
+            end = float(units.places[-1, 1]) if units.place_kind == "range" and len(units) else 0.0
+            self._shapes[name] = encoded.length, len(units), units.shape, int(units.part.sum()), end
+        return self._shapes[name]
+
+    def answer(self, name: str) -> Json:
+        """The target of an example in words, where the model knows any."""
+        (target,) = self.targets([name])
+        return answer_of(self.model, target, self.encoded(name))
+
+    def reads(self, example: Example) -> bool:
+        """Whether the model can read and answer an example; it is read in."""
+        try:
+            self.admit(example)
+            try:
+                self.base([example.id])
+            except UnknownAnswer:  # once more: every shard must find the same ones readable
+                self.base([example.id])
+        except Exception:  # who brings something from outside does without it; its own turn reports it
+            return False
+        return True
+
+    # ------------------------------------------------------------------ questions
+
+    def ask(self, questions: Sequence[Question[R]]) -> list[R]:
+        """The answers, in order: from the cache where an equal question was answered before, else from the model."""
+        keys: list[Hashable] = []
+        kinds: dict[type[DeskQuestion[Any]], dict[Hashable, DeskQuestion[Any]]] = {}
+        everyone: dict[type[DeskQuestion[Any]], list[DeskQuestion[Any]]] = {}
+        answers: dict[Hashable, Any] = {}
+        for place, question in enumerate(questions):
+            assert isinstance(question, DeskQuestion)
+            keys.append(question.key if question.cached else place)
+            everyone.setdefault(type(question), []).append(question)
+            if question.cached and keys[-1] in self.cache:
+                answers[keys[-1]] = self.cache[keys[-1]]
+            else:
+                kinds.setdefault(type(question), {}).setdefault(keys[-1], question)
+        for kind, asked in everyone.items():
+            self.meter.charge(requests=kind.requests(asked))
+        for kind, new in kinds.items():
+            for key, answer in zip(new, kind.compute(self, list(new.values())), strict=True):
+                answers[key] = answer
+                if kind.cached and answer is not None:
+                    self.cache.store(key, answer, large=kind.large)
+        return [answers[key] for key in keys]
+
+    def base(self, names: Sequence[str]) -> list[Answer]:
+        """The undisturbed answers."""
+        return [answer for answer, _ in self.ask([Base(name) for name in names])]
+
+    def targets(self, names: Sequence[str]) -> list[Target]:
+        """What the objective is about: what the model predicts undisturbed."""
+        questions = [Base(name) for name in names]
+        if any(question not in self.cache for question in questions):
+            self.ask(questions)
+        return [self.cache[question][1] for question in questions]
+
+    def split(self, answers: Answers) -> list[Answer]:
+        """One answer per row; an error where one of them is not a number."""
+        return split(known(answers, self.model.name))
+
+    # ------------------------------------------------------------------ variants
+
+    def variant(self, change: DeskChange) -> Desk:
+        """The desk of a variant."""
+        if change in self._variants:
+            return self._variants[change]
+        desk = Desk(
+            change.model(self.model),
+            seed=self.seed,
+            batch=self.batching.rows,
+            tokens=self.batching.tokens,
+            origin=self,
+            change=change,
+        )
+        if change.cached:
+            self._variants[change] = desk
+        return desk
+
+    def fresh(self) -> Desk:
+        """A desk that has the undisturbed answers of this one in its cache, and nothing else."""
+        other = Desk(self.model, seed=self.seed, batch=self.batching.rows, tokens=self.batching.tokens)
+        other._admissions = dict(self._admissions)
+        for question in map(Base, self._admissions):
+            if question in self.cache:
+                other.cache.store(question, self.cache[question])
+        return other
+
+    # ------------------------------------------------------------------ costs
+
+    def charged_to(self, kind: str, method: str) -> AbstractContextManager[None]:
+        """Charge seconds, forwards and requests inside to this method, and to no other."""
+        return self.meter.charged_to(kind, method)
+
+    def payer(self, kind: str, method: str) -> tuple[str, str]:
+        """Who is charged for a method's work: the method itself; at the desk of a variant, whoever asked for it."""
+        return (kind, method) if self.origin is None else self.meter.payer
+
+    def costs(self) -> tuple[Cost, ...]:
+        """What everyone spent so far, here and at the desks of the variants."""
+        return self.meter.costs()

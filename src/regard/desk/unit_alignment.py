@@ -1,0 +1,59 @@
+"""Where the units of a changed example come from: sub-words -> words -> original words -> original units.
+
+The pieces of a changed word are laid over the pieces of the word it comes from, in order: piece r of k lies on piece
+floor(r m / k) of m. An untouched word has the same pieces, so they correspond one to one; a misspelt word that falls
+into more pieces lends them all to the pieces of the word it was. So no relevance leaves its word: sums over words
+(`Units.groups` of the original) are exact, sums over pieces are a convention. Words that were inserted come from none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.models.read.words import word_spans
+from regard.records import Example, Ints, Perturbed, Units
+
+_FIELDS = ("text", "text_pair")
+
+
+def unit_origins(before: Units, after: Units, original: Example, made: Perturbed) -> Ints:
+    """(n,) for each unit of the changed example, the unit of the original it comes from; -1 where there is none."""
+    if made.origin is None or after.place_kind != "span":
+        if len(before) != len(after):
+            raise InputError(
+                f"example {original.id!r} under noise", expected=f"{len(before)} units in the same places",
+                got=f"{len(after)} units", remedy="a noise that changes how many units there are needs an origin",
+            )  # fmt: skip
+        return np.arange(len(after))
+    here, there = words_of_units(after, made.example), words_of_units(before, original)
+    origin = np.append(made.origin, -1)[here]  # word -1 (a special unit) reads the appended -1
+    found = np.full(len(after), -1)
+    for word in np.unique(origin[origin >= 0]):
+        pieces, places = np.flatnonzero(origin == word), np.flatnonzero(there == word)
+        if len(places):
+            found[pieces] = places[np.arange(len(pieces)) * len(places) // len(pieces)]
+    ours, theirs = np.flatnonzero(after.special), np.flatnonzero(before.special)
+    if [after.names[i] for i in ours] == [before.names[i] for i in theirs]:
+        found[ours] = theirs
+    return found
+
+
+def words_of_units(units: Units, example: Example) -> Ints:
+    """(n,) the word that each unit belongs to, counted over both texts; -1 for special units.
+
+    A unit over several words belongs to the one it shares most characters with, the first of equals.
+    """
+    found = np.full(len(units), -1)
+    first = 0
+    for part, name in enumerate(_FIELDS):
+        text = example.inputs.get(name)
+        spans = np.array(word_spans(text) if isinstance(text, str) else [], np.float64).reshape(-1, 2)
+        mine = np.flatnonzero((units.part == part) & units.free)
+        if len(spans) and len(mine):
+            starts, stops = units.places[mine, :1], units.places[mine, 1:]
+            shared = np.minimum(stops, spans[:, 1]) - np.maximum(starts, spans[:, 0])
+            best = shared.argmax(1)
+            found[mine] = np.where(shared.max(1) > 0, best + first, -1)
+        first += len(spans)
+    return found

@@ -1,0 +1,112 @@
+"""Before and after on the same seeds and the same examples, and what may be said about the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from regard.improve.measurements import Better, Columns, Plan, Quantity
+from regard.measures.hierarchical import paired_over_seeds
+from regard.measures.significance import holm
+from regard.records import Floats, Json
+
+Verdict = Literal["better", "worse", "no significant change"]
+LEVEL = 0.05
+DRAWS = 4000
+FEW_SEEDS = 2
+"""From so many seeds on, the means of the seeds must agree as well (Student's paired t): two must not say more than
+three. One seed is about one pair of networks, and that is said."""
+RULE = (
+    "better or worse: p of the bootstrap over seeds and examples, after Holm's correction over the rows of one "
+    f"comparison, below {LEVEL:g}; with {FEW_SEEDS} seeds or more also p of the paired t over seeds below {LEVEL:g}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One quantity before and after.
+
+    before, after: means over the pairs of (seed, example) that have both. difference: after - before, with its interval
+    over seeds and examples. p: of the bootstrap; corrected: after Holm over the rows; p_seeds: Student's paired t over
+    the means of the seeds, None with one. seeds_better: in how many of `seeds` the mean moved the right way.
+    n: pairs, of `examples` different examples.
+    """
+
+    quantity: str
+    words: str
+    better: Better
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    corrected: float
+    p_seeds: float | None
+    seeds_better: int
+    seeds: int
+    n: int
+    examples: int
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Json]:
+        """Every field; null where a number is undefined, as JSON has no NaN."""
+        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
+
+    def sentence(self) -> str:
+        """
+        >>> Row("a", "clean accuracy", "higher", .75, .74, -.01, -.03, .01, .4, 1, .5, 1, 5, 10, 2,
+        ...     "no significant change").sentence()
+        'clean accuracy 0.750 -> 0.740 (-0.010, 95 % interval -0.030 to +0.010): no significant change'
+        """
+        return (
+            f"{self.words} {self.before:.3f} -> {self.after:.3f} ({self.difference:+.3f}, 95 % interval "
+            f"{self.low:+.3f} to {self.high:+.3f}): {self.verdict}"
+        )
+
+
+def compared(
+    before: Sequence[Columns], after: Sequence[Columns], plan: Plan, clusters: Mapping[str, str]
+) -> tuple[Row, ...]:
+    """before, after: the columns of each seed, in the same order. clusters: example id -> what is one draw."""
+    found = []
+    for quantity in plan.quantities():
+        if all(quantity.name in columns for columns in (*before, *after)):
+            found.append(_row(quantity, before, after, clusters, plan.seed))
+    corrected = holm([row.p for row in found]) if found else np.zeros(0)
+    return tuple(_decided(row, float(p)) for row, p in zip(found, corrected, strict=True))
+
+
+def _row(
+    quantity: Quantity, before: Sequence[Columns], after: Sequence[Columns], clusters: Mapping[str, str], seed: int
+) -> Row:
+    ids = list(before[0][quantity.name])
+    old, new = (
+        np.array([[columns[quantity.name].get(i, np.nan) for i in ids] for columns in side]) for side in (before, after)
+    )
+    found = paired_over_seeds(new, old, [clusters.get(i, i) for i in ids], seed=seed, draws=DRAWS)
+    both = ~(np.isnan(old) | np.isnan(new))
+    draws = len({clusters.get(i, i) for i, there in zip(ids, both.any(0), strict=True) if there})
+    # resampling three examples that agree knows no doubt; a sign test on as many could show no more than this
+    p = max(found.p, 2.0 ** (1 - draws)) if draws else 1.0
+    sign = 1 if quantity.better == "higher" else -1
+    return Row(
+        quantity.name, quantity.words, quantity.better, _mean(old, both), _mean(new, both), found.estimate, found.low,
+        found.high, p, p, None if np.isnan(found.p_seeds) else found.p_seeds,
+        sum(sign * d > 0 for d in found.by_seed), len(found.by_seed), found.n, found.examples, "no significant change",
+    )  # fmt: skip
+
+
+def _mean(values: Floats, there: np.ndarray) -> float:
+    return float(values[there].mean()) if there.any() else float("nan")
+
+
+def _decided(row: Row, corrected: float) -> Row:
+    seeds_agree = row.seeds < FEW_SEEDS or (row.p_seeds is not None and row.p_seeds < LEVEL)
+    verdict: Verdict = "no significant change"
+    if corrected < LEVEL and seeds_agree:
+        verdict = "better" if (row.difference > 0) == (row.better == "higher") else "worse"
+    return replace(row, corrected=corrected, verdict=verdict)

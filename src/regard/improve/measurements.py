@@ -1,0 +1,247 @@
+"""One trained network, looked at: one number per example and quantity, so that networks can be compared in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from regard.attacks._substitutes import substitutes
+from regard.errors import Unsupported
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.audits.resolve import matched, prepared
+from regard.measures.agreement import pearson, ragged
+from regard.measures.keyed_random import keyed_rng
+from regard.models.open.load import load
+from regard.models.read.words import word_spans
+from regard.perturbations.apply import modality_of, noises
+from regard.protocols import Case, Dataset
+from regard.records import Example, Floats, Json, Score, Spec, Threat
+from regard.registry import build
+from regard.store.shapes import NUMBER, Mismatch, decoded, optional, record, table
+from regard.training.directory import write_json
+
+Better = Literal["higher", "lower"]
+SUBSTITUTES = 12
+"""Words that may stand in the place of a word, for the greedy attack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One row of the table: what it is in words, and which direction is an improvement."""
+
+    name: str
+    words: str
+    better: Better
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is asked of every network.
+
+    examples: of the test split, drawn by lot once; accuracy is asked of all of it. learned_noises, other_noises: kinds
+    that recipes learn from, and kinds that none does. severity: of each. attack, budget: questions per text.
+    """
+
+    examples: int = 150
+    learned_noises: tuple[str, ...] = ()
+    other_noises: tuple[str, ...] = ()
+    severity: int = 3
+    attack: str = "greedy_word"
+    budget: int = 60
+    seed: int = 0
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The rows of the table, in its order."""
+        substituted = self.attack == "greedy_word"
+        rows = [
+            Quantity("accuracy", "clean accuracy", "higher"),
+            Quantity("noise_accuracy", f"accuracy under {', '.join(self.learned_noises)}", "higher"),
+            Quantity("other_noise_accuracy", f"accuracy under {', '.join(self.other_noises)}", "higher"),
+            Quantity(
+                "attack_success",
+                f"{self.attack} success" + (", same substitutes before and after" if substituted else ""),
+                "lower",
+            ),
+            Quantity("adaptive_attack_success", f"{self.attack} success, its own neighbours", "lower"),
+            Quantity("attack_accuracy", f"accuracy under {self.attack}", "higher"),
+            Quantity("faithfulness", "comprehensiveness of attention, above a random ranking", "higher"),
+            Quantity("removal_agreement", "attention and leave-one-out, Kendall's tau", "higher"),
+            Quantity("gradient_agreement", "attention and gradients, Kendall's tau", "higher"),
+            Quantity("gradient_correlation", "attention and gradients, Pearson's r", "higher"),
+            Quantity("stability", f"attention under {self.learned_noises[0]}, rank correlation", "higher"),
+        ]
+        return tuple(q for q in rows if substituted or q.name != "adaptive_attack_success")
+
+    def to_json(self) -> dict[str, Json]:
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+Columns = Mapping[str, Mapping[str, float]]
+"""Quantity -> example id -> value; NaN where it is undefined."""
+
+
+def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str] = (), seed: int = 0) -> Plan:
+    """Noises and the attack that fit the modality of the data."""
+    modality = modality_of(next(iter(data)))
+    text = modality == "text"
+    usual = ("keyboard", "drop_words", "ocr", "swap_letters") if text else ()
+    known = [*usual, *(spec.name for spec in noises(modality) if spec.name not in usual)]
+    seen = tuple(dict.fromkeys(learned)) or tuple(known[:2])
+    others = tuple([name for name in known if name not in seen][:2])
+    if not seen or not others:
+        raise Unsupported(f"data {data.name}", expected="a modality with noises", got=modality or "another input")
+    return Plan(examples, seen, others, attack="greedy_word" if text else "pgd", budget=budget, seed=seed)
+
+
+def drawn(data: Dataset, plan: Plan) -> list[Example]:
+    """The examples that are looked at closely: the same for every network."""
+    items = list(data)
+    if len(items) <= plan.examples:
+        return items
+    chosen = keyed_rng(plan.seed, "improve", len(items)).choice(len(items), plan.examples, replace=False)
+    return [items[int(i)] for i in np.sort(chosen)]
+
+
+class Looking:
+    """A trained network in front of the test split."""
+
+    def __init__(self, folder: Path, data: Dataset, plan: Plan) -> None:
+        self.model = load(folder, device="cpu")
+        self.plan, self.data = plan, data
+        self.all_ids: tuple[str, ...] = ()
+        self.close = self._case(drawn(data, plan))
+
+    def _case(self, examples: Sequence[Example]) -> DeskCase:
+        read, _ = prepared(self.model, _Few(self.data, examples), None)
+        renamed, _ = matched(self.model, self.data, read, None)
+        return DeskCase(Desk(self.model, seed=self.plan.seed), renamed)
+
+    def substitutes(self, file: Path) -> None:
+        """Write what may stand for each word of these texts, by this network's own embedding."""
+        find = substitutes(self.close, "neighbours", SUBSTITUTES)
+        words = sorted({text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])]
+                        for a, b in word_spans(text)})  # fmt: skip
+        write_json(file, {word: found for word in words if (found := find(word))})
+
+    def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
+        """Every quantity of the plan; one that this model does not support is left out.
+
+        table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
+        """
+        asked: list[Callable[[], Mapping[str, Floats]]] = [
+            self._accuracy, self._noise, lambda: self._attacks(table, own), self._attention, self._stability
+        ]  # fmt: skip
+        found: dict[str, dict[str, float]] = {}
+        for ask in asked:
+            try:
+                some = ask()
+            except Unsupported:
+                continue
+            for name, values in some.items():
+                ids = self.all_ids if name == "accuracy" else self.close.ids
+                found[name] = {i: float(v) for i, v in zip(ids, values, strict=True)}
+        return found
+
+    def _accuracy(self) -> dict[str, Floats]:
+        whole = self._case(list(self.data))
+        self.all_ids = whole.ids
+        return {"accuracy": _right(whole)}
+
+    def _noise(self) -> dict[str, Floats]:
+        found = {}
+        for name, kinds in (
+            ("noise_accuracy", self.plan.learned_noises),
+            ("other_noise_accuracy", self.plan.other_noises),
+        ):
+            found[name] = np.mean([_right(self.close.changed(kind, self.plan.severity)) for kind in kinds], axis=0)
+        return found
+
+    def _attacks(self, table: Path | None, same: bool) -> dict[str, Floats]:
+        attack, right = self.plan.attack, _right(self.close)
+        own = self._success(attack)
+        if attack != "greedy_word" or table is None:
+            return {"attack_success": own, "attack_accuracy": np.where(own > 0, 0.0, right)}
+        alike = own if same else self._success(f"{attack}:source={table}")
+        # the stronger of the two attacks counts
+        either = np.fmax(own, alike)
+        return {
+            "attack_success": alike, "adaptive_attack_success": own,
+            "attack_accuracy": np.where(either > 0, 0.0, right),
+        }  # fmt: skip
+
+    def _success(self, attack: str) -> Floats:
+        results = self.close.attacked(Spec.parse("attack", attack), Threat(budget=self.plan.budget))
+        return np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
+
+    def _attention(self) -> dict[str, Floats]:
+        case = self.close
+        looked, steep = case.relevance("attention"), case.relevance("saliency")
+        free = [units.free for units in case.units]
+        pairs = [[np.asarray(row[f]) for row, f in zip(r, free, strict=True)] for r in (looked, steep)]
+        above = _values("comprehensiveness", case, "attention") - _values("comprehensiveness", case, "random")
+        return {
+            "faithfulness": above,
+            "removal_agreement": _values("agreement:other=leave_one_out", case, "attention"),
+            "gradient_agreement": _values("agreement:other=saliency", case, "attention"),
+            "gradient_correlation": ragged(pearson, *pairs),
+        }
+
+    def _stability(self) -> dict[str, Floats]:
+        params: dict[str, Json] = {
+            "explainers": ["attention"], "noises": [self.plan.learned_noises[0]], "severities": [self.plan.severity],
+            "share": 1.0,
+        }  # fmt: skip
+        scores: Sequence[Score] = build(Spec("experiment", "explanation_drift", params))(self.close)
+        ranks = next(s for s in scores if s.metric == "explanation_rank")
+        by_id = dict(zip(ranks.ids, ranks.values.tolist(), strict=True))
+        return {"stability": np.array([by_id[i] for i in self.close.ids])}
+
+
+class _Few:
+    """Some examples of a data set, under its name."""
+
+    def __init__(self, data: Dataset, examples: Sequence[Example]) -> None:
+        self.name, self.fingerprint, self.labels, self.notes = data.name, data.fingerprint, data.labels, data.notes
+        self._items = list(examples)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self._items)
+
+
+def _values(metric: str, case: Case, method: str) -> Floats:
+    score: Score = build(Spec.parse("metric", metric))(case, case.relevance(method))
+    return score.values
+
+
+def _right(case: Case) -> Floats:
+    said = case.base().distribution
+    if said is None or not case.labels:
+        raise Unsupported("regard improve", expected="a model that decides among classes", got="another task")
+    places = {name: i for i, name in enumerate(case.labels)}
+    labels = np.array([places.get(str(e.label), -1) for e in case.examples])
+    return np.where(labels < 0, np.nan, said.argmax(-1) == labels).astype(np.float64)
+
+
+def read_columns(file: Path) -> dict[str, dict[str, float]] | None:
+    """What was written before, None where nothing was, or not all of it."""
+    try:
+        value = decoded(file.read_bytes())
+        record({"columns": table(table(optional(NUMBER)))})(value, "")
+    except (OSError, Mismatch):
+        return None
+    found = value["columns"]
+    return {q: {i: float("nan") if v is None else float(v) for i, v in some.items()} for q, some in found.items()}
+
+
+def write_columns(file: Path, columns: Columns, facts: Mapping[str, Json]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    plain = {q: {i: None if np.isnan(v) else round(v, 9) for i, v in some.items()} for q, some in columns.items()}
+    write_json(file, {**facts, "columns": plain})

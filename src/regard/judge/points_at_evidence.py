@@ -1,0 +1,317 @@
+"""Q2: does it point at the evidence? And Q5: is that the same for each predicted class?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regard.judge.beyond_random import ORDER, Beyond, beyond_random
+from regard.judge.mean_tests import Test
+from regard.judge.claim import Draft
+from regard.judge.evidence import Evidence
+from regard.judge.gain_over_random import Cell, Found, judged
+from regard.judge.margins import FEWEST, FOUND, GOOD, POOR, SET_ASIDE
+from regard.records import Answer, Bools, Json
+
+RULE = (
+    "Asked for each predicted class by each operator, the top word first. The gain of a ranking is how much better "
+    "than random its first words are at keeping the prediction alone and at losing it when they are taken away. "
+    f"Nothing to be found: the best other ranking gains less than {FOUND}. Else a class holds if attention gains more "
+    f"than {GOOD} of the best, fails if less than {POOR}, and is mixed if established between. Two operators must "
+    "agree and none contradict. Holds if every class holds (or has nothing to be found); fails if a class fails and "
+    "none holds; mixed if classes differ."
+)
+NOT = "It does not say that this is the only evidence, that it is good evidence, or in which direction it speaks."
+SAME_RULE = "Fails if one class holds and another fails; holds if all classes hold, or all fail."
+SAME_NOT = "It says nothing about classes that the model did not predict here."
+EVERY = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class OfClass:
+    """What is found about one predicted class."""
+
+    name: str
+    cell: Cell
+    p: float
+    n: int
+    few: bool
+    found: tuple[Found, ...]
+
+    @property
+    def rows(self) -> tuple[Mapping[str, Json], ...]:
+        whole: dict[str, Json] = {"class": self.name, "operator": "together", "answer": self.cell, "n": self.n}
+        return (whole, *(f.row for f in self.found))
+
+    @property
+    def rests(self) -> tuple[Test, ...]:
+        """The tests behind the answer: of the sizes that gave it, by the operators that it takes together."""
+        named = ("holds", "fails", "mixed") if self.cell == "mixed" else (self.cell,)
+        top = [f for f in self.found if f.row.get("sizes") == [1]]
+        more = [f for f in self.found if f not in top]
+        alone, wide = (_together(some)[0] for some in (top, more))
+        chosen = top if alone == self.cell else more if wide == self.cell else self.found
+        return tuple(t for f in chosen if f.cell in named for t in f.tests)
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        return tuple(t for f in self.found for t in f.tests)
+
+
+def by_class(evidence: Evidence) -> list[OfClass]:
+    """Every predicted class, in the order of the model's labels."""
+    names = sorted(set(evidence.classes), key=lambda c: (_place(evidence.labels, c), c))
+    return [of_class(evidence, np.array([c == name for c in evidence.classes]), name) for name in names]
+
+
+def _place(labels: Sequence[str], name: str) -> int:
+    return labels.index(name) if name in labels else len(labels)
+
+
+def of_class(evidence: Evidence, inside: Bools, name: str) -> OfClass:
+    """One class: operators make one answer, then sizes do."""
+    n = int(inside.sum())
+    operators = evidence.operators
+    narrow = [judged(evidence, inside, o, (1,), name) for o in operators if 1 in evidence.sizes]
+    wide = [judged(evidence, inside, o, evidence.sizes, name) for o in operators if len(evidence.sizes) > 1]
+    found = tuple(narrow + wide)
+    if n < FEWEST or not found:
+        return OfClass(name, "imprecise", math.nan, n, n < FEWEST, found)
+    cell, p = _together(narrow)
+    if wide:
+        cell, p = _sizes((cell, p), _together(wide))
+    return OfClass(name, cell, p, n, False, found)
+
+
+def _together(found: Sequence[Found]) -> tuple[Cell, float]:
+    """The operators' answers as one, and the largest p of those that it rests on."""
+    count = {c: [f.p for f in found if f.cell == c] for c in ("holds", "fails", "mixed", "none")}
+    holds, fails, mixed, none = (count[c] for c in ("holds", "fails", "mixed", "none"))
+    if len(holds) >= 2 and not fails:
+        return "holds", max(holds)
+    if len(fails) >= 2 and not holds:
+        return "fails", max(fails)
+    if len(holds) + len(fails) + len(mixed) >= 2:
+        return "mixed", max(holds + fails + mixed)
+    if len(none) >= 2 and not fails and not mixed:
+        return "none", max(none)
+    if len(holds) == 1 and not fails and not mixed:
+        return "leans", holds[0]
+    return "imprecise", math.nan
+
+
+def _sizes(top: tuple[Cell, float], more: tuple[Cell, float]) -> tuple[Cell, float]:
+    """The top word decides; a few words speak where it is silent."""
+    if {top[0], more[0]} == {"holds", "fails"}:
+        return "mixed", max(top[1], more[1])
+    if top[0] in ("holds", "fails", "mixed"):
+        return top
+    if top[0] == "imprecise" and more[0] == "holds":
+        return "leans", more[1]
+    if top[0] == "leans" and more[0] in ("none", "imprecise", "leans"):
+        return top
+    return more
+
+
+# ---------------------------------------------------------------------- the questions
+
+
+def points(evidence: Evidence, classes: Sequence[OfClass]) -> Draft:
+    rows = tuple(row for c in classes for row in c.rows)
+    tests = tuple(t for c in classes for t in c.tests)
+    answer, p, rule, sentence = _answer(evidence, classes)
+    rests = tuple(t for c in _resting(evidence, classes, rule) for t in c.rests)
+    blank = Draft(
+        "does it point at the evidence?", answer, p, sentence, _open(classes), rule, RULE, NOT, tests, rows, rests
+    )
+    if answer != "uninformative":
+        return blank
+    wanting = [(c, f) for c in classes if c.cell in ("imprecise", "leans") and not c.few for f in c.found]
+    if not wanting:
+        return blank
+    # two operators must get there, so the second cheapest says how much it takes; the dearest class decides
+    costs = []
+    for c in {c.name: c for c, _ in wanting}.values():
+        ways = sorted((f.deciding for f in c.found if f.deciding), key=_dearness)
+        if ways:
+            costs.append((ways[min(1, len(ways) - 1)], c.n / max(1, len(evidence))))
+    deciding, share = max(costs, key=lambda cost: _dearness(cost[0]) / cost[1], default=((), 1.0))
+    return replace(blank, deciding=deciding, share=share)
+
+
+def _resting(evidence: Evidence, classes: Sequence[OfClass], rule: str) -> Sequence[OfClass]:
+    """The classes that the answer of this rule rests on: every one that must hold, or the surest one."""
+    if rule == "Q2.pooled":
+        return [_whole(evidence)]
+    heard, _ = _heard(evidence, classes)
+    of = {cell: sorted((c for c in heard if c.cell == cell), key=lambda c: c.p) for cell in ("holds", "fails", "mixed")}
+    return {
+        "Q2.holds": of["holds"], "Q2.fails": of["fails"][:1], "Q2.between": of["mixed"][:1],
+        "Q2.classes differ": [*of["holds"][:1], *of["fails"][:1]],
+    }.get(rule, [])  # fmt: skip
+
+
+def _whole(evidence: Evidence) -> OfClass:
+    return of_class(evidence, np.ones(len(evidence), np.bool_), EVERY)
+
+
+def _dearness(tests: Sequence[Test]) -> float:
+    return max(t.mean.decides_at(t.margin, 1) for t in tests)
+
+
+def _answer(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[Answer, float, str, str]:
+    heard, aside = _heard(evidence, classes)
+    holding, failing, mixed = ([c for c in heard if c.cell == cell] for cell in ("holds", "fails", "mixed"))
+    beside = _aside(aside)
+    if holding and all(c.cell in ("holds", "leans", "none") for c in heard):
+        return "holds", max(c.p for c in holding), "Q2.holds", _holds(heard) + beside
+    if failing and not holding and not mixed:
+        return "fails", min(1.0, len(heard) * min(c.p for c in failing)), "Q2.fails", _fails(evidence, failing, heard)
+    if holding and any(c.cell == "imprecise" for c in heard):
+        return "uninformative", math.nan, "Q2.imprecise", _open(heard)
+    if holding and failing:
+        said = f"It points at the right words for {_names(holding)} but not for {_names(failing)}."
+        return "mixed", max(min(c.p for c in holding), min(c.p for c in failing)), "Q2.classes differ", said
+    if mixed or (holding and failing):
+        said = "It finds some of what the answer depends on, clearly less than other methods do"
+        said += f" (for {_names(mixed)})." if len(heard) > 1 else "."
+        return "mixed", min(1.0, len(heard) * min(c.p for c in mixed)), "Q2.between", said
+    return _pooled(evidence, heard)
+
+
+def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float, str, str]:
+    """No class by itself says anything: all examples together, if every class has enough of them."""
+    if any(c.few for c in heard) or not heard:
+        return "uninformative", math.nan, "Q2.few", _open(heard)
+    whole = _whole(evidence)
+    if whole.cell in ("holds", "fails", "mixed"):
+        said = {
+            "holds": "Over all answers together, the word it looks at most is the word the answer depends on; for no "
+            "answer alone could it be shown.",
+            "fails": _fails(evidence, [whole], [whole]),
+            "mixed": "It finds some of what the answer depends on, clearly less than other methods do.",
+        }[whole.cell]
+        return whole.cell, whole.p, "Q2.pooled", said
+    if all(c.cell == "none" for c in heard):
+        return (
+            "uninformative",
+            math.nan,
+            "Q2.none",
+            "No method found a word that any answer depends on: nothing to point at.",
+        )
+    return "uninformative", math.nan, "Q2.open", _open(heard)
+
+
+def _heard(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[list[OfClass], list[OfClass]]:
+    """With more than two classes, those with few predictions are set aside if they are few together."""
+    few = [c for c in classes if c.few]
+    if len(classes) > 2 and sum(c.n for c in few) <= SET_ASIDE * len(evidence) and len(few) < len(classes):
+        return [c for c in classes if not c.few], few
+    return list(classes), []
+
+
+def same(classes: Sequence[OfClass]) -> Draft:
+    holding, failing = ([c for c in classes if c.cell == cell] for cell in ("holds", "fails"))
+    answer: Answer
+    if holding and failing:
+        said = f"Trust differs by answer: {_names(holding)} yes, {_names(failing)} no."
+        answer, p = "fails", max(min(c.p for c in holding), min(c.p for c in failing))
+    elif len(holding) == len(classes) or len(failing) == len(classes):
+        answer, p, said = "holds", max(c.p for c in classes), "The same is true for every answer the model gives."
+    elif any(c.cell in ("none", "leans", "imprecise") for c in classes):
+        answer, p, said = (
+            "uninformative",
+            math.nan,
+            "For some answers it could not be found out, so they cannot be compared.",
+        )
+    else:
+        answer, p = "mixed", max(c.p for c in classes)
+        said = (
+            "It is clearly better for some answers than for others, without being right for one and wrong for another."
+        )
+    rows: tuple[Mapping[str, Json], ...] = tuple({"class": c.name, "answer": c.cell, "n": c.n} for c in classes)
+    surest = [min(some, key=lambda c: c.p) for some in (holding, failing) if some] if answer == "fails" else classes
+    rests = () if answer == "uninformative" else tuple(t for c in surest for t in c.rests)
+    return Draft(
+        "is that the same for each predicted class?", answer, p, said,
+        "Whether it is the same for every answer could not be shown.", f"Q5.{answer}", SAME_RULE, SAME_NOT,
+        rests, rows, rests,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _names(classes: Sequence[OfClass]) -> str:
+    return ", ".join(c.name for c in classes)
+
+
+def _holds(heard: Sequence[OfClass]) -> str:
+    holding = [c for c in heard if c.cell == "holds"]
+    said = (
+        f"For {_names(holding)}, the word it looks at most is the word the answer depends on: as good a guide as the "
+        "best other method we tried."
+    )
+    default = [c for c in heard if c.cell == "none"]
+    leaning = [c for c in heard if c.cell == "leans"]
+    if default:
+        one = len(default) == 1
+        said += (
+            f" {_names(default)} {'seems' if one else 'seem'} to be the answer by default: there is no evidence for "
+        )
+        said += "the map to point at."
+    if leaning:
+        said += f" For {_names(leaning)} it leans the same way, not established."
+    return said
+
+
+def _fails(evidence: Evidence, failing: Sequence[OfClass], heard: Sequence[OfClass]) -> str:
+    """Worded by the largest loss beyond random words of all comparisons that fail (see `beyond_random`)."""
+    about = f" (for {_names(failing)})" if len(failing) < len(heard) else ""
+    beyond = max((_beyond(evidence, c) for c in failing), key=ORDER.index)
+    if beyond == "more":
+        return (
+            f"The words it looks at are not the words the answer depends on most{about}: taking them away changes more "
+            f"than taking away random words, but they find less than {POOR:.0%} of what the best other method finds."
+        )
+    changes = "little more than" if beyond == "little more" else "not more, as far as can be shown, than"
+    return (
+        f"The words it looks at are not the words the answer depends on{about}; taking them away changes {changes} "
+        "taking away random words."
+    )
+
+
+def _beyond(evidence: Evidence, failing: OfClass) -> Beyond:
+    inside = np.array([failing.name in (EVERY, name) for name in evidence.classes], np.bool_)
+    rows = [f.row for f in failing.found if f.cell == "fails"]
+    found = [beyond_random(evidence, inside, str(r["operator"]), _sizes_of(r)) for r in rows]
+    return max(found, key=ORDER.index, default="not shown")
+
+
+def _sizes_of(row: Mapping[str, Json]) -> list[int]:
+    sizes = row["sizes"]
+    return [int(str(k)) for k in sizes] if isinstance(sizes, list) else []
+
+
+def _aside(few: Sequence[OfClass]) -> str:
+    return f" Too few predictions to say anything about {_names(few)}." if few else ""
+
+
+def _open(classes: Sequence[OfClass]) -> str:
+    few = [c for c in classes if c.few]
+    if few:
+        counts = ", ".join(f"{c.name} has {c.n}" for c in few)
+        return f"regard says nothing below {FEWEST} predictions per class: {counts}."
+    silent = [c for c in classes if c.cell in ("imprecise", "leans")]
+    about = f" for {_names(silent)}" if silent else ""
+    shares = [f.row["share"] for c in silent for f in c.found if f.row.get("best gain", 0) >= FOUND]  # type: ignore[operator]
+    known = [float(share) for share in shares if isinstance(share, int | float)]
+    if known and len(known) * 2 >= sum(len(c.found) for c in silent):
+        return (
+            f"The words it looks at are worth about {max(0.0, float(np.median(known))):.0%} of what the best other "
+            f"method finds{about}; with so few examples that may be good (above {GOOD:.0%}) or not."
+        )
+    return f"We could not find out what the answer{about} depends on, so the map cannot be checked there."

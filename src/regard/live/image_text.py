@@ -1,0 +1,148 @@
+"""A text and a picture in front of a vision-language model, drawn: pick a word and see its patches, and back.
+
+    view = words_and_patches(model, processor, "a dog on the grass", image)     # a transformers model, or its directory
+    view.save("dog.html")
+
+Where words look at patches (BLIP, ViLT, LLaVA, Qwen2-VL), that attention is shown. In two towers that meet only as two
+vectors (CLIP, SigLIP) none does: there the view shows which pairs the similarity needs (`models.two_towers`), says so,
+and offers the attention within the picture beside it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import EnvironmentProblem, InputError
+from regard.live.session import Session
+from regard.live.show import HEIGHT, View
+from regard.models.open.checkpoints import open_pair
+from regard.models.dual_encoder import Together
+from regard.models.image_text import Looked, look
+from regard.present.pack.build import PairMap, Shown, pack
+from regard.present.pack.records import AxisEntry, Pack
+from regard.present.messages.messages import say, speaking
+from regard.records import Attention, Site, Units
+
+LEAD = 8
+"""Vectors of a picture that are no patches (class token, registers) at most."""
+SEES = ("vision", "visual", "image")
+"""Parts of the names of the modules that read pictures."""
+
+
+def words_and_patches(
+    model: Any, processor: Any, text: str, image: Any, *, lang: str = "en", static: bool = False, height: int = HEIGHT
+) -> View:
+    """model: a transformers model with its processor, or a directory (processor=None). image: a PIL image or array."""
+    name = str(model) if isinstance(model, str) else type(model).__name__
+    if isinstance(model, str):
+        model, processor = open_pair(model)
+    with speaking(lang):
+        made = pair_pack(look(model, processor, text, image), text, name)
+    return View(Session.of_pack(made, lang=lang), "image_overlay", height, static)
+
+
+def read_picture(path: Path) -> Any:
+    """A picture file in colour, as a PIL image."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as problem:  # what transformers prepares pictures with
+        raise EnvironmentProblem(
+            f"picture {path}", expected="Pillow", got="none", remedy="pip install pillow"
+        ) from problem
+    try:
+        with Image.open(path) as opened:
+            return opened.convert("RGB")
+    except (OSError, UnidentifiedImageError) as problem:
+        raise InputError(f"picture {path}", expected="a picture file", got=str(problem)) from problem
+
+
+def pair_pack(looked: Looked, text: str, model: str) -> Pack:
+    """The pack of one text and one picture."""
+    attentions = [s.dense() for s in looked.sites]
+    attentions = [
+        Attention(a.site, a.weights[:1], None if a.sink is None else a.sink[:1], a.checked) for a in attentions
+    ]
+    n = len(looked.words)
+    units = Units(
+        looked.words, "token", "span", np.zeros((n, 2)), np.array(looked.special, np.bool_), np.arange(n),
+        np.zeros(n, np.int64), np.arange(n), (n,),
+    )  # fmt: skip
+    axes = {a.site.key: axes_of_site(looked, a.site, a.shape[2], a.shape[3]) for a in attentions}
+    maps = [] if looked.pairs is None else [_map(looked, looked.pairs)]
+    shown = Shown(
+        "text and picture", units, attentions, model, {"text": text, "image": looked.picture}, axes=axes, maps=maps,
+        value=None if looked.pairs is None else looked.pairs.similarity,
+    )  # fmt: skip
+    notes = [say("pack.no_pairs", why=looked.why_not)] if looked.why_not else []
+    return pack([shown], model=model, task="words and pictures", notes=notes)
+
+
+def axes_of_site(looked: Looked, site: Site, rows: int, columns: int) -> tuple[AxisEntry, AxisEntry]:
+    """What stands at the queries and keys of a site, told by their number and by the name of the module."""
+    keys = _axis(looked, columns, seeing=_sees(site.key) or (site.kind == "cross" and columns != len(looked.words)))
+    return (keys if rows == columns else _axis(looked, rows, seeing=False)), keys
+
+
+def _sees(key: str) -> bool:
+    return any(part in key.lower() for part in SEES)
+
+
+def _axis(looked: Looked, size: int, *, seeing: bool) -> AxisEntry:
+    words, patches = len(looked.words), looked.grid[0] * looked.grid[1]
+    if size == words and not seeing:
+        return _words(looked)
+    if 0 <= size - words - patches <= LEAD and not seeing:
+        mine, theirs = _words(looked), _patches(looked, size - words)
+        return AxisEntry(mine.names + theirs.names, mine.units + theirs.units, mine.special + theirs.special,
+                         mine.part + theirs.part, mine.boxes + theirs.boxes)  # fmt: skip
+    if 0 <= size - patches <= LEAD:
+        return _patches(looked, size)
+    return AxisEntry([str(i) for i in range(size)], [-1] * size, [False] * size, [0] * size, [[]] * size)
+
+
+def _words(looked: Looked) -> AxisEntry:
+    """The text; where a model puts patches among its words, those are patches."""
+    n = len(looked.words)
+    boxes: list[list[float]] = [[] for _ in range(n)]
+    names, special = list(looked.words), list(looked.special)
+    if len(looked.holders) == looked.grid[0] * looked.grid[1]:
+        for at, name, box in zip(looked.holders, _patch_names(looked.grid), _boxes(looked), strict=True):
+            names[at], special[at], boxes[at] = name, False, box
+    return AxisEntry(names, list(range(n)), special, [1 if box else 0 for box in boxes], boxes)
+
+
+def _patches(looked: Looked, size: int) -> AxisEntry:
+    lead = size - looked.grid[0] * looked.grid[1]
+    names = [*(f"[picture {i}]" if lead > 1 else "[picture]" for i in range(lead)), *_patch_names(looked.grid)]
+    boxes = [*([] for _ in range(lead)), *_boxes(looked)]
+    return AxisEntry(names, [-1] * size, [not box for box in boxes], [1] * size, boxes)
+
+
+def _patch_names(grid: tuple[int, int]) -> list[str]:
+    return [f"r{r}c{c}" for r in range(grid[0]) for c in range(grid[1])]
+
+
+def _boxes(looked: Looked) -> list[list[float]]:
+    tall, broad = looked.size[0] / looked.grid[0], looked.size[1] / looked.grid[1]
+    return [
+        [r * tall, c * broad, (r + 1) * tall, (c + 1) * broad]
+        for r in range(looked.grid[0])
+        for c in range(looked.grid[1])
+    ]
+
+
+def _map(looked: Looked, found: Together) -> PairMap:
+    whole, everything = say("pack.whole_text"), say("pack.whole_picture")
+    words = [whole, *(looked.words[k] for k in found.words)]
+    patch = (looked.size[0] / looked.grid[0] * found.block, looked.size[1] / looked.grid[1] * found.block)
+    named = [f"r{round(b[0] / patch[0])}c{round(b[1] / patch[1])}" for b in found.boxes]
+    said = AxisEntry(words, [-1, *found.words], [False] * len(words), [0] * len(words), [[]] * len(words))
+    seen = AxisEntry([everything, *named], [-1] * (len(named) + 1), [False] * (len(named) + 1), [1] * (len(named) + 1),
+                     [[], *found.boxes.tolist()])  # fmt: skip
+    note = say("pack.pairs", similarity=f"{found.similarity:.3f}")
+    if found.block > 1:
+        note += " " + say("pack.pairs_blocks", n=found.block)
+    return PairMap(say("pack.pairs_name"), note, said, seen, found.values)

@@ -1,0 +1,247 @@
+"""One input in front of a live model: what it answers, why by every method, its attention, and that after edits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from regard.errors import InputError, RegardError
+from regard.desk.target_names import answer_of, written_by
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.live.edits import compiled
+from regard.live.jobs import Job, breathing
+from regard.measures.divergence import tvd
+from regard.present.answer_text import shown_answer
+from regard.present.pack.build import Shown, pack
+from regard.present.pack.records import Pack, PairEntry, VerdictEntry
+from regard.protocols import Capture, Encoded, Model, SiteAttention
+from regard.records import Edit, Example, Floats, Json, Relevance, Spec
+from regard.registry import build
+
+LARGEST = 1 << 30
+"""Bytes of weights of one example before compression that a live host keeps; beyond that heads are pooled."""
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """Examples (the windows of one input) that a model was asked about; what was found out stays known.
+
+    called: what the model is called where it stands beside another one of the same name.
+    """
+
+    model: Model
+    case: DeskCase
+    verdict: VerdictEntry | None = None
+    called: str = ""
+    found: dict[str, Relevance] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    _encoded: dict[int, Encoded] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        model: Model, example: Example, *, seed: int = 0, verdict: VerdictEntry | None = None, called: str = ""
+    ) -> Asked:
+        windows = model.windows(example)
+        return Asked(model, DeskCase(Desk(breathing(model), seed=seed), windows), verdict, called or model.name)
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        return self.case.examples
+
+    def explain(self, methods: Sequence[str], job: Job) -> None:
+        """Attention and every method, one after the other; one that this model does not support says why."""
+        specs = [self.case.spec(method) for method in methods]
+        for spec in specs:
+            build(spec)  # a name or parameter that does not exist is a mistake of the request, and said at once
+        steps = len(specs) + 2
+        job.step("reading", 0, steps)
+        self.case.base()
+        job.step("attention", 1, steps)
+        for i in range(len(self.examples)):
+            self.attention(i)
+        for number, spec in enumerate(specs):
+            job.step(str(spec), number + 2, steps)
+            if str(spec) in self.found or str(spec) in self.skipped:
+                continue
+            try:
+                self.found[str(spec)] = self.case.relevance(spec)
+            except RegardError as reason:
+                self.skipped[str(spec)] = str(reason)
+            except Exception as error:  # a broken method must not take the others with it
+                self.skipped[str(spec)] = f"{type(error).__name__}: {error}"
+        job.step("drawing", steps, steps)
+
+    def attention(self, i: int) -> Sequence[SiteAttention]:
+        """The sites of one example; none for a model without attention."""
+        try:
+            return self.case.attention(i)
+        except (RegardError, RuntimeError) as reason:
+            self.skipped.setdefault("the picture of attention", str(reason))
+            return ()
+
+    def answer(self, i: int) -> str:
+        """The answer to example i as it is shown."""
+        name = answer_of(self.model, self.case.targets[i], self.encoded(i))
+        return shown_answer(name, self.model.task)
+
+    def said(self, i: int) -> dict[str, Json]:
+        base = self.case.base()
+        row = None if base.distribution is None else base.distribution[i]
+        return self._answer(i, float(base.probability[i]), row)
+
+    def _answer(self, i: int, probability: float, row: Floats | None) -> dict[str, Json]:
+        target, labels = self.case.targets[i], self.model.labels
+        known = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
+        asked = self.answer(i)
+        shown: dict[str, Json] = {"label": asked, "target": asked, "probability": probability, "distribution": []}
+        if row is not None:
+            names = labels if len(labels) == len(row) else tuple(map(str, range(len(row))))
+            shown["distribution"] = [[name, float(p)] for name, p in zip(names, row, strict=True)]
+            if known:
+                shown["label"] = names[int(np.argmax(row))]
+        return shown
+
+    # ------------------------------------------------------------------ edits
+
+    def encoded(self, i: int) -> Encoded:
+        if i not in self._encoded:
+            self._encoded[i] = self.model.encode(self.examples[i])
+        return self._encoded[i]
+
+    def edited(self, i: int, edits: Sequence[Edit]) -> Capture:
+        """The pass of example i with these edits: the weights that were used, the answer to the same question."""
+        from regard.models.edited_capture import edited_capture  # torch, which a stored run does not need
+
+        return edited_capture(self.model, self.encoded(i), self.case.targets[i], edits)
+
+    def compile(self, i: int, given: object) -> list[Edit]:
+        """Edits of a request as the model takes them."""
+        seen: dict[int, Sequence[SiteAttention]] = {}
+
+        def weights(so_far: Sequence[Edit]) -> Sequence[SiteAttention]:
+            if not so_far:
+                return self.case.attention(i)
+            if len(so_far) not in seen:
+                seen[len(so_far)] = self.edited(i, so_far).sites
+            return seen[len(so_far)]
+
+        return compiled(given, weights)
+
+    def counterfactual(self, i: int, given: object, budget: int | None = None) -> tuple[dict[str, Json], Pack]:
+        """{before, after, change} of the answer under edits, and a pack of both attentions, to be compared."""
+        edits = self.compile(i, given)
+        before = self.said(i)
+        if not edits:
+            return {"before": before, "after": before, "change": 0.0}, self.pack(budget)
+        seen = self.edited(i, edits)
+        row = None if seen.answers.distribution is None else seen.answers.distribution[0]
+        after = self._answer(i, float(seen.answers.probability[0]), row)
+        base = self.case.base().distribution
+        change = (
+            abs(float(seen.answers.probability[0]) - float(self.case.base().probability[i]))
+            if row is None or base is None
+            else float(tvd(row, base[i]))
+        )
+        both = [self._shown(i), self._shown(i, seen)]
+        same = list(range(len(self.case.units[i])))
+        made = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
+        return {"before": before, "after": after, "change": change}, made
+
+    # ------------------------------------------------------------------ packs
+
+    def pack(self, budget: int | None = None, beside: Sequence[Beside] = ()) -> Pack:
+        """What is shown; with a budget of bytes, complete and for a file, else made as it is asked for.
+
+        beside: what the first example is compared with, another text or the answer of another model.
+        """
+        mine = [self._shown(i) for i in range(len(self.examples))]
+        theirs = [other.asked._beside(other.example, self.model.labels) for other in beside]
+        pairs = [PairEntry(other.name, 0, len(mine) + n, None) for n, other in enumerate(beside)]
+        return self._packed([*mine, *theirs], pairs, budget)
+
+    def _beside(self, i: int, labels: Sequence[str]) -> Shown:
+        """As `_shown`, in a pack whose labels may be those of another model."""
+        shown = self._shown(i)
+        return shown if tuple(labels) == tuple(self.model.labels) else replace(shown, predicted=self.said(i)["target"])
+
+    def _packed(self, shown: Sequence[Shown], pairs: Sequence[PairEntry] = (), budget: int | None = None) -> Pack:
+        return pack(
+            shown, model=self.model.name, task=self.model.task, labels=self.model.labels, verdict=self.verdict,
+            pairs=pairs, budget_bytes=budget or LARGEST, lazy=budget is None,
+            notes=[f"skipped {name}: {why}" for name, why in self.skipped.items()],
+        )  # fmt: skip
+
+    def _shown(self, i: int, seen: Capture | None = None) -> Shown:
+        example, units = self.examples[i], self.case.units[i]
+        sites = self.attention(i) if seen is None else seen.sites
+        base = self.case.base() if seen is None else seen.answers
+        at = i if seen is None else 0
+        reading = {s.site.key: _rows(lambda s=s: self.case.reading(i, s.site)) for s in sites}  # type: ignore[misc]
+        methods = {m: (r.signed, r[i]) for m, r in self.found.items()} if seen is None else {}
+        mark = "" if seen is None else ", attention edited"
+        return Shown(
+            example.id + mark, units, [s.dense() for s in sites], self.called + mark, example.inputs,
+            example.label, self.answer(i), float(base.probability[at]), float(base.value[at]),
+            () if base.distribution is None else base.distribution[at].tolist(), methods,
+            reading=reading, made=self._written(i),
+        )  # fmt: skip
+
+    def _written(self, i: int) -> tuple[str, ...] | None:
+        """The tokens that an encoder-decoder wrote."""
+        return written_by(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """An example of another input, or of another model, that something is compared with; name: of the comparison."""
+
+    name: str
+    asked: Asked
+    example: int = 0
+
+
+def _rows(reading: Callable[[], tuple[int, ...]]) -> tuple[int, ...]:
+    """The rows that the answer reads; none where that cannot be said."""
+    try:
+        return reading()
+    except RegardError:
+        return ()
+
+
+def text_example(body: Mapping[str, object], number: int) -> Example:
+    """The text of a request, perhaps a pair."""
+    inputs: dict[str, str] = {}
+    for name, field_name in (("text", "text"), ("pair", "text_pair")):
+        given = body.get(name)
+        if given is None and name == "pair":
+            continue
+        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_TEXT:
+            raise InputError(
+                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got="none" if not given else "a longer one"
+            )
+        inputs[field_name] = given
+    return Example(f"text {number}", inputs)
+
+
+LONGEST_TEXT = 20_000
+"""Characters: what can be looked at. Every map of a longer text has millions of cells, every method hours of work."""
+
+
+def not_too_long(example: Example | None) -> None:
+    """Refuse a text that nobody could look at."""
+    for name, value in () if example is None else example.inputs.items():
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise InputError(
+                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got=f"{len(value)} characters",
+                remedy="a passage of it, or regard audit, which reads long texts in windows",
+            )  # fmt: skip
+
+
+def method_names(given: object) -> list[str]:
+    """Names of explainers of a request, each with its parameters."""
+    if not isinstance(given, list) or len(given) > 16 or not all(isinstance(m, str) and len(m) < 200 for m in given):
+        raise InputError("methods", expected="a list of at most 16 names", got=str(given)[:60])
+    return [str(Spec.parse("explainer", method)) for method in given]

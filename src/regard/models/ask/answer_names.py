@@ -1,0 +1,71 @@
+"""Answers in words: the class, the token or the text that a target stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regard.models.read.encoded import Item, Reader
+from regard.models.read.text import TextReader
+from regard.protocols import Target
+from regard.records import Json
+
+NOT_A_CHARACTER = "\ufffd"
+"""What a decoder writes for a token that is only a part of a character."""
+
+
+def written_ids(task: str, target: Target) -> list[int] | None:
+    """The ids that the model wrote; None where an answer is no token.
+
+    >>> written_ids("next_token", 7), written_ids("masked_token", [3, 7]), written_ids("classification", 1)
+    ([7], [7], None)
+    """
+    numbers = target if isinstance(target, list) else [target]
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in numbers):
+        return None
+    ids = [int(i) for i in numbers if isinstance(i, int)]
+    if task == "next_token" and len(ids) == 1:
+        return ids
+    if task == "masked_token" and len(ids) == 2:
+        return ids[1:]
+    return ids if task == "sequence_to_sequence" and ids else None
+
+
+def written_names(task: str, target: Target, reader: Reader) -> tuple[str, ...] | None:
+    """The tokens that the model wrote, one name each; None where it writes none, or nobody can spell them."""
+    ids = written_ids(task, target)
+    if ids is None or not isinstance(reader, TextReader) or reader.spell is None:
+        return None
+    return tuple(reader.spell(ids))
+
+
+def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader, item: Item | None) -> Json:
+    """The name of an answer; the target itself where no name is known. item: the example, for a place in it."""
+    ids = written_ids(task, target)
+    if ids is not None:
+        text = _decoded(ids, reader, whole=task == "sequence_to_sequence")
+        return target if text is None else text
+    if item is not None and isinstance(target, list) and len(target) == 2:
+        return _placed(task, target, labels, reader, item)
+    known = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
+    return labels[target] if known and isinstance(target, int) else target
+
+
+def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:
+    """A text with its spaces; one token that is no text of its own by its name. None where nobody can spell it."""
+    if not isinstance(reader, TextReader) or reader.spell is None:
+        return None
+    text = reader.join(ids)
+    return text if whole or (text and NOT_A_CHARACTER not in text) else reader.spell(ids)[0]
+
+
+def _placed(task: str, target: list[Json], labels: Sequence[str], reader: Reader, item: Item) -> Json:
+    """An answer that is a place in the input: the words of a span, or a unit with its class."""
+    first, last = target
+    if not isinstance(first, int) or not isinstance(last, int):
+        return target
+    if task == "question_answering":
+        ids = [int(i) for i in item.arrays[reader.main][first : last + 1]]
+        return _decoded(ids, reader, whole=True) or " ".join(item.units.names[first : last + 1])
+    if task == "token_classification" and 0 <= last < len(labels):
+        return f"{item.units.names[first]}: {labels[last]}"
+    return target

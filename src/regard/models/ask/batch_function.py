@@ -1,0 +1,193 @@
+"""Several examples of one shape as one differentiable function, in the space in which the user gave them.
+
+What stands between the user's numbers and the module (another order of axes, a scaling, a normalisation) is measured:
+the reader is asked about the example and about a shifted copy, which gives a scale and an offset for every entry, and a
+third input must come out as these foretell. So the normalisation is inside the function, and it is the right one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.errors import InputError, Unsupported
+from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.input_function import Differentiable, ends, free_entries, inserted
+from regard.models.read.encoded import Item
+from regard.models.objective import as_logits, wide
+from regard.models.read.regions import ArrayReader
+from regard.models.tasks import Asked
+from regard.records import Example
+
+FITS = 1e-4
+"""Largest error of the measured scaling, relative to 1 + the size of what comes out."""
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Space:
+    """One example: inputs in the module's layout and the user's units; module input = scale * u + offset.
+
+    put_back: from that layout to the user's. whole: the user's numbers are whole ones, and stay so.
+    """
+
+    u: Array
+    scale: Array
+    offset: Array
+    put_back: Callable[[Array], Array]
+    whole: bool
+
+
+@dataclass(frozen=True)
+class TogetherItems:
+    """Implements `protocols.Together`."""
+
+    model: Differentiable
+    examples: Sequence[Example]
+    items: Sequence[Item]
+    spaces: Sequence[Space] | None
+
+    @cached_property
+    def x(self) -> Tensor:
+        if self.spaces is None:
+            first = self.model.reader.baselines[0]
+            return torch.stack([ends(self.model, item, first).x for item in self.items])
+        return self._tensor([space.u for space in self.spaces])
+
+    @cached_property
+    def free(self) -> Tensor:
+        return torch.stack([free_entries(item, x) for item, x in zip(self.items, self.x, strict=True)])
+
+    @cached_property
+    def owner(self) -> Tensor:
+        rows = []
+        for item, x in zip(self.items, self.x, strict=True):
+            own = torch.from_numpy(np.array(item.owner)).to(x.device)
+            rows.append(own.reshape(*own.shape, *[1] * (x.dim() - own.dim())).expand_as(x))
+        return torch.stack(rows)
+
+    @cached_property
+    def _scaling(self) -> tuple[Tensor, Tensor] | None:
+        if self.spaces is None or all((s.scale == 1).all() and not s.offset.any() for s in self.spaces):
+            return None
+        return self._tensor([s.scale for s in self.spaces]), self._tensor([s.offset for s in self.spaces])
+
+    @cached_property
+    def classes(self) -> int:
+        with torch.no_grad():
+            return int(self.logits(self.x[:1], [0]).shape[-1])
+
+    @property
+    def user(self) -> bool:
+        return self.spaces is not None
+
+    def logits(self, x: Tensor, rows: Sequence[int] | None = None) -> Tensor:
+        chosen = list(range(len(self.items))) if rows is None else list(rows)
+        if self._scaling is not None:
+            scale, offset = self._scaling
+            x = x * scale[chosen] + offset[chosen]
+        items = [self.items[i] for i in chosen]
+        if self.spaces is None:
+            tensors, asked = self.model.tensors(items, [0] * len(chosen))
+        else:  # x is all that the module reads
+            tensors, asked = {self.model.reader.main: x}, Asked(items, {})
+        with self.model.backward_allowed(), inserted(self.model, tensors, x) as given:
+            found = self.model.run(given, asked)["logits"]
+        if found.ndim != 2:
+            raise InputError("output of the module", expected="logits (rows, classes)", got=str(tuple(found.shape)))
+        if found.shape[-1] == 1:  # one logit stands for two classes
+            return wide(torch.cat([torch.zeros_like(found), found], -1))
+        return wide(as_logits(found))
+
+    def back(self, row: int, x: Tensor) -> Example:
+        if self.spaces is None:
+            raise Unsupported("an input behind embeddings", expected="numbers of the user's own", got="a text")
+        space, example = self.spaces[row], self.examples[row]
+        reader = self.model.reader
+        assert isinstance(reader, ArrayReader)
+        array = x.detach().cpu().double().numpy()
+        array = np.round(array) if space.whole else array
+        given = np.asarray(example.inputs[reader.entry])
+        made = space.put_back(array).astype(given.dtype if given.dtype.kind in "iuf" else np.float32)
+        return replace(example, inputs={**example.inputs, reader.entry: made})
+
+    def _tensor(self, arrays: Sequence[Array]) -> Tensor:
+        return torch.from_numpy(np.stack(arrays)).to(device=self.model.device, dtype=self.model.dtype)
+
+
+def together(model: Differentiable, examples: Sequence[Example], items: Sequence[Item]) -> TogetherItems:
+    """The function of these examples, which share a shape."""
+    if "classification" not in model.row.name or "token" in model.row.name:
+        raise Unsupported(f"attacks on {model.name}", expected="a model that chooses among classes", got=model.row.name)
+    shapes = {item.arrays[model.reader.main].shape for item in items}
+    if len(shapes) != 1:
+        raise InputError("examples together", expected="one shape", got=", ".join(map(str, sorted(shapes))))
+    reader = model.reader
+    spaces = None
+    if isinstance(reader, ArrayReader):
+        spaces = [_space(reader, e, i.arrays[reader.main]) for e, i in zip(examples, items, strict=True)]
+    return TogetherItems(model, tuple(examples), tuple(items), spaces)
+
+
+def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
+    given = np.asarray(example.inputs[reader.entry])
+    subject = f"example {example.id!r}"
+    lay, put_back = _layout(given.shape, made.shape, subject)
+    u = lay(given.astype(np.float64))
+    if given.dtype.kind == "f" and np.array_equal(u.astype(made.dtype), made):
+        return Space(u, np.ones_like(u), np.zeros_like(u), put_back, False)
+    whole = given.dtype.kind in "iu"
+
+    def read(array: Array) -> Array:
+        return np.asarray(reader.prepare(put_back(array).astype(given.dtype), subject), np.float64)
+
+    # inside the range of the values, where a reader that rounds or clips does neither
+    low, high = float(u.min()), float(u.max())
+    other = np.where(u > (low + high) / 2, low, high) if high > low else _beside(u, whole)
+    base, shifted = read(u), read(other)
+    scale = (shifted - base) / (other - u)
+    offset = base - scale * u
+    low, high = float(min(u.min(), other.min())), float(max(u.max(), other.max()))
+    third = keyed_rng(0, "together", *u.shape).uniform(low, high, u.shape)
+    third = np.round(third) if whole else third
+    error = float((np.abs(read(third) - scale * third - offset) / (1 + np.abs(base))).max())
+    if not error <= FITS:
+        raise Unsupported(
+            f"attack on {subject} in the user's own numbers",
+            expected="a reader that scales and shifts every entry by itself",
+            got=f"one whose scaling is off by {error:.2g} on another input (it resizes, or mixes entries)",
+            remedy="give inputs of the size the model reads, and switch resizing off (do_resize=False)",
+        )  # fmt: skip
+    return Space(u, scale, offset, put_back, whole)
+
+
+def _beside(u: Array, whole: bool) -> Array:
+    """Another value for an input whose entries are all the same, towards 0 so that it stays on the same scale."""
+    if not u.any():
+        return u + 1
+    return u - np.sign(u) if whole else u * 0.75
+
+
+def _layout(
+    given: tuple[int, ...], made: tuple[int, ...], subject: str
+) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """From the user's axes to the module's, and back."""
+    if given == made:
+        return (lambda a: a), (lambda a: a)
+    if int(np.prod(given)) == int(np.prod(made)) and (len(given) != 3 or 1 in given):  # one axis of length 1 more
+        return (lambda a: a.reshape(made)), (lambda a: a.reshape(given))
+    if len(given) == 3 and (given[2], *given[:2]) == made:
+        return (lambda a: np.ascontiguousarray(a.transpose(2, 0, 1))), (
+            lambda a: np.ascontiguousarray(a.transpose(1, 2, 0))
+        )
+    raise Unsupported(
+        f"attack on {subject} in the user's own numbers", expected=f"an input of the size the model reads, {made}",
+        got=str(given), remedy="resize the inputs before they are given to the model",
+    )  # fmt: skip

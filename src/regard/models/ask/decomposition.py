@@ -1,0 +1,198 @@
+"""What the attention of a site is made of: values behind the output projection, residual stream, normalisations.
+
+Found without knowing how the model is written (see `probing`): with the weights of one head singled out, the layer
+itself shows the values of that head; with all weights zero, it shows what is there without attention. Proved by
+addition: the parts must give the whole that the model computed, or the site is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import Unsupported
+from regard.models.read.encoded import Item
+from regard.models.ask.layer_variants import Moment, Place, Probing, is_norm, rows_first
+from regard.tap.site_attention import as_array
+from regard.models.passes import Runs
+from regard.protocols import Norm, Parts, Target
+from regard.records import Site
+
+TOLERANCE = 1e-3
+"""Largest error of a sum of parts, relative to the largest entry of the whole."""
+_SAME = 1e-3
+_LARGE = 1e3
+
+
+def parts(model: Runs, item: Item, target: Target, keys: Sequence[str]) -> list[Parts]:
+    """The parts of the sites of these keys, in this order. Costs a forward per site, and one more per head for all."""
+    probing = Probing(model, item, target)
+    return [_parts(probing, probing.site(key)) for key in keys]
+
+
+def _parts(probing: Probing, site: Site) -> Parts:
+    weights = probing.weights[site.key]
+    if weights.shape[0] != 1:
+        raise _refused(site, "one row of attention for one example", f"{weights.shape[0]}: it is cut into windows")
+    _, heads, queries, keys = weights.shape
+    turns = -(-keys // queries)
+    for meeting in _meetings(probing, site):
+        place = meeting[0]
+        asked = probing.ask(site, heads * turns + 1, lambda i: _one_head(weights[0], i, turns), place)
+        seen = torch.cat(list(asked)).float()
+        if seen.shape[1] != queries:
+            raise _refused(site, f"{queries} positions behind it", f"{seen.shape[1]} at {place.name}")
+        rest = seen[-1]
+        values = (seen[:-1] - rest).reshape(heads, -1, seen.shape[2])[:, :keys]
+        if bool(values.any()):
+            break  # a normalisation at the side of attention (a feed-forward network in parallel) sees nothing of it
+    else:
+        raise _refused(site, "a layer, or a normalisation, that its output goes through", "none")
+    _, tensor, normed = meeting
+    whole = rows_first(tensor, 1, site, queries)[0].float()
+    made = torch.einsum("hqk,hkd->qd", weights[0].float(), values) + rest
+    error = float((made - whole).abs().max() / whole.abs().max().clamp(min=1e-12))
+    if not error < TOLERANCE:
+        raise _refused(
+            site, "attention that is added up before it is changed", f"parts that miss the whole by {error:.1%}"
+        )
+    own, bias = _residual(probing, site, rest)
+    norms = tuple(_norm(m, begin, end, site, queries) for m, begin, end in normed)
+    taken = [as_array(t) for t in (weights[0], values, own, bias, whole)]
+    return Parts(site, taken[0], taken[1], taken[2], taken[3], taken[4], norms, error)
+
+
+def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:
+    """Weights of 1 from each query to one key, in one head, so that `turns` variants read every key of it.
+
+    As many keys are read at once as there are queries. Behind the last head: no weight at all.
+    """
+    heads, queries, keys = weights.shape
+    variant = torch.zeros_like(weights)
+    head, turn = divmod(i, turns)
+    if head < heads:
+        some = torch.arange(turn * queries, min((turn + 1) * queries, keys), device=weights.device)
+        variant[head, some - turn * queries, some] = 1.0
+    return variant
+
+
+Normed = tuple[nn.Module, Tensor, Tensor]
+"""A normalisation with what went in and what came out."""
+
+
+def _meetings(probing: Probing, site: Site) -> list[tuple[Place, Tensor, list[Normed]]]:
+    """Where attention and residual stream may have met: (place, what is there, the normalisations from there on).
+
+    That is what a normalisation behind the site is given, or what the layer gives out. Normalisations count only where
+    the layer gives out what the last of them made; elsewhere (they come first) the stream goes on without them.
+    """
+    block = probing.block(site)
+    around = block if block is not None else probing.owner(site)
+    found: list[tuple[Place, Tensor]] = []
+    normed: list[Normed] = []
+    waiting: dict[nn.Module, Tensor] = {}
+    made, gave = None, None  # what the last normalisation made, what the layer gave out
+    other = False
+    for moment in probing.moments[probing.at(site) + 1 :]:
+        other = other or moment.what == "site"
+        if moment.tensor is None or moment.module is None:
+            continue
+        if is_norm(moment.module) and moment.what == "begin":
+            waiting[moment.module] = moment.tensor
+            if not other or not found:
+                found.append((Place(moment.module, "begin", probing.name(moment.module)), moment.tensor))
+        elif is_norm(moment.module) and moment.module in waiting:
+            made = moment.tensor
+            if len(normed) < len(found) and not (other and normed):
+                normed.append((moment.module, waiting.pop(moment.module), made))
+        elif moment.module is around and moment.what == "end":
+            gave = moment.tensor
+            if not other or not found:
+                found.append((Place(around, "end", probing.name(around)), moment.tensor))
+            break
+    if block is None and site.kind != "pooling" and (outside := probing.projection(site)) is not None:
+        found = [outside]  # what the owner gives out is not in the stream yet
+    ends_so = made is not None and (gave is None or (made.shape == gave.shape and bool(torch.equal(made, gave))))
+    return [
+        (place, tensor, normed[i:] if ends_so and place.what == "begin" else [])
+        for i, (place, tensor) in enumerate(found)
+    ]
+
+
+def _residual(probing: Probing, site: Site, rest: Tensor) -> tuple[Tensor, Tensor]:
+    """(residual stream, bias).
+
+    What is there without attention is the stream plus a bias, the same everywhere. Where no stream that was seen fits
+    (a feed-forward network at the side of attention), all of it is the position's own.
+    """
+    if site.kind == "pooling" or (len(rest) > 1 and _constant(rest, rest)):
+        return torch.zeros_like(rest), rest.mean(0)
+    streams = []
+    for moment in reversed(probing.moments[: probing.at(site)]):
+        stream = _like(moment, rest, site)
+        if stream is not None and _constant(rest - stream, rest):
+            streams.append(stream)
+            if len(rest) > 1:
+                break
+    if not streams:
+        return rest, torch.zeros_like(rest[0])
+    # with one position everything is constant: the stream is what is nearest
+    nearest = min(streams, key=lambda stream: float((rest - stream).abs().max()))
+    return nearest, (rest - nearest).mean(0)
+
+
+def _like(moment: Moment, rest: Tensor, site: Site) -> Tensor | None:
+    """What was seen at a moment, if it has the form of the stream."""
+    if moment.tensor is None or moment.tensor.shape[-1] != rest.shape[-1]:
+        return None
+    try:
+        seen = rows_first(moment.tensor, 1, site, len(rest))[0].float()
+    except Unsupported:
+        return None
+    return seen if seen.shape == rest.shape else None
+
+
+def _constant(difference: Tensor, scale: Tensor) -> bool:
+    spread = (difference - difference.mean(0)).abs().max()
+    return bool(spread <= _SAME * scale.abs().max().clamp(min=1e-12))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Affine:
+    scale: Tensor
+    shift: Tensor
+    centred: bool
+
+
+def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: int) -> Norm:
+    """The normalisation as a linear map at its actual spread, found by asking the module itself."""
+    x, y = (rows_first(t, 1, site, queries)[0].float() for t in (given, gave))
+    known = _asked(module, given)
+    centre = x - x.mean(-1, keepdim=True) if known.centred else x
+    plain, moved = known.scale * centre, y - known.shift
+    spread = (plain * plain).sum(-1) / (plain * moved).sum(-1)
+    error = float((plain / spread[:, None] - moved).abs().max() / moved.abs().max().clamp(min=1e-12))
+    if not error < TOLERANCE:
+        raise _refused(site, "LayerNorm or RMSNorm behind it", f"{type(module).__name__}, off by {error:.1%}")
+    scale, shift, wide = (t.double().cpu().numpy() for t in (known.scale, known.shift, spread))
+    return Norm(scale, shift, wide, known.centred)
+
+
+def _asked(module: nn.Module, like: Tensor) -> _Affine:
+    """Scale, shift and whether the mean is taken off, from what the module makes of three known vectors."""
+    width = like.shape[-1]
+    ramp = _LARGE * (torch.arange(width, device=like.device, dtype=like.dtype) - width / 2 + 0.25) / max(1, width)
+    vectors = torch.stack([torch.zeros_like(ramp), torch.full_like(ramp, _LARGE), ramp])
+    with torch.inference_mode():
+        shift, level, sloped = module(vectors[None])[0].float()
+    centred = bool((level - shift).abs().max() < 1e-2 * (sloped - shift).abs().max())
+    wide = ramp.float() - ramp.float().mean() if centred else ramp.float()
+    unit = wide / wide.square().mean().sqrt()
+    return _Affine((sloped - shift) / unit, shift, centred)
+
+
+def _refused(site: Site, expected: str, got: str) -> Unsupported:
+    return Unsupported(f"the parts of attention {site.key}", expected=expected, got=got)

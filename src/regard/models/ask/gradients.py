@@ -1,0 +1,208 @@
+"""Gradients of the objective with respect to the model's continuous inputs, summed up per unit.
+
+Units that the user did not write stay as they are at every point, so the sum over the free units is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.measures.keyed_random import keyed_rng
+from regard.tap.attention_gradients import no_graph
+from regard.tap.capture_call import rewritten_call
+from regard.models.ask.input_function import Differentiable, Ends, contents, ends, free_entries, inserted, never_read
+from regard.models.read.encoded import Item
+from regard.models.read.length_groups import like_lengths
+from regard.models.tasks import Outputs
+from regard.protocols import Point, Slopes, Target
+from regard.records import Floats, Site
+
+Row = tuple[int, Point]
+"""Which item, where."""
+Found = tuple[Floats, Floats, float]
+"""dot (n,), norm (n,) and the value there."""
+
+
+def slopes(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], points: Sequence[Point]
+) -> list[Slopes]:
+    """One record per item, one row per point. Noise is given in units of the range (max - min) of the inputs
+    (Smilkov et al. 2017); its numbers belong to the item and the draw.
+
+    The value at the baseline costs a forward of its own: it is NaN where no point lies on the way there.
+    """
+    if not points:
+        return [_empty(item) for item in items]
+    top = Point(1.0, points[0].baseline)
+    bottoms = [Point(0.0, point.baseline, draw=_drawn(point)) for point in points]
+    on_path = any(point.alpha != 1.0 for point in points)
+    found: dict[Row, Found] = {}
+    for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in points]):
+        found.update(zip(chunk, _differentiate(model, items, targets, chunk), strict=True))
+    asked = [point for point in dict.fromkeys([top, *bottoms]) if point not in points] if on_path else []
+    for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in asked]):
+        found.update(zip(chunk, _evaluate(model, items, targets, chunk), strict=True))
+    out = []
+    for i in range(len(items)):
+        mine = [found[i, point] for point in points]
+        high, *lows = (found[i, end][2] if (i, end) in found else float("nan") for end in (top, *bottoms))
+        dot, norm = (np.stack([answer[k] for answer in mine]) for k in (0, 1))
+        values = np.array([answer[2] for answer in mine])
+        out.append(Slopes(dot, norm, values, (high, float(np.mean(lows))), np.array(lows)))
+    return out
+
+
+def _drawn(point: Point) -> int:
+    """The draw of the baseline; fixed ones have none."""
+    return point.draw if point.baseline == "resample" else 0
+
+
+def _empty(item: Item) -> Slopes:
+    n = len(item.units)
+    return Slopes(np.zeros((0, n)), np.zeros((0, n)), np.zeros(0), (float("nan"), float("nan")))
+
+
+def _chunks(model: Differentiable, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Rows of like length, as many as the processor's cache holds."""
+    for group in model.groups(items):
+        inside = set(group)
+        mine = [row for row in rows if row[0] in inside]
+        for piece in like_lengths([items[i].length for i, _ in mine]):
+            yield [mine[k] for k in piece]
+
+
+def _placed(
+    model: Differentiable, items: Sequence[Item], chunk: Sequence[Row]
+) -> tuple[Tensor, dict[tuple[int, str, int], Ends]]:
+    """(rows, positions, ...) the continuous inputs of a chunk, filled up with zeros, and the ends of their paths."""
+    known: dict[tuple[int, str, int], Ends] = {}
+    grounds: dict[int, tuple[Tensor, str]] = {}
+    rows = []
+    for i, point in chunk:
+        key = (i, point.baseline, _drawn(point))
+        if key not in known:
+            known[key] = ends(model, items[i], point.baseline, _drawn(point))
+        if point.noise and i not in grounds:
+            grounds[i] = _room(items[i], known[key].x), contents(items[i])
+        rows.append(_at(known[key], point, grounds.get(i)))
+    width = max(len(x) for x in rows)
+    return torch.stack([_filled_up(x, width) for x in rows]), known
+
+
+def _backward(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
+) -> tuple[Tensor, Tensor, dict[tuple[int, str, int], Ends]]:
+    """(rows, ...) gradients of a chunk, (rows,) the values there, and the ends of the paths."""
+    about = [targets[i] for i, _ in chunk]
+    tensors, asked = model.tensors([items[i] for i, _ in chunk], about)
+    placed, known = _placed(model, items, chunk)
+    x = placed.detach().requires_grad_()
+
+    def call() -> Outputs:
+        with inserted(model, tensors, x) as given:
+            return model.run(given, asked)
+
+    with model.backward_allowed(), torch.enable_grad():
+        outputs = rewritten_call(model.module, call, lambda known: _DETACHED)[0] if chunk[0][1].detached else call()
+        said = model.row.read(outputs, asked, about)
+        if not said.value.requires_grad:
+            raise no_graph(model.name)
+        found = torch.autograd.grad(said.value.sum(), x, allow_unused=True)[0]
+    if found is None:
+        raise never_read(model)
+    return found, said.value.detach(), known
+
+
+def _differentiate(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
+) -> list[Found]:
+    found, value, known = _backward(model, items, targets, chunk)
+    values = value.double().cpu().numpy()
+    out = []
+    for row, (i, point) in enumerate(chunk):
+        end = known[i, point.baseline, _drawn(point)]
+        slope = found[row, : len(end.x)].float()
+        dot = _per_unit(items[i], slope * (end.x - end.baseline).float())
+        norm = np.sqrt(_per_unit(items[i], slope.square()))
+        out.append((dot, norm, float(values[row])))
+    return out
+
+
+def input_gradients(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target]
+) -> list[NDArray[np.float32]]:
+    """The gradient of the objective at the inputs themselves, entry by entry, for each item."""
+    here = Point(baseline=model.reader.baselines[0])
+    found: dict[int, NDArray[np.float32]] = {}
+    for chunk in _chunks(model, items, [(i, here) for i in range(len(items))]):
+        slopes, _, _ = _backward(model, items, targets, chunk)
+        for row, (i, _) in enumerate(chunk):
+            n = len(items[i].arrays[model.reader.main])
+            found[i] = slopes[row, :n].detach().float().cpu().numpy()
+    return [found[i] for i in range(len(items))]
+
+
+class _Detached:
+    """Every attention as it is, and cut out of the graph."""
+
+    def wants(self, site: Site) -> bool:
+        return True
+
+    def scores(self, site: Site, scores: Tensor) -> Tensor:
+        return scores
+
+    def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
+        return weights.detach()
+
+
+_DETACHED = _Detached()
+
+
+def _evaluate(
+    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
+) -> list[Found]:
+    """The value alone."""
+    about = [targets[i] for i, _ in chunk]
+    tensors, asked = model.tensors([items[i] for i, _ in chunk], about)
+    x, _ = _placed(model, items, chunk)
+    with torch.no_grad(), inserted(model, tensors, x) as given:
+        values = model.row.read(model.run(given, asked), asked, about).value.double().cpu().numpy()
+    nothing = np.zeros(0)
+    return [(nothing, nothing, float(value)) for value in values]
+
+
+def _room(item: Item, x: Tensor) -> Tensor:
+    """Of the shape of x: the range of the free entries on them, 0 on the others, which stay without noise."""
+    free = free_entries(item, x)
+    inside = x[free]
+    return free.to(x.dtype) * (inside.max() - inside.min() if inside.numel() else 0.0)
+
+
+def _at(end: Ends, point: Point, ground: tuple[Tensor, str] | None) -> Tensor:
+    x = end.baseline + point.alpha * (end.x - end.baseline) if point.alpha != 1.0 else end.x
+    if ground is None or not point.noise:
+        return x
+    room, key = ground
+    drawn = keyed_rng(0, "slope noise", point.draw, key).standard_normal(tuple(x.shape), np.float32)
+    return x + point.noise * room * torch.from_numpy(drawn).to(device=x.device, dtype=x.dtype)
+
+
+def _filled_up(x: Tensor, width: int) -> Tensor:
+    """Zeros after the last position; the mask hides them as it hides padding."""
+    return x if len(x) == width else torch.cat([x, x.new_zeros(width - len(x), *x.shape[1:])])
+
+
+def _per_unit(item: Item, values: Tensor) -> Floats:
+    """(n,) the sum of the entries that each unit owns; 0 for special units."""
+    own = item.owner.ndim
+    if values.dim() > own:
+        values = values.flatten(own).sum(-1, dtype=torch.float64)
+    flat = values.detach().cpu().double().numpy()
+    owned = item.owner >= 0
+    sums = np.bincount(item.owner[owned].ravel(), flat[owned].ravel(), minlength=len(item.units))
+    return np.where(item.units.free, sums, 0.0)

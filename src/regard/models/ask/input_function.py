@@ -1,0 +1,172 @@
+"""The objective of one example as a differentiable function of its continuous inputs.
+
+For text the continuous inputs are the outputs of the input-embedding module; for arrays the arrays themselves.
+Units that the user did not write stay as they are in every baseline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import UnknownName, Unsupported
+from regard.measures.keyed_random import keyed_rng
+from regard.models.read.encoded import Item, Reader
+from regard.models.read.regions import ArrayReader
+from regard.models.tasks import Asked, Outputs, TaskRow
+from regard.models.read.text import TextReader
+from regard.protocols import Target
+
+
+class Differentiable(Protocol):
+    """The adapter, as this file sees it."""
+
+    @property
+    def module(self) -> nn.Module: ...
+    @property
+    def reader(self) -> Reader: ...
+    @property
+    def row(self) -> TaskRow: ...
+    @property
+    def embedding(self) -> nn.Module | None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def device(self) -> torch.device: ...
+    @property
+    def dtype(self) -> torch.dtype: ...
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
+    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
+    def groups(self, items: Sequence[Item]) -> list[list[int]]: ...
+    def backward_allowed(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The two ends of a path, in continuous inputs of one item: x and its baseline."""
+
+    x: Tensor
+    baseline: Tensor
+
+
+@dataclass(frozen=True)
+class ContinuousItem:
+    """Implements `protocols.Continuous`."""
+
+    model: Differentiable
+    item: Item
+    target: Target
+
+    @property
+    def module(self) -> nn.Module:
+        return self.model.module
+
+    @property
+    def x(self) -> Tensor:
+        return ends(self.model, self.item, self.model.reader.baselines[0]).x[None]
+
+    @property
+    def owner(self) -> Tensor:
+        x = self.x
+        own = torch.from_numpy(np.array(self.item.owner)).to(x.device)[None]
+        return own.reshape(*own.shape, *[1] * (x.dim() - own.dim())).expand_as(x).contiguous()
+
+    def baseline(self, name: str) -> Tensor:
+        return ends(self.model, self.item, name).baseline[None]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        rows = len(x)
+        about = [self.target] * rows
+        tensors, asked = self.model.tensors([self.item] * rows, about)
+        with self.model.backward_allowed(), inserted(self.model, tensors, x) as given:
+            return self.model.row.read(self.model.run(given, asked), asked, about).value
+
+
+def ends(model: Differentiable, item: Item, name: str, draw: int = 0) -> Ends:
+    """x (positions, features) or the array, and the baseline of that name with special units as they are.
+
+    "resample": every free unit is replaced by another (a token of the vocabulary, a value of the background); the
+    numbers belong to the item and the draw.
+    """
+    reader = model.reader
+    if name == "resample":
+        other = reader.remove(item, item.units.free, "resample", keyed_rng(0, "baseline", draw, contents(item)))
+        whole = ends(model, item, reader.baselines[0])
+        return Ends(
+            whole.x, torch.where(free_entries(item, whole.x), ends(model, other, reader.baselines[0]).x, whole.x)
+        )
+    if name not in reader.baselines:
+        raise UnknownName("baseline", name, reader.baselines)
+    if isinstance(reader, ArrayReader):
+        x, baseline = (
+            torch.from_numpy(np.asarray(a)).to(device=model.device, dtype=model.dtype)
+            for a in (item.arrays[reader.main], reader.baseline(item, name))
+        )
+        return Ends(x, torch.where(free_entries(item, x), baseline, x))
+    if model.embedding is None or not isinstance(reader, TextReader):
+        raise Unsupported(
+            f"gradients of {model.name}", expected="an input-embedding module", got="none",
+            remedy="name it: wrap(..., embedding='path.of.the.module')",
+        )  # fmt: skip
+    with torch.no_grad():
+        ids = torch.from_numpy(item.arrays[reader.main]).to(model.device)
+        x = model.embedding(ids[None])[0]
+        if item.shift is not None:
+            x = x + torch.from_numpy(item.shift).to(x)
+        if name == "mask":
+            baseline = model.embedding(torch.full_like(ids[None], reader.alphabet.blank or 0))[0]
+        else:
+            baseline = torch.zeros_like(x)
+        return Ends(x, torch.where(free_entries(item, x), baseline, x))
+
+
+def contents(item: Item) -> str:
+    """What random numbers of an item are keyed by: whoever asks, and in whatever batch, it is the same."""
+    raw = b"".join(np.ascontiguousarray(a).tobytes() for _, a in sorted(item.arrays.items()))
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def free_entries(item: Item, x: Tensor) -> Tensor:
+    """True on the entries that belong to a unit of the user's own; one entry per position for text."""
+    free = np.append(item.units.free, False)[item.owner]
+    mask = torch.from_numpy(free).to(x.device)
+    return mask.reshape(*mask.shape, *[1] * (x.dim() - mask.dim())).expand_as(x)
+
+
+def never_read(model: Differentiable) -> Unsupported:
+    return Unsupported(
+        f"gradients of {model.name}", expected="continuous inputs that the objective depends on",
+        got=f"{type(model.embedding).__name__} that the module does not read the ids with",
+        remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
+    )  # fmt: skip
+
+
+@contextmanager
+def inserted(model: Differentiable, tensors: dict[str, Tensor], x: Tensor) -> Iterator[dict[str, Tensor]]:
+    """The tensors of a call in which `x` stands for the continuous inputs."""
+    if model.embedding is None or model.reader.modality != "text":
+        yield {**tensors, model.reader.main: x}
+        return
+    ids, waiting = tensors[model.reader.main], [x]
+
+    def instead(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> Tensor | None:
+        read = args[0] if args else next(iter(kwargs.values()))
+        # a shared embedding also serves the decoder: only the call that reads the ids is replaced, and only once
+        if waiting and read.shape == ids.shape and bool((read == ids).all()):
+            return waiting.pop().to(out.dtype)
+        return None
+
+    handle = model.embedding.register_forward_hook(instead, with_kwargs=True)
+    try:
+        yield tensors
+    finally:
+        handle.remove()
+    if waiting:
+        raise never_read(model)

@@ -1,0 +1,272 @@
+"""Does the decision run through this attention? Its output is taken from another example, everything else stays.
+
+Where the output of a site is, is not read off names: it is the first tensor behind the site that a module is given or
+gives and that moves when the weights are zero. It must move in proportion to the weights (then it is the weighted sum,
+perhaps projected, perhaps with a residual stream beside it); what attention added there is the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from regard.errors import Unsupported
+from regard.tap.capture_call import rewritten_call
+from regard.models.read.encoded import Item
+from regard.models.objective import Said
+from regard.tap.pass_history import forgettable
+from regard.models.ask.layer_variants import rows_first
+from regard.models.passes import Runs
+from regard.protocols import Read, Target
+from regard.records import Site
+
+LINEAR = 1e-3
+"""How far half of the weights may be from half of the way, relative to the whole way."""
+MOVED = 1e-6
+Donor = tuple[Item, Target, Sequence[Read]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The input ("begin") or output ("end") of a module, the so-and-so-many-th time that it comes after the site."""
+
+    module: str
+    what: str
+    time: int
+
+
+_PLACES: WeakKeyDictionary[nn.Module, dict[tuple[object, ...], _Place]] = forgettable(WeakKeyDictionary())
+_Gifts = dict[tuple[object, ...], tuple[Item, tuple[Tensor, bool]]]
+_GIFTS: WeakKeyDictionary[nn.Module, _Gifts] = forgettable(WeakKeyDictionary())
+
+
+def routed(model: Runs, item: Item, target: Target, reads: Sequence[Read], donors: Sequence[Donor]) -> Said:
+    """The objective for each donor: the rows that are read get what attention gave the donor there."""
+    with torch.inference_mode():
+        placed = [(read, place) for read in reads if (place := _place(model, item, target, read)) is not None]
+        rows = len(donors)
+        tensors, asked = model.tensors([item] * rows, [target] * rows)
+        if not placed:  # what nobody reads can be exchanged without any change
+            return model.row.read(model.run(tensors, asked), asked, [target] * rows)
+        watch = _Watch(model.module)
+        for read, place in placed:
+            gifts = [_gift(model, donor, own, _same_site(theirs, read), read, place) for donor, own, theirs in donors]
+            watch.at[place, read.site] = _adding(read, gifts, rows, watch)
+        swapped = [read for read, _ in placed]
+        with watch.on():
+            outputs, _ = rewritten_call(
+                model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(swapped, 0.0, watch)
+            )
+        return model.row.read(outputs, asked, [target] * rows)
+
+
+def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
+    for read in theirs:
+        if read.site == ours.site:
+            return read
+    raise _refused(ours.site, "a donor with the same site", ", ".join(read.site for read in theirs) or "none")
+
+
+def _gift(model: Runs, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
+    """(row, feature) what attention adds for a donor in the rows that it reads; their mean where the numbers differ."""
+    held = _GIFTS.setdefault(model.module, {})
+    key = (id(item), theirs, place, sum(p._version for p in model.module.parameters()))
+    if key not in held or held[key][0] is not item:
+        held[key] = item, _given(model, item, target, theirs, place)
+    rows, rowwise = held[key][1]
+    return rows.mean(0, keepdim=True) if rowwise and len(rows) != len(ours.queries) else rows
+
+
+def _given(model: Runs, item: Item, target: Target, theirs: Read, place: _Place) -> tuple[Tensor, bool]:
+    """(row, feature), and whether rows are those that are read; behind a pooling of rows they are not."""
+    with_it, without = (_seen(model, item, target, theirs, factor, place) for factor in (1.0, 0.0))
+    found = with_it.view - without.view
+    return (found[list(theirs.queries)], True) if len(found) == with_it.queries else (found, False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """(query, feature) what was at a place, and how many queries the site has."""
+
+    view: Tensor
+    queries: int
+
+
+def _seen(model: Runs, item: Item, target: Target, read: Read, factor: float, place: _Place) -> _Seen:
+    found: list[Tensor] = []
+    watch = _Watch(model.module)
+    watch.at[place, read.site] = lambda tensor: found.append(tensor.clone())
+    _run(model, item, target, [read], factor, watch)
+    if not found:
+        raise _refused(read.site, f"{place.module} to be run for every example", "it was not")
+    site, queries = watch.known[read.site]
+    return _Seen(rows_first(found[0], 1, site, queries)[0], queries)
+
+
+def _adding(read: Read, gifts: Sequence[Tensor], rows: int, watch: _Watch) -> Callable[[Tensor], Tensor]:
+    def add(tensor: Tensor) -> Tensor:
+        changed = tensor.clone(memory_format=torch.contiguous_format)
+        site, queries = watch.known[read.site]
+        view = rows_first(changed, rows, site, queries)
+        chosen = list(read.queries) if view.shape[1] == queries else slice(None)
+        for row, gift in enumerate(gifts):
+            view[row, chosen] += gift.to(view)
+        return changed
+
+    return add
+
+
+# ---------------------------------------------------------------------- where the output is
+
+
+def _place(model: Runs, item: Item, target: Target, read: Read) -> _Place | None:
+    """Where the output of a site can be exchanged; None where nothing behind it moves with its weights."""
+    known = _PLACES.setdefault(model.module, {})
+    key = (read.site, read.heads)
+    if key not in known:
+        found = _find(model, item, target, read)
+        if found is None:  # perhaps of this example only: the next one is looked at again
+            return None
+        known[key] = found
+    return known[key]
+
+
+def _find(model: Runs, item: Item, target: Target, read: Read) -> _Place | None:
+    passes = []
+    for factor in (1.0, 0.0, 0.5):
+        watch = _Watch(model.module, everything=True)
+        _run(model, item, target, [read], factor, watch)
+        passes.append(watch)
+    whole, nothing, half = passes
+    weights = whole.weights[read.site]
+    for (place, tensor), (_, without), (_, between) in zip(whole.seen, nothing.seen, half.seen, strict=False):
+        if tensor.shape != without.shape or _same_numbers(tensor, weights):
+            continue
+        way = (tensor - without).float()
+        size = float(way.abs().max()) if way.numel() else 0.0
+        if size <= MOVED * max(1.0, float(tensor.float().abs().max())):
+            continue
+        off = float((between.float() - without.float() - way / 2).abs().max())
+        if off > LINEAR * size:
+            raise _refused(read.site, "an output that can be seen before it is bent", f"{place.module} behind the bend")
+        return place
+    return None
+
+
+def _same_numbers(tensor: Tensor, weights: Tensor) -> bool:
+    """Whether a tensor is the weights themselves, in whatever layout (a dropout, a softmax module)."""
+    if tensor.numel() != weights.numel():
+        return False
+    return bool(torch.allclose(tensor.float().flatten().sort()[0], weights.float().flatten().sort()[0], atol=1e-6))
+
+
+def _run(model: Runs, item: Item, target: Target, reads: Sequence[Read], factor: float, watch: _Watch) -> None:
+    tensors, asked = model.tensors([item], [target])
+    with watch.on():
+        rewritten_call(model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(reads, factor, watch))
+
+
+@dataclass(slots=True, eq=False)
+class _Scaled:
+    """Multiplies the weights that are read by a factor, and says when their site comes by."""
+
+    reads: Sequence[Read]
+    factor: float
+    watch: _Watch
+
+    def wants(self, site: Site) -> bool:
+        return any(read.site == site.key for read in self.reads)
+
+    def scores(self, site: Site, scores: Tensor) -> Tensor:
+        return scores
+
+    def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
+        self.watch.met(site, weights)
+        changed = weights.clone()
+        for read in self.reads:
+            if read.site == site.key:
+                heads = list(range(weights.shape[1])) if read.heads is None else list(read.heads)
+                rows = list(read.queries)
+                if max(rows) >= weights.shape[2]:
+                    raise _refused(site.key, f"row {max(rows)} to be read", f"{weights.shape[2]} rows")
+                index = torch.tensor(heads)[:, None], torch.tensor(rows)
+                changed[:, index[0], index[1]] = changed[:, index[0], index[1]] * self.factor
+        return changed
+
+
+@dataclass(slots=True, eq=False)
+class _Watch:
+    """Hooks that look at, or change, what modules are given and give after a site was met."""
+
+    root: nn.Module
+    everything: bool = False
+    at: dict[tuple[_Place, str], Callable[[Tensor], Tensor | None]] = field(default_factory=dict)
+    seen: list[tuple[_Place, Tensor]] = field(default_factory=list)
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    known: dict[str, tuple[Site, int]] = field(default_factory=dict)
+    _times: dict[str, dict[tuple[str, str], int]] = field(default_factory=dict)
+
+    def met(self, site: Site, weights: Tensor) -> None:
+        self.weights[site.key], self.known[site.key] = weights, (site, weights.shape[2])
+        self._times[site.key] = {}
+        self.seen.clear()
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        wanted = {place.module for place, _ in self.at}
+        handles = []
+        try:
+            for name, module in self.root.named_modules():
+                if (self.everything or name in wanted) and not isinstance(module, torch.jit.ScriptModule):
+                    handles.append(module.register_forward_pre_hook(self._before(name), with_kwargs=True))
+                    handles.append(module.register_forward_hook(self._after(name)))
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _before(self, name: str) -> Callable[..., Any]:
+        def hook(module: nn.Module, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+            return self._look(name, "begin", (args, dict(keywords)))
+
+        return hook
+
+    def _after(self, name: str) -> Callable[..., Any]:
+        def hook(module: nn.Module, args: tuple[Any, ...], out: Any) -> Any:
+            return self._look(name, "end", out)
+
+        return hook
+
+    def _look(self, name: str, what: str, tree: Any) -> Any:
+        """The tree with what is changed in it; None where nothing is."""
+        changed = None
+        for key, times in self._times.items():
+            time = times.get((name, what), 0)
+            times[name, what] = time + 1
+            place = _Place(name, what, time)
+            leaves, shape = tree_flatten(tree)
+            at = next((i for i, t in enumerate(leaves) if _states(t)), None)
+            if at is None:
+                continue
+            if self.everything:
+                self.seen.append((place, leaves[at].clone()))
+            act = self.at.get((place, key))
+            new = act(leaves[at]) if act is not None else None
+            if new is not None:
+                tree = changed = tree_unflatten([*leaves[:at], new, *leaves[at + 1 :]], shape)
+        return changed
+
+
+def _states(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.is_floating_point() and leaf.ndim >= 2
+
+
+def _refused(site: str, expected: str, got: str) -> Unsupported:
+    return Unsupported(f"the route through {site}", expected=expected, got=got)

@@ -1,0 +1,142 @@
+"""Exact sharing of the common beginning of variants, for causal models.
+
+In a causal model the keys and values of a prefix do not depend on what follows. Variants of one text that differ
+from position p on therefore need positions 0..p-1 only once: leave-one-out costs half.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.tap.pass_history import forgettable
+
+SHORTEST = 8
+"""A shorter prefix is not worth a second call."""
+
+
+class PrefixCache:
+    """The keys and values of the last prefix. Proves itself on first use, or retires.
+
+    It follows the text as it grows: the variants of leave-one-out, asked in order, extend it bit by bit.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+        forgettable(self)
+
+    def clear(self) -> None:
+        """Forget the prefix and the proof."""
+        self.works = True
+        self._proved = False
+        self._ids: list[int] = []
+        self._layers: list[tuple[Tensor, Tensor]] = []
+        self._stamp: tuple[int, ...] = ()
+
+    def logits(self, module: nn.Module, tensors: Mapping[str, Tensor], lengths: Sequence[int]) -> Tensor | None:
+        """(batch, vocabulary) logits at the last position of each row; None where sharing does not pay."""
+        ids, mask = tensors["input_ids"], tensors["attention_mask"]
+        shared = min(_common(ids, mask), min(lengths) - 1)
+        saved = (len(lengths) - 1) * shared
+        if not self.works or shared < SHORTEST or saved < 0.1 * ids.numel():
+            return None
+        found = self._with_prefix(module, ids, mask, lengths, shared)
+        if found is not None and not self._proved:
+            plain = _last(_call(module, {"input_ids": ids, "attention_mask": mask}).logits, lengths)
+            tolerance = 2e-2 if plain.dtype in (torch.float16, torch.bfloat16) else 1e-4
+            self._proved = bool(torch.allclose(found, plain, rtol=tolerance, atol=tolerance * float(plain.abs().max())))
+            self.works = self._proved
+        if not self.works:
+            self._ids, self._layers = [], []
+            return None
+        return found
+
+    def _with_prefix(
+        self, module: nn.Module, ids: Tensor, mask: Tensor, lengths: Sequence[int], shared: int
+    ) -> Tensor | None:
+        self._grow(module, ids[:1, :shared])
+        if not self.works:
+            return None
+        rows, width = ids.shape
+        past = _cache([(k[:, :, :shared], v[:, :, :shared]) for k, v in self._layers], rows)
+        positions = torch.arange(shared, width, device=ids.device).expand(rows, -1)
+        ends = [n - 1 - shared for n in lengths]
+        kept = sorted(set(ends))
+        out = _call(
+            module,
+            {
+                "input_ids": ids[:, shared:],
+                "attention_mask": mask,
+                "position_ids": positions,
+                "past_key_values": past,
+                "use_cache": True,
+                "logits_to_keep": torch.tensor(kept, device=ids.device),
+            },
+        )
+        logits: Tensor = out.logits
+        at = [kept.index(e) for e in ends] if logits.shape[1] == len(kept) else ends
+        return logits[torch.arange(rows, device=ids.device), torch.tensor(at, device=ids.device)]
+
+    def _grow(self, module: nn.Module, prefix: Tensor) -> None:
+        """Make the stored prefix begin with `prefix`; what is there already is not computed again."""
+        stamp = tuple(p._version for p in module.parameters())
+        wanted = prefix[0].tolist()
+        known = 0
+        if stamp == self._stamp:  # weights that were trained or loaded since make the cache worthless
+            limit = min(len(wanted), len(self._ids))
+            known = next((i for i in range(limit) if wanted[i] != self._ids[i]), limit)
+        if known == len(wanted):
+            return
+        past = _cache([(k[:, :, :known], v[:, :, :known]) for k, v in self._layers], 1) if known else None
+        positions = torch.arange(known, len(wanted), device=prefix.device)[None]
+        out = _call(
+            module,
+            {
+                "input_ids": prefix[:, known:],
+                "attention_mask": torch.ones_like(prefix),
+                "position_ids": positions,
+                "past_key_values": past,
+                "use_cache": True,
+                "logits_to_keep": 1,
+            },
+        )
+        layers = _layers(getattr(out, "past_key_values", None))
+        self.works = layers is not None and all(k.shape[2] == len(wanted) for k, _ in layers)
+        self._ids, self._layers, self._stamp = (wanted, layers, stamp) if layers and self.works else ([], [], ())
+
+
+def _common(ids: Tensor, mask: Tensor) -> int:
+    """Positions at the beginning that are the same, and read, in every row."""
+    same = ((ids == ids[:1]) & (mask == 1)).all(0)
+    return int(same.long().cumprod(0).sum())
+
+
+def _last(logits: Tensor, lengths: Sequence[int]) -> Tensor:
+    rows = torch.arange(len(lengths), device=logits.device)
+    return logits[rows, torch.tensor([n - 1 for n in lengths], device=logits.device)]
+
+
+def _call(module: nn.Module, given: Mapping[str, Any]) -> Any:
+    """Argument names differ between architectures: only known ones are passed."""
+    accepted = inspect.signature(module.forward).parameters
+    return module(**{name: value for name, value in given.items() if name in accepted and value is not None})
+
+
+def _layers(cache: Any) -> list[tuple[Tensor, Tensor]] | None:
+    """Keys and values of every layer; None for caches that forget or compress (sliding windows, state spaces)."""
+    from transformers.cache_utils import DynamicCache, DynamicLayer
+
+    if type(cache) is not DynamicCache or any(type(layer) is not DynamicLayer for layer in cache.layers):
+        return None
+    layers: list[Any] = cache.layers
+    return [(layer.keys, layer.values) for layer in layers]
+
+
+def _cache(layers: Sequence[tuple[Tensor, Tensor]], rows: int) -> Any:
+    from transformers.cache_utils import DynamicCache
+
+    return DynamicCache([(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in layers])

@@ -1,0 +1,190 @@
+"""Heads taken out of a model for good: dropped where the architecture lets the others stand, else silenced.
+
+A silenced head has zeros where the output projection would read it. Which columns these are is found by experiment, not
+by name: with the head switched off, they are the ones that become zero, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from regard.errors import Unsupported
+from regard.models.adapter import TorchModel
+from regard.tap.capture_call import capture_call
+from regard.models.read.encoded import Item
+from regard.tap.operations import Op, meaning
+from regard.protocols import Target
+from regard.records import Edit, Site
+
+Heads = Mapping[str, tuple[int, ...]]
+"""Site key -> numbers of heads in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The parameter that reads a site's heads, the axis of it that they are laid along, and the columns of each."""
+
+    parameter: str
+    axis: int
+    columns: Mapping[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Product:
+    parameter: nn.Parameter
+    axis: int
+    given: Tensor
+
+
+class _Products(TorchFunctionMode):
+    """Notes every product of something computed with a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[_Product] = []
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        op = meaning(func)
+        given = [*args, *(kwargs or {}).values()]
+        if op is Op.LINEAR and len(given) > 1:
+            self._note(given[0], given[1], 1)
+        elif op is Op.PRODUCT and len(given) > 1:
+            self._note(given[0], given[1], 0)
+        elif op is Op.ADDED_PRODUCT and len(given) > 2:
+            self._note(given[1], given[2], 0)
+        return out
+
+    def _note(self, given: Any, parameter: Any, axis: int) -> None:
+        if isinstance(parameter, nn.Parameter) and isinstance(given, Tensor) and parameter.ndim == 2:
+            self.seen.append(_Product(parameter, axis, given.detach().reshape(-1, given.shape[-1]).clone()))
+
+
+def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> dict[str, Projection]:
+    """Where each site's heads are read, found by switching them off."""
+    names = {id(p): n for n, p in model.module.named_parameters(remove_duplicate=False)}
+    whole = _run(model, item, target, ())
+    n = len(whole)
+    found = {}
+    for site, chosen in heads.items():
+        off = _run(model, item, target, (Edit("mask_heads", site),))[-n:]
+        at = next((i for i, (a, b) in enumerate(zip(whole, off, strict=False)) if _silent(a, b)), None)
+        if at is None:
+            raise _refused(site, "a projection that reads its heads and nothing else", "none that falls silent")
+        columns = {}
+        for head in chosen:
+            one = _run(model, item, target, (Edit("mask_heads", site, (head,)),))[-n:][at].given
+            gone = (one == 0).all(0) & (whole[at].given != 0).any(0)
+            if not bool(gone.any()) or not torch.allclose(one[:, ~gone], whole[at].given[:, ~gone], atol=1e-4):
+                raise _refused(site, f"columns of head {head} of its own", "columns that heads share")
+            columns[head] = tuple(int(i) for i in torch.nonzero(gone).flatten())
+        found[site] = Projection(names[id(whole[at].parameter)], whole[at].axis, columns)
+    _refuse_shared(found, heads)
+    return found
+
+
+def _run(model: TorchModel, item: Item, target: Target, edits: Sequence[Edit]) -> list[_Product]:
+    """The products of a pass. An edited pass may be preceded by others that look for sites: its own are the last."""
+    tensors, asked = model.tensors([item], [target])
+    products = _Products()
+    with torch.no_grad(), products:
+        if edits:
+            capture_call(model.module, lambda: model.run(tensors, asked), edits=edits)
+        else:
+            model.run(tensors, asked)
+    return products.seen
+
+
+def _silent(whole: _Product, off: _Product) -> bool:
+    return whole.parameter is off.parameter and not bool(off.given.any()) and bool(whole.given.any())
+
+
+def _refused(site: str, expected: str, got: str) -> Unsupported:
+    return Unsupported(f"pruning of {site}", expected=expected, got=got)
+
+
+def _refuse_shared(found: Mapping[str, Projection], heads: Heads) -> None:
+    """Layers that share their weights lose a head together or not at all."""
+    for site, one in found.items():
+        for other, two in found.items():
+            if one.parameter == two.parameter and set(heads[site]) != set(heads[other]):
+                raise _refused(site, f"the same heads as in {other}, with which it shares its weights", "others")
+
+
+@torch.no_grad()
+def silence(model: TorchModel, found: Mapping[str, Projection]) -> int:
+    """Zeros in the columns of these heads; returns how many weights that are."""
+    parameters = dict(model.module.named_parameters(remove_duplicate=False))
+    count = 0
+    for one in found.values():
+        columns = torch.tensor([c for some in one.columns.values() for c in some])
+        parameter = parameters[one.parameter]
+        parameter.index_fill_(one.axis, columns.to(parameter.device), 0.0)
+        count += len(columns) * parameter.shape[1 - one.axis]
+    return count
+
+
+_SEPARATE = ("q_proj", "k_proj", "v_proj", "o_proj")
+
+
+def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> str:
+    """Why these heads can only be silenced; "" where they can be dropped.
+
+    They can where the configuration names the size of a head apart from the width of the model (Llama, Qwen, Mistral,
+    ...), one number of heads serves all layers, and every group of queries around one key keeps as many.
+    """
+    config: Any = getattr(model.module, "config", None)
+    if getattr(config, "head_dim", None) is None or getattr(config, "num_key_value_heads", None) is None:
+        return "the configuration has no head size apart from the width of the model"
+    groups = set()
+    for site in sites:
+        owner = dict(model.module.named_modules()).get(site.name)
+        if owner is None or any(not isinstance(getattr(owner, name, None), nn.Linear) for name in _SEPARATE):
+            return "queries, keys and values are not projected one by one"
+        groups.add(tuple(sorted(len(kept) for kept in _kept(site, heads, config) if kept)))
+    if len(groups) > 1 or len(set(next(iter(groups)))) != 1:
+        return "the configuration has one number of heads for all layers, and the layers would keep different ones"
+    return ""
+
+
+def _kept(site: Site, heads: Heads, config: Any) -> list[list[int]]:
+    """For every head of keys the query heads that stay."""
+    size = site.heads // int(config.num_key_value_heads)
+    gone = set(heads.get(site.key, ()))
+    return [[h for h in range(g * size, (g + 1) * size) if h not in gone] for g in range(config.num_key_value_heads)]
+
+
+@torch.no_grad()
+def drop(model: TorchModel, sites: Sequence[Site], heads: Heads) -> int:
+    """Takes the heads out of the matrices; returns how many weights are gone. See `why_not_dropped`."""
+    config: Any = model.module.config
+    width, before = int(config.head_dim), sum(p.numel() for p in model.module.parameters())
+    for site in sites:
+        owner: Any = model.module.get_submodule(site.name)
+        groups = _kept(site, heads, config)
+        queries = _spread([h for group in groups for h in group], width)
+        keys = _spread([g for g, group in enumerate(groups) if group], width)
+        for name, rows in (("q_proj", queries), ("k_proj", keys), ("v_proj", keys)):
+            _shrink(getattr(owner, name), rows, 0)
+        _shrink(owner.o_proj, queries, 1)
+    counts = [_kept(sites[0], heads, config)]
+    config.num_attention_heads = sum(len(group) for group in counts[0])
+    config.num_key_value_heads = sum(bool(group) for group in counts[0])
+    return before - sum(p.numel() for p in model.module.parameters())
+
+
+def _spread(heads: Sequence[int], width: int) -> Tensor:
+    return torch.tensor([h * width + i for h in heads for i in range(width)], dtype=torch.long)
+
+
+def _shrink(linear: nn.Linear, kept: Tensor, axis: int) -> None:
+    linear.weight = nn.Parameter(linear.weight.index_select(axis, kept.to(linear.weight.device)), requires_grad=False)
+    if axis == 0 and linear.bias is not None:
+        linear.bias = nn.Parameter(linear.bias.index_select(0, kept.to(linear.bias.device)), requires_grad=False)
+    linear.out_features, linear.in_features = linear.weight.shape

@@ -1,0 +1,224 @@
+"""Nearly exact answers to variants of one example, for models whose layers have a feed-forward part.
+
+A variant differs from the example in few positions, and most positions feel little of it. Attention is computed in
+full; the feed-forward part, two thirds of the work, only for the positions whose input changed most. The others keep
+what their feed-forward gave for the example. With all positions the answer is exact.
+
+Nothing is known about the architecture but this: in every layer of the longest `ModuleList` one linear map widens and a
+later one narrows again, and between them each position is on its own. Before the first use on a model that is proved:
+an unchanged example must come out unchanged, and with all positions the answers must be those of a plain forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError, Unsupported
+from regard.models.read.encoded import Item
+from regard.models.objective import Said
+from regard.tap.pass_history import forgettable
+from regard.models.tasks import Asked, Outputs, TaskRow
+from regard.protocols import Target
+
+TOLERANCE = 2e-4
+"""Proofs compare to this: hidden states, and values of the objective, relative to the largest."""
+
+
+class Layered(Protocol):
+    """The adapter, as this file sees it."""
+
+    @property
+    def module(self) -> nn.Module: ...
+    @property
+    def row(self) -> TaskRow: ...
+    @property
+    def name(self) -> str: ...
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
+    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
+
+
+@dataclass(slots=True)
+class _FeedForward:
+    """The widening and the narrowing map of one layer, and what the example gave: (n, width) in and out."""
+
+    widen: nn.Module
+    narrow: nn.Module
+    enters: Tensor | None = None
+    leaves: Tensor | None = None
+    calls: int = 0
+    off: float = 0.0
+    """How far recomputed rows were from the kept ones, relative to the largest: 0 for an unchanged example."""
+
+
+class SparseRuns:
+    """Keeps the last example; proves itself once per model, or refuses."""
+
+    def __init__(self) -> None:
+        self.clear()
+        forgettable(self)
+
+    def clear(self) -> None:
+        """Forget the last example and the proof."""
+        self._item: Item | None = None
+        self._key: tuple[object, ...] = ()
+        self._kept: list[_FeedForward] = []
+        self._proved = False
+
+    def said(
+        self, model: Layered, item: Item, target: Target, variants: Sequence[Item], schedule: Sequence[float]
+    ) -> Said:
+        """The objective of each variant; schedule: the share of positions for each layer, stretched to the depth."""
+        if not len(schedule) or not all(0 < share <= 1 for share in schedule):
+            raise InputError(
+                "schedule", expected="shares above 0 and up to 1, from the first layer on", got=str(list(schedule))
+            )
+        if any(variant.length != item.length for variant in variants):
+            raise _refused(model, "a removal that changes the length", 'operator="mask"')
+        self._keep(model, item, target)
+        if not self._proved:
+            self._prove(model, item, target, variants)
+        return _sparse(model, self._kept, variants, target, stretched(schedule, len(self._kept)))
+
+    def _keep(self, model: Layered, item: Item, target: Target) -> None:
+        stamp = tuple(p._version for p in model.module.parameters())
+        key = (str(target), stamp)
+        if item is self._item and key == self._key:
+            return
+        kept = _feed_forwards(model)
+        with torch.inference_mode(), _watched(kept):
+            _run(model, [item], target)
+        if any(one.calls != 1 or one.enters is None or one.enters.shape != _shape(one.leaves) for one in kept):
+            raise _refused(model, "layers whose feed-forward part is not one call over all positions")
+        self._item, self._kept, self._key = item, kept, key
+
+    def _prove(self, model: Layered, item: Item, target: Target, variants: Sequence[Item]) -> None:
+        some = [item, *variants[:3]]
+        with torch.inference_mode():
+            plain = _run(model, some, target).value
+        _sparse(model, self._kept, [item], target, [0.5] * len(self._kept), proving=True)
+        off = max(part.off for part in self._kept)
+        whole = _sparse(model, self._kept, some, target, [1.0] * len(self._kept)).value
+        gap = float((whole - plain).abs().max()) / max(1.0, float(plain.abs().max()))
+        if not max(off, gap) <= TOLERANCE:
+            got = f"feed-forward parts in which positions are not on their own (off by {max(off, gap):.2g})"
+            raise _refused(model, got)
+        self._proved = True
+
+
+def stretched(schedule: Sequence[float], depth: int) -> list[float]:
+    """The schedule for this many layers: the share at the same relative depth.
+
+    >>> stretched([0.1, 1.0], 4)
+    [0.1, 0.1, 1.0, 1.0]
+    """
+    return [float(schedule[min(len(schedule) - 1, int((k + 0.5) * len(schedule) / depth))]) for k in range(depth)]
+
+
+def _refused(model: Layered, got: str, remedy: str = "leave_one_out, which is exact") -> Unsupported:
+    return Unsupported(
+        f"sparse recomputation of {model.name}", expected="a stack of layers with a feed-forward part, one length",
+        got=got, remedy=remedy,
+    )  # fmt: skip
+
+
+def _shape(tensor: Tensor | None) -> tuple[int, ...]:
+    return () if tensor is None else tuple(tensor.shape)
+
+
+def _feed_forwards(model: Layered) -> list[_FeedForward]:
+    stacks = [list(inner) for inner in model.module.modules() if isinstance(inner, nn.ModuleList) and len(inner)]
+    if not stacks:
+        raise _refused(model, "no ModuleList of layers")
+    # an inner list (experts, heads) never has more modules inside than the stack of layers
+    layers = max(stacks, key=lambda stack: sum(1 for layer in stack for _ in layer.modules()))
+    found = []
+    for layer in layers:
+        maps = [m for m in layer.modules() if isinstance(m, nn.Linear)]
+        pairs = [
+            (up, down)
+            for i, up in enumerate(maps)
+            for down in maps[i + 1 :]
+            if up.out_features > up.in_features == down.out_features and up.out_features % down.in_features == 0
+            and down.in_features > down.out_features
+        ]  # fmt: skip
+        if not pairs:
+            raise _refused(model, "a layer without a linear map that widens and one that narrows again")
+        found.append(_FeedForward(pairs[0][0], pairs[-1][1]))
+    return found
+
+
+def _run(model: Layered, items: Sequence[Item], target: Target) -> Said:
+    targets = [target] * len(items)
+    tensors, asked = model.tensors(items, targets)
+    return model.row.read(model.run(tensors, asked), asked, targets)
+
+
+@contextmanager
+def _watched(parts: Sequence[_FeedForward]) -> Iterator[None]:
+    """Notes what enters and leaves every feed-forward part."""
+    with ExitStack() as stack:
+        for part in parts:
+
+            def before(module: nn.Module, args: Any, part: _FeedForward = part) -> None:
+                part.calls += 1
+                part.enters = args[0][0] if args[0].dim() == 3 else None
+
+            def after(module: nn.Module, args: Any, out: Tensor, part: _FeedForward = part) -> None:
+                part.leaves = out[0] if out.dim() == 3 else None
+
+            stack.callback(part.widen.register_forward_pre_hook(before).remove)
+            stack.callback(part.narrow.register_forward_hook(after).remove)
+        yield
+
+
+def _sparse(
+    model: Layered,
+    parts: Sequence[_FeedForward],
+    items: Sequence[Item],
+    target: Target,
+    schedule: Sequence[float],
+    *,
+    proving: bool = False,
+) -> Said:
+    """Every feed-forward part runs on the rows it is given; the others keep what the example gave."""
+    with torch.inference_mode(), ExitStack() as stack:
+        for part, share in zip(parts, schedule, strict=True):
+            rows: list[Tensor] = []
+
+            def before(
+                module: nn.Module, args: Any, part: _FeedForward = part, share: float = share, rows: list[Tensor] = rows
+            ) -> Any:
+                rows.clear()
+                states: Tensor = args[0]
+                count = max(1, -int(-share * states.shape[1] // 1))
+                if count >= states.shape[1] or part.enters is None:
+                    return None
+                change = (states - part.enters).square().sum(-1)
+                rows.append(change.topk(count, dim=-1).indices[..., None])
+                return states.gather(1, rows[0].expand(-1, -1, states.shape[-1])), *args[1:]
+
+            def after(
+                module: nn.Module, args: Any, out: Tensor, part: _FeedForward = part, rows: list[Tensor] = rows
+            ) -> Any:
+                if not rows or part.leaves is None:
+                    return None
+                whole = part.leaves.expand(len(out), -1, -1).clone()
+                if proving:
+                    gap = (whole.gather(1, rows[0].expand_as(out)) - out).abs().max()
+                    part.off = float(gap / part.leaves.abs().max().clamp(min=1e-12))
+                return whole.scatter_(1, rows[0].expand_as(out), out)
+
+            stack.callback(part.widen.register_forward_pre_hook(before).remove)
+            stack.callback(part.narrow.register_forward_hook(after).remove)
+        try:
+            return _run(model, items, target)
+        except (RuntimeError, IndexError) as problem:
+            if isinstance(problem, RuntimeError) and "size" not in str(problem) and "shape" not in str(problem):
+                raise
+            raise _refused(model, "feed-forward parts that are given positions from elsewhere too") from problem

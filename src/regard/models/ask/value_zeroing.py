@@ -1,0 +1,66 @@
+"""What a layer gives out when the value of one key is zero (Mohebbi et al. 2023).
+
+A value of zero is a column of weights of zero that the others do not take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard.errors import Unsupported
+from regard.models.read.encoded import Item
+from regard.models.ask.layer_variants import Place, Probing, rows_first
+from regard.models.passes import Runs
+from regard.protocols import Target, Zeroed
+from regard.records import Site
+
+TOLERANCE = 1e-3
+
+
+def zeroed(model: Runs, item: Item, target: Target, keys: Sequence[str]) -> list[Zeroed]:
+    """The sites of these keys, in this order. Costs a forward per site, and for all of them one more per key."""
+    probing = Probing(model, item, target)
+    return [_zeroed(probing, probing.site(key)) for key in keys]
+
+
+def _zeroed(probing: Probing, site: Site) -> Zeroed:
+    weights = probing.weights[site.key]
+    block = probing.block(site)
+    around = block if block is not None else probing.owner(site)
+    if weights.shape[0] != 1 or around is probing.model.module:
+        got = "none of its own" if weights.shape[0] == 1 else "windows"
+        raise Unsupported(f"value zeroing at {site.key}", expected="a layer around the attention", got=got)
+    keys = weights.shape[3]
+
+    def variant(i: int) -> Tensor:
+        """First nothing is changed, then the value of each key in turn is zero."""
+        if not i:
+            return weights[0]
+        changed = weights[0].clone()
+        changed[..., i - 1] = 0.0
+        return changed
+
+    base: Tensor | None = None
+    found = []
+    for seen in probing.ask(site, keys + 1, variant, Place(around, "end", site.name)):
+        states = seen.double()
+        if base is None:
+            base, states = states[0], states[1:]
+        found.append(1 - torch.nn.functional.cosine_similarity(states, base[None], dim=-1))
+    assert base is not None
+    error = _error(probing, site, around, base)
+    if not error < TOLERANCE:
+        raise Unsupported(
+            f"value zeroing at {site.key}", expected="a layer that gives the same again", got=f"off by {error:.1%}"
+        )
+    return Zeroed(site, torch.cat(found).clamp(min=0).T.cpu().numpy(), error)
+
+
+def _error(probing: Probing, site: Site, around: torch.nn.Module, base: Tensor) -> float:
+    behind = probing.moments[probing.at(site) :]
+    gave = next(m.tensor for m in behind if m.module is around and m.what == "end" and m.tensor is not None)
+    first = rows_first(gave, 1, site, len(base))[0].double()
+    return float((base - first).abs().max() / first.abs().max().clamp(min=1e-12))

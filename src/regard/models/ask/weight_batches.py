@@ -1,0 +1,248 @@
+"""Many attentions of each example at once: given weights go in as arrays, and only what lies above them is computed.
+
+`swept` answers questions; `Steering` is the same as a function that gradients flow through. Both compute what is below
+the lowest changed site once per example, whatever the number of attentions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.tap.capture_call import rewritten_call
+from regard.models.read.encoded import Item
+from regard.tap.replay_cache import Resume
+from regard.models.objective import Said
+from regard.tap.pass_history import forgettable
+from regard.tap.capture_plan import plan_of
+from regard.tap.replay import record_below
+from regard.models.passes import Runs, key_padding
+from regard.models.tasks import Asked
+from regard.protocols import Target
+from regard.records import Edit, Site
+
+POSITIONS, POOLED = 2048, 1 << 15
+"""Positions that go through what lies above a site at a time; above a pooling there is little."""
+CHECKED = 4
+"""Rows that are computed from the bottom, once, to see whether what is below may be shared."""
+
+_TRUSTED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], bool]] = forgettable(WeakKeyDictionary())
+
+
+class RunsBackward(Runs, Protocol):
+    def backward_allowed(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Rows start..stop of the batch get these weights: (row, head, query, key) of the place."""
+
+    start: int
+    stop: int
+    place: Edit
+    values: Tensor
+
+
+@dataclass(slots=True, eq=False)
+class _Put:
+    """Puts given weights in the place of a site's own; gradients flow to them."""
+
+    parts: Mapping[str, list[_Part]]
+
+    def wants(self, site: Site) -> bool:
+        return site.key in self.parts
+
+    def scores(self, site: Site, scores: Tensor) -> Tensor:
+        return scores
+
+    def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
+        changed = weights.clone()
+        for part in self.parts[site.key]:
+            _, heads, queries, keys = weights.shape
+            h, q, k = (
+                torch.arange(size) if chosen is None else torch.tensor(chosen)
+                for chosen, size in ((part.place.heads, heads), (part.place.queries, queries), (part.place.keys, keys))
+            )
+            rows = torch.arange(part.start, part.stop)[:, None, None, None]
+            values = part.values.to(weights.device, weights.dtype)
+            try:
+                changed[rows, h[:, None, None], q[:, None], k] = values
+            except (RuntimeError, IndexError) as problem:
+                raise InputError(
+                    f"weights for {site.key}", expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
+                    got=str(tuple(values.shape)),
+                ) from problem  # fmt: skip
+        return changed
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """Examples of one length, run once up to the first of the sites."""
+
+    model: Runs
+    items: Sequence[Item]
+    targets: Sequence[Target]
+    sites: tuple[str, ...]
+    tensors: dict[str, Tensor] = field(init=False)
+    asked: Asked = field(init=False)
+    below: Resume | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.tensors, self.asked = self.model.tensors(self.items, self.targets)
+        if _trusted(self.model.module).get(self.sites, True):
+            _, self.below = record_below(self.model.module, self._whole, *self.sites)
+
+    @property
+    def most(self) -> int:
+        """Positions that may be computed at a time."""
+        plan = plan_of(self.model.module, switched=False)
+        kinds = {site.kind for site in plan.sites() if site.key in self.sites} if plan is not None else set()
+        return POOLED if kinds == {"pooling"} else POSITIONS
+
+    def _whole(self) -> object:
+        return self.model.run(self.tensors, self.asked)
+
+    def said(self, rows: Sequence[int], parts: Mapping[str, list[_Part]]) -> Said:
+        """What the model says to these rows (numbers of items) with these weights."""
+        trusted = _trusted(self.model.module)
+        if self.below is None:
+            return self._computed(rows, parts, None)
+        try:
+            found = self._computed(rows, parts, self.below.for_rows(rows))
+        except (RuntimeError, IndexError, ValueError):
+            # what is below cannot be spread over more rows (a bias without a batch axis): computed again instead
+            trusted[self.sites], self.below = False, None
+            return self._computed(rows, parts, None)
+        if self.sites not in trusted:
+            with torch.no_grad():
+                few = min(CHECKED, len(rows))
+                whole = self._computed(rows[:few], _first(parts, few), None)
+            trusted[self.sites] = bool(torch.allclose(found.value[:few], whole.value, rtol=1e-4, atol=1e-4))
+            if not trusted[self.sites]:
+                self.below = None
+                return self._computed(rows, parts, None)
+        return found
+
+    def _computed(self, rows: Sequence[int], parts: Mapping[str, list[_Part]], resume: Resume | None) -> Said:
+        index = torch.tensor(list(rows))
+        tensors = {
+            name: t.index_select(0, index.to(t.device)) if t.dim() and len(t) == len(self.items) else t
+            for name, t in self.tensors.items()
+        }
+        asked = Asked([self.items[r] for r in rows], tensors, self.asked.kept)
+        outputs, _ = rewritten_call(
+            self.model.module, lambda: self.model.run(tensors, asked), lambda known: _Put(_known(parts, known)),
+            key_padding=key_padding(tensors), resume=resume,
+        )  # fmt: skip
+        return self.model.row.read(outputs, asked, [self.targets[r] for r in rows])
+
+
+def _trusted(module: nn.Module) -> dict[tuple[str, ...], bool]:
+    return _TRUSTED.setdefault(module, {})
+
+
+def _known(parts: Mapping[str, list[_Part]], sites: Sequence[Site]) -> Mapping[str, list[_Part]]:
+    for key in parts:
+        if key not in {site.key for site in sites}:
+            raise UnknownName("site", key, [site.key for site in sites])
+    return parts
+
+
+def _first(parts: Mapping[str, list[_Part]], rows: int) -> dict[str, list[_Part]]:
+    return {
+        key: [_Part(p.start, min(p.stop, rows), p.place, p.values[: rows - p.start]) for p in some if p.start < rows]
+        for key, some in parts.items()
+    }
+
+
+def swept(
+    model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
+) -> Iterator[tuple[list[int], Said]]:
+    """(numbers of the answers, what is said there), answers counted example after example, attention after attention.
+
+    edits[i]: one `replace` for each site that is changed, whose values have the attentions of example i as their first
+    axis: (attention, head, query, key).
+    """
+    counts = [_count(some) for some in edits]
+    starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, item in enumerate(items):  # no padding: keys are counted as in the example alone
+        sites = tuple(sorted({e.site for e in edits[i]}))
+        groups.setdefault((item.length, *(a.shape for a in item.arrays.values()), sites), []).append(i)
+    with torch.no_grad():
+        for group in groups.values():
+            batch = _Batch(model, [items[i] for i in group], [targets[i] for i in group], _sites(edits[group[0]]))
+            size = max(1, batch.most // max(1, items[group[0]].length))
+            for some in _pieces([counts[i] for i in group], size):
+                rows: list[int] = []
+                places: list[int] = []
+                parts: dict[str, list[_Part]] = {}
+                for b, first, last in some:
+                    for edit in edits[group[b]]:
+                        assert edit.values is not None
+                        values = torch.from_numpy(np.ascontiguousarray(edit.values[first:last]))
+                        parts.setdefault(edit.site, []).append(_Part(len(rows), len(rows) + last - first, edit, values))
+                    places += range(starts[group[b]] + first, starts[group[b]] + last)
+                    rows += [b] * (last - first)
+                yield places, batch.said(rows, parts)
+
+
+def _sites(edits: Sequence[Edit]) -> tuple[str, ...]:
+    return tuple(sorted({e.site for e in edits}))
+
+
+def _count(edits: Sequence[Edit]) -> int:
+    sizes = {0 if e.values is None else len(e.values) for e in edits}
+    if len(sizes) != 1 or any(e.what != "replace" or e.values is None or e.values.ndim != 4 for e in edits):
+        raise InputError(
+            "attentions", expected="for each site a replace with values (attention, head, query, key)",
+            got=", ".join(f"{e.what} {None if e.values is None else e.values.shape}" for e in edits) or "no site",
+        )  # fmt: skip
+    return sizes.pop()
+
+
+def _pieces(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, int]]]:
+    """(example, first, last attention) in pieces of at most `size` attentions."""
+    piece: list[tuple[int, int, int]] = []
+    room = size
+    for b, count in enumerate(counts):
+        first = 0
+        while first < count:
+            last = min(count, first + room)
+            piece.append((b, first, last))
+            room -= last - first
+            first = last
+            if not room:
+                yield piece
+                piece, room = [], size
+    if piece:
+        yield piece
+
+
+class Steering:
+    """Implements `protocols.Steered`."""
+
+    def __init__(self, model: RunsBackward, item: Item, target: Target, places: Sequence[Edit]) -> None:
+        self._model, self._places = model, tuple(places)
+        with torch.inference_mode(False), torch.no_grad():
+            self._batch = _Batch(model, [item], [target], _sites(places))
+
+    def __call__(self, weights: Sequence[Tensor]) -> Tensor:
+        rows = len(weights[0])
+        parts: dict[str, list[_Part]] = {}
+        for place, values in zip(self._places, weights, strict=True):
+            parts.setdefault(place.site, []).append(_Part(0, rows, place, values))
+        with torch.inference_mode(False), torch.enable_grad(), self._model.backward_allowed():
+            said = self._batch.said([0] * rows, parts)
+        if said.distribution is None:
+            raise Unsupported(
+                f"steering {self._model.name}", expected="a model that decides among classes", got="another task"
+            )
+        return said.distribution

@@ -1,0 +1,64 @@
+"""`capture`: every attention of a forward pass, for whatever the user wants to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError, UnknownName
+from regard.models.open.load import load
+from regard.protocols import Capture, Check, Mode, Model
+from regard.records import Example
+
+_ENTRIES = {"image": "image", "series": "series", "tabular": "row"}
+
+
+def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "first") -> Capture:
+    """Every attention of `model` reading `inputs`, named by module path and call, with units and answers.
+
+    inputs: a text, a pair of texts (tuple), an array, an `Example`, or a list of these (one batch). A text longer
+    than the model becomes its windows, one row each. mode "qk" keeps queries and keys, "weights" the matrices.
+    check: "first" proves the capture once per model and shape, "always" every time, "never" not at all.
+    """
+    if mode not in ("qk", "weights"):
+        raise UnknownName("mode", str(mode), ("qk", "weights"))
+    if check not in ("first", "always", "never"):
+        raise UnknownName("check", str(check), ("first", "always", "never"))
+    opened = load(model)
+    examples = [window for example in as_examples(opened, inputs) for window in opened.windows(example)]
+    batch = [opened.encode(example) for example in examples]
+    _, targets = opened.decide(batch)
+    return opened.capture(batch, targets, mode=mode, check=check)
+
+
+def as_examples(model: Model, inputs: Any) -> list[Example]:
+    """Examples of whatever was given; ids are counted from 0.
+
+    >>> from types import SimpleNamespace
+    >>> as_examples(SimpleNamespace(modality="text"), ["good", ("a question", "a passage")])[1].inputs["text_pair"]
+    'a passage'
+    """
+    modality = str(getattr(model, "modality", "text"))
+    many = list(inputs) if isinstance(inputs, list) and not _is_numbers(inputs, modality) else [inputs]
+    if not many:
+        raise InputError("inputs", expected="at least one text, array or example", got="an empty list")
+    return [_example(given, i, modality) for i, given in enumerate(many)]
+
+
+def _is_numbers(inputs: Sequence[Any], modality: str) -> bool:
+    """A list of numbers is one row or one series, not many examples."""
+    return modality != "text" and bool(inputs) and isinstance(inputs[0], (int, float))
+
+
+def _example(given: Any, number: int, modality: str) -> Example:
+    if isinstance(given, Example):
+        return given
+    if modality != "text":
+        return Example(str(number), {_ENTRIES[modality]: np.asarray(given)})
+    if isinstance(given, str):
+        return Example(str(number), {"text": given})
+    if isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(part, str) for part in given):
+        return Example(str(number), {"text": given[0], "text_pair": given[1]})
+    raise InputError(f"input {number}", expected="a text, a pair of texts or an Example", got=type(given).__name__)

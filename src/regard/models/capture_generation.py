@@ -1,0 +1,102 @@
+"""Attention while a model writes: a text in, the continuation and every attention of all its steps out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.errors import InputError, Unsupported
+from regard.models.adapter import TorchModel, own
+from regard.models.capture import as_examples
+from regard.tap.stitch_steps import capture_generation as stitched_call
+from regard.models.open.load import load
+from regard.models.read.text import TextReader
+from regard.protocols import Model, SiteAttention
+from regard.records import Answers, Units
+from regard.registry import upstairs
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What was written, and a `Capture` of the writing.
+
+    made: the new tokens. units: what the attention is over: prompt and new tokens for a decoder, the source for an
+    encoder-decoder. Rows of a causal site are positions in the order they were computed; the last token made was
+    not read any more, so it has no row.
+    """
+
+    text: str
+    made: tuple[str, ...]
+    sites: Sequence[SiteAttention]
+    rejected: Sequence[tuple[str, str]]
+    checked: str
+    units: Sequence[Units]
+    answers: Answers
+
+    def show(self, view: str = "", *, lang: str = "en", static: bool = False) -> Any:
+        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        return upstairs("show")(self, view=view, lang=lang, static=static)
+
+
+def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -> Generated:
+    """Every attention of the greedy continuation of `text` by at most `new_tokens` tokens, stitched site by site."""
+    if new_tokens < 1:
+        raise InputError("new_tokens", expected="at least 1", got=str(new_tokens))
+    live = load(model)
+    module: Any = getattr(live, "module", None)
+    if not isinstance(live, TorchModel) or not isinstance(live.reader, TextReader) or live.reader.spell is None:
+        raise Unsupported(f"model {live.name}", expected="a text model that writes", got=type(live).__name__)
+    if live.traits.write is not None:
+        return _written(live, text, new_tokens)
+    if not getattr(module, "can_generate", lambda: False)():
+        raise Unsupported(f"model {live.name}", expected="a model that can generate", got=type(module).__name__)
+    (example,) = as_examples(live, text)
+    item = own(live.encode(live.windows(example)[0]))
+    tensors, _ = live.tensors([item], None)
+
+    def write() -> torch.Tensor:
+        made: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
+        return made
+
+    with torch.inference_mode():
+        row, taps = stitched_call(module, write)
+    two_parts = bool(module.config.is_encoder_decoder)
+    ids = row[0, 1 if two_parts else item.length :].tolist()
+    names = tuple(live.reader.spell(ids))
+    units = item.units if two_parts else _longer(item.units, names[:-1])
+    nothing = Answers(np.array([0, 0]), np.zeros(0), np.zeros(0))
+    return Generated(live.reader.join(ids), names, taps.sites, taps.rejected, taps.checked, (units,), nothing)
+
+
+def _written(live: TorchModel, text: str, new_tokens: int) -> Generated:
+    """Of a model with its own way to write: it reads what it wrote, all steps at once, which gives the same."""
+    assert isinstance(live.reader, TextReader)
+    assert live.reader.spell is not None
+    assert live.traits.write is not None
+    (example,) = as_examples(live, text)
+    item = own(live.encode(live.windows(example)[0]))
+    with torch.inference_mode():
+        (ids,) = live.traits.write(live.module, live.tensors([item], None)[0], new_tokens)
+    seen = live.capture([item], [list(ids)], mode="weights")
+    names = tuple(live.reader.spell(ids))
+    return Generated(live.reader.join(ids), names, seen.sites, seen.rejected, seen.checked, (item.units,), seen.answers)
+
+
+def _longer(units: Units, names: Sequence[str]) -> Units:
+    """The units of the prompt, then the tokens that were made and read again; those have no place in the text."""
+    n, more = len(units), len(names)
+    return Units(
+        (*units.names, *names),
+        units.kind,
+        "span",
+        np.concatenate([units.places, np.zeros((more, 2))]),
+        np.concatenate([units.special, np.zeros(more, np.bool_)]),
+        np.concatenate([units.groups, np.full(more, -1)]),
+        np.concatenate([units.part, np.ones(more, np.int64)]),
+        np.arange(n + more),
+        (n + more,),
+    )

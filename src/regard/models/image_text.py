@@ -1,0 +1,117 @@
+"""A text and a picture in front of a vision-language model: its inputs, what the positions are, every attention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.errors import InputError, Unsupported
+from regard.tap.capture_call import capture_call
+from regard.models.read.pixels import bytes_of_picture
+from regard.tap.build_sites import AnySite
+from regard.models.dual_encoder import Together, Towers, together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """words: names of the positions of the text, special: which are no words, holders: which stand for a patch.
+
+    grid: rows and columns of patches. picture: (channels, height, width) as the model reads it, or the user's picture
+    where the model reads it in another form. pairs: what words and patches are worth together, of a model with two
+    towers that never look at each other; why_not: why there is none.
+    """
+
+    words: tuple[str, ...]
+    special: tuple[bool, ...]
+    holders: tuple[int, ...]
+    grid: tuple[int, int]
+    picture: NDArray[Any]
+    sites: tuple[AnySite, ...]
+    pairs: Together | None = None
+    why_not: str = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the picture."""
+        return (int(self.picture.shape[-2]), int(self.picture.shape[-1]))
+
+
+def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
+    """What a transformers model with its processor makes of a text and a picture."""
+    picture = bytes_of_picture(image, "image")
+    made = processor(text=[text], images=[picture], return_tensors="pt")
+    inputs: dict[str, Tensor] = {name: t for name, t in made.items() if isinstance(t, Tensor)}
+    if not {"input_ids", "pixel_values"} <= set(inputs):
+        raise InputError("processor", expected="input_ids and pixel_values", got=", ".join(inputs) or "nothing")
+    tokenizer: Any = processor.tokenizer
+    ids = [int(i) for i in inputs["input_ids"][0]]
+    names = tuple(_name(tokenizer, i) for i in ids)
+    never = {int(i) for i in tokenizer.all_special_ids}
+    return look_at(module, inputs, names, tuple(i in never for i in ids), image)
+
+
+def look_at(
+    module: nn.Module, inputs: Mapping[str, Tensor], names: tuple[str, ...], special: tuple[bool, ...], image: Any
+) -> Looked:
+    """The same for inputs that are there: one text and one picture."""
+    module.eval()
+    config: Any = module.config
+    device = next(module.parameters()).device
+    given = {name: tensor[:1].to(device) for name, tensor in inputs.items()}
+    pixels = given["pixel_values"]
+    if "image_grid_thw" in inputs:  # Qwen2-VL and its kin: patches in a row, merged before the words meet them
+        given["pixel_values"] = inputs["pixel_values"].to(device)
+        merged = int(getattr(config.vision_config, "spatial_merge_size", 1))
+        _, tall, broad = (int(n) for n in inputs["image_grid_thw"][0])
+        grid, picture = (tall // merged, broad // merged), channels_first(image)
+    elif pixels.ndim == 4:
+        grid, picture = _grid(config, pixels), pixels[0].float().cpu().numpy()
+    else:
+        raise Unsupported("this model's picture", expected="pixel_values of shape (1, channels, height, width)",
+                          got=str(tuple(pixels.shape)))  # fmt: skip
+    named = ("image_token_id", "image_token_index")
+    holder = next((i for n in named if (i := getattr(config, n, None)) is not None), None)
+    holders = tuple(k for k, i in enumerate(given["input_ids"][0].tolist()) if i == holder)
+    with torch.no_grad():
+        _, taps = capture_call(module, lambda: module(**given), mode="weights")
+    words = [k for k, other in enumerate(special) if not other and k not in holders]
+    pairs, why_not = None, ""
+    if isinstance(module, Towers):
+        try:
+            pairs = together(module, given, grid, words)
+        except Unsupported as reason:
+            why_not = str(reason)
+    return Looked(names, special, holders, grid, picture, tuple(taps.sites), pairs, why_not)
+
+
+def _name(tokenizer: Any, i: int) -> str:
+    """A piece as it reads; special ones as they are called."""
+    spelt = str(tokenizer.convert_ids_to_tokens(i))
+    return spelt if i in tokenizer.all_special_ids else str(tokenizer.decode([i])).strip() or spelt
+
+
+def _grid(config: Any, pixels: Tensor) -> tuple[int, int]:
+    seeing = getattr(config, "vision_config", config)
+    patch = getattr(seeing, "patch_size", None)
+    if patch is None:
+        raise Unsupported("this model's picture", expected="a patch_size in its config", got="none")
+    tall, broad = (patch, patch) if isinstance(patch, int) else (int(patch[0]), int(patch[1]))
+    return int(pixels.shape[2]) // tall, int(pixels.shape[3]) // broad
+
+
+def channels_first(image: Any) -> NDArray[Any]:
+    """(channels, height, width) of a grey or coloured picture, or of a PIL image."""
+    array = np.asarray(image)
+    if array.ndim == 2:
+        array = array[None]
+    elif array.ndim == 3 and array.shape[2] in (1, 3, 4):
+        array = array.transpose(2, 0, 1)[:3]
+    if array.ndim != 3:
+        raise InputError("image", expected="a picture: (height, width) or (height, width, 3)", got=str(array.shape))
+    return array

@@ -1,0 +1,236 @@
+"""Hugging Face directories and PEFT adapters on disk -> a live model and its processor. Nothing in them is executed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from torch import nn
+
+from regard.errors import EnvironmentProblem, InputError, Unsupported
+from regard.models.open.hub import hub
+from regard.models.open.huggingface import infer_task, task_row
+from regard.models.open.safe_config import refuse_adapter_code, without_kernels
+
+_PEFT_TASKS = {
+    "SEQ_CLS": "classification", "TOKEN_CLS": "token_classification", "QUESTION_ANS": "question_answering",
+    "CAUSAL_LM": "next_token", "SEQ_2_SEQ_LM": "sequence_to_sequence", "FEATURE_EXTRACTION": "similarity",
+}  # fmt: skip
+
+
+@contextmanager
+def quiet(*, download: bool = False) -> Iterator[None]:
+    """Silence transformers' load reports and progress bars, and keep it off the network unless `download`."""
+    with hub(download=download), _silent():
+        yield
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    import transformers
+
+    logging: Any = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def open_pretrained(
+    source: str, task: str | None, *, trust_remote_code: bool, download: bool
+) -> tuple[nn.Module, Any, str, list[str]]:
+    """(model, processor, task, notes) of a directory or of an id in the local cache."""
+    config = _config(source, trust_remote_code, download)
+    architecture = (config.architectures or [""])[0]
+    chosen = task or infer_task(config, architecture)
+    module, notes, missing = _weights(source, config, architecture, chosen, task, trust_remote_code, download)
+    _refuse_missing(source, missing, chosen, architecture)
+    return module, open_processor(source, config, chosen, trust_remote_code, download), chosen, notes
+
+
+def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = False) -> tuple[nn.Module, Any]:
+    """(model, processor) of a directory, or of an id in the local cache, whose model reads a text and a picture."""
+    from transformers import AutoProcessor
+
+    opener: Any = AutoProcessor
+    config = _config(source, trust_remote_code, download)
+    architecture = (config.architectures or [""])[0]
+    module, _, missing = _weights(source, config, architecture, "similarity", None, trust_remote_code, download)
+    _refuse_missing(source, missing, "words and pictures", architecture)
+    try:
+        with quiet(download=download):
+            made = opener.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
+    except Exception as error:  # each processor fails in its own way
+        raise InputError(
+            f"model {source}", expected="a processor of texts and pictures beside the weights", got=_short(error),
+            remedy="processor.save_pretrained into the model's directory",
+        ) from error  # fmt: skip
+    return module.eval(), made
+
+
+def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
+    from transformers import AutoConfig
+
+    folder = Path(source)
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        there = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or "nothing"
+        raise InputError(
+            f"directory {source}", expected="a model: config.json (Hugging Face), regard.json or adapter_config.json",
+            got=there,
+        )  # fmt: skip
+    try:
+        with quiet(download=download):
+            return AutoConfig.from_pretrained(
+                source, local_files_only=not download, trust_remote_code=trust_remote_code
+            )
+    except Exception as error:
+        raise InputError(
+            f"model {source}", expected="a Hugging Face model" + ("" if folder.is_dir() else " in the local cache"),
+            got=_short(error),
+            remedy=code_remedy(error, trust_remote_code)
+            or ("" if folder.is_dir() or download else "give a directory, or --download (download=True) to fetch it"),
+        ) from error  # fmt: skip
+
+
+def _weights(
+    source: str, config: Any, architecture: str, task: str, asked: str | None, trust_remote_code: bool, download: bool
+) -> tuple[nn.Module, list[str], list[str]]:
+    import transformers
+
+    row = task_row(task)
+    fits = row.endings and architecture.endswith(row.endings)
+    kind: Any = getattr(transformers, architecture, None)
+    named = isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
+    if not named or not (asked is None or fits) or task == "masked_token":
+        kind = getattr(transformers, row.auto, None) if row.auto else None
+    if kind is None:
+        raise Unsupported(f"model {source}", expected=f"an architecture for {task}", got=architecture or "none named")
+    notes = without_kernels(config, source)
+    try:
+        with quiet(download=download):
+            module, info = kind.from_pretrained(
+                source, config=config, local_files_only=not download, trust_remote_code=trust_remote_code,
+                output_loading_info=True,
+            )  # fmt: skip
+    except pickle.UnpicklingError as error:
+        raise InputError(
+            f"weights of {source}", expected="safetensors, or a plain table of tensors", got="a pickle with code in it",
+            remedy="save the model with safetensors; a pickle can run anything and is never opened",
+        ) from error  # fmt: skip
+    except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
+        raise InputError(
+            f"weights of {source}", expected=f"weights of {architecture}", got=_short(error),
+            remedy=code_remedy(error, trust_remote_code),
+        ) from error  # fmt: skip
+    unexpected = sorted(info["unexpected_keys"])
+    if unexpected:
+        notes.append(f"{len(unexpected)} weights of {source} are not used by {type(module).__name__}: "
+                     + ", ".join(unexpected[:3]))  # fmt: skip
+    missing = sorted(info["missing_keys"]) + [str(k[0]) for k in info.get("mismatched_keys", ())]
+    return module, notes, missing
+
+
+def _refuse_missing(source: str, missing: list[str], task: str, architecture: str) -> None:
+    # the pooler of an encoder is not read when token vectors are averaged
+    needed = [name for name in missing if not (task == "similarity" and name.startswith("pooler."))]
+    if needed:
+        shown = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
+        raise InputError(
+            f"weights of {source}", expected=f"every weight of the model for {task}", got=f"no {shown}",
+            remedy="it would run on random numbers: fine-tune it first, or choose the task it was trained for",
+        )  # fmt: skip
+
+
+def open_processor(source: str, config: Any, task: str, trust_remote_code: bool, download: bool) -> Any:
+    """The tokenizer, the image processor or the feature extractor of sounds, beside the weights."""
+    import transformers
+
+    modality = task_row(task).modality
+    if modality == "series":
+        return None
+    makers: dict[str, Any] = {"text": transformers.AutoTokenizer, "audio": transformers.AutoFeatureExtractor}
+    maker = makers.get(modality, transformers.AutoImageProcessor)
+    noun = {"text": "tokenizer", "audio": "feature extractor"}.get(modality, "image processor")
+    problem: Exception | None = None
+    made = None
+    try:
+        with quiet(download=download):
+            made = maker.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
+    except Exception as error:  # each tokenizer fails in its own way
+        problem = error
+    if made is None or (modality == "text" and _hollow(made)):
+        raise InputError(
+            f"model {source}", expected=f"a {noun} beside the weights", got=_short(problem) if problem else "none",
+            remedy=code_remedy(problem, trust_remote_code)
+            or f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
+        ) from problem  # fmt: skip
+    return made
+
+
+def _hollow(tokenizer: Any) -> bool:
+    """transformers 5 makes a tokenizer out of nothing, to which every word is unknown."""
+    return len(set(tokenizer.get_vocab()) - set(tokenizer.all_special_tokens)) < 2
+
+
+def code_remedy(error: BaseException | None, trust_remote_code: bool) -> str:
+    """What to do where a model wants to run code of its own; "" for every other problem."""
+    if trust_remote_code or "trust_remote_code" not in str(error):
+        return ""
+    return "read the code that it brings; if you trust it, add --allow-code (in Python: trust_remote_code=True)"
+
+
+def _short(error: BaseException | None) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:160]
+
+
+def adapter_base(folder: Path, about: Mapping[str, Any]) -> str:
+    """The model that an adapter changes: a directory beside it, another path, or an id."""
+    base = str(about.get("base_model_name_or_path") or "")
+    return str(folder / base) if (folder / base).is_dir() else base
+
+
+def open_peft(
+    folder: Path, task: str | None, *, trust_remote_code: bool, download: bool
+) -> tuple[Any, Any, str, list[str]]:
+    """(model with the adapter merged in, processor, task, notes) of a PEFT adapter directory."""
+    try:
+        from peft import PeftModel
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"adapter {folder}", expected="the package peft", got="none", remedy="pip install 'regard[peft]'"
+        ) from error
+    from safetensors import safe_open
+
+    about = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    weights = folder / "adapter_model.safetensors"
+    if not weights.is_file():
+        raise InputError(f"adapter {folder}", expected="adapter_model.safetensors", got="no such file")
+    refuse_adapter_code(about, f"adapter {folder}")
+    base = adapter_base(folder, about)
+    with safe_open(str(weights), framework="pt") as file:
+        shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+    config = _config(base, trust_remote_code, download)
+    architecture = (config.architectures or [""])[0]
+    chosen = task or _PEFT_TASKS.get(str(about.get("task_type"))) or infer_task(config, architecture)
+    heads = [s[0] for name, s in shapes.items() if len(s) == 2 and name.endswith(("classifier.weight", "score.weight"))]
+    if heads and chosen in ("classification", "token_classification", "multi_label") and config.num_labels != heads[0]:
+        config.num_labels = heads[0]
+    module, notes, missing = _weights(base, config, architecture, chosen, chosen, trust_remote_code, download)
+    given = {name.removeprefix("base_model.model.").replace("modules_to_save.", "") for name in shapes}
+    _refuse_missing(base, [name for name in missing if name not in given], chosen, architecture)
+    with quiet(download=download):
+        module = PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
+    own = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
+    processor = open_processor(str(folder) if own else base, config, chosen, trust_remote_code, download)
+    return module, processor, chosen, [*notes, f"adapter {folder.name} merged into {base}"]

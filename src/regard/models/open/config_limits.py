@@ -1,0 +1,146 @@
+"""Limits on what a model directory may ask for, checked before anything of it is built.
+
+A config.json is a few lines that anyone can write: ten million layers take hours to build, and a vocabulary of 10**12
+words fills the memory. Its numbers are compared with the weights that lie beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from regard.errors import InputError, RegardError
+from regard.files import check_file, kind_of, read_json, shown_size
+from regard.foreign_code import described
+from regard.models.open.weight_files import Held, held
+
+LARGEST_CONFIG: Final = 16 << 20
+MOST_LAYERS: Final = 512
+"""Layers that may be built whatever the weights say; more only where there are as many tensors."""
+MOST_PARTS: Final = 1 << 16
+MOST_LABELS: Final = 1_000_000
+MOST_OF_ANYTHING: Final = 1 << 40
+FREE_NUMBERS: Final = 1 << 24
+"""Numbers that a model may have beyond its weights: heads that are not trained yet, tables of positions."""
+PER_BYTE: Final = 2
+PER_QUANTIZED_BYTE: Final = 8
+"""Numbers that one byte of weights may stand for."""
+
+_LAYERS: Final = re.compile(r"(^|_)(n_)?(layers?|blocks?|depths?|stages?)(_|$)")
+_PARTS: Final = re.compile(r"(^|_)(heads?|groups?|experts?|towers?|levels?)(_|$)")
+_SIZES: Final = re.compile(r"(^|_)(size|dim|width|channels|heads?|layers?|embd|inner)$")
+_UNUSED: Final = {
+    "auto_map", "attn_implementation", "_attn_implementation", "_experts_implementation", "quantization_config",
+    "use_pretrained_backbone", "custom_pipelines", "trust_remote_code",
+}  # fmt: skip
+"""Settings that do not change how many numbers a model has, or would run or fetch code."""
+
+
+@contextmanager
+def opening(source: object) -> Iterator[None]:
+    """Turn whatever a malformed directory makes the libraries raise into one line about it."""
+    try:
+        yield
+    except (RegardError, MemoryError):
+        raise
+    except BaseException as error:
+        # tokenizers panic with an exception outside `Exception`; Ctrl-C and sys.exit are not theirs
+        if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
+            raise
+        raise InputError(f"model {source}", expected="a model that can be opened", got=described(error)) from error
+
+
+def check_model(folder: Path) -> None:
+    """Refuse a Hugging Face directory whose config.json asks for far more than its weights hold."""
+    path = folder / "config.json"
+    if kind_of(path) != "file":
+        return  # another kind of directory, or none: loading says so
+    config = read_config(path)
+    weights = held(folder)
+    _check_numbers(config, path, len(weights.tensors))
+    needed = _needed(config)
+    per_byte = PER_QUANTIZED_BYTE if config.get("quantization_config") else PER_BYTE
+    if weights.size and needed > FREE_NUMBERS + per_byte * weights.size:
+        _refuse(path, needed, weights)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The settings of a model or an adapter."""
+    if check_file(path) > LARGEST_CONFIG:
+        raise InputError(f"file {path}", expected=f"at most {shown_size(LARGEST_CONFIG)}", got="more")
+    config = read_json(path)
+    if not isinstance(config, dict):
+        raise InputError(f"file {path}", expected="a JSON object", got=type(config).__name__)
+    return config
+
+
+def _refuse(path: Path, needed: int, weights: Held) -> None:
+    raise InputError(
+        f"file {path}", expected=f"a model that fits its weights ({shown_size(weights.size)})",
+        got=f"{needed:,} numbers", remedy="the config.json that was saved with these weights",
+    )  # fmt: skip
+
+
+def _check_numbers(config: Mapping[str, Any], path: Path, tensors: int) -> None:
+    """Refuse counts that no model has; `tensors`: how many the weight files list."""
+    for key, value in _numbers(config):
+        most = MOST_OF_ANYTHING
+        if key in ("num_labels", "_num_labels"):
+            most = MOST_LABELS
+        elif _LAYERS.search(key):
+            most = max(MOST_LAYERS, tensors)
+        elif _PARTS.search(key):
+            most = MOST_PARTS
+        elif re.search(r"position|length|ctx|window|token|seed", key):
+            continue  # no size: -1, or as large as a number can be, is usual
+        if value < 0 and _SIZES.search(key):
+            raise InputError(f"file {path}", expected=f"{key} of 0 or more", got=f"{value:.4g}")
+        if value > most:
+            raise InputError(f"file {path}", expected=f"{key} of at most {most:,}", got=f"{value:.4g}")
+
+
+def _numbers(config: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, float]]:
+    """(key, number) of a config and of every config and list inside it."""
+    for key, value in config.items():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, int | float) and not isinstance(each, bool):
+                yield str(key), each if abs(each) < 10**300 else 1e300
+            elif isinstance(each, dict) and depth < 8 and key not in ("id2label", "label2id", "task_specific_params"):
+                yield from _numbers(each, depth + 1)
+
+
+def _needed(config: Mapping[str, Any]) -> int:
+    """How many numbers the model has, counted on a device without memory; 0 where it cannot be built at all."""
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    names = config.get("architectures")
+    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    kind: Any = getattr(transformers, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
+        return 0
+    try:
+        settings: Any = CONFIG_MAPPING[str(config.get("model_type"))]
+        with torch.device("meta"), _quick():
+            module = kind(settings.from_dict(_plain(config)))
+        return sum(tensor.numel() for tensors in (module.parameters(), module.buffers()) for tensor in tensors)
+    except Exception:  # loading builds it in the same way, and then says what is wrong
+        return 0
+
+
+def _quick() -> Any:
+    """Build without drawing first weights."""
+    from transformers.initialization import no_init_weights
+
+    return no_init_weights()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items() if key not in _UNUSED}
+    return value

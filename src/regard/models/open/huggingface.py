@@ -1,0 +1,305 @@
+"""Hugging Face models: a live transformers model with its processor -> the adapter."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.models.adapter import TorchModel, Traits
+from regard.models.read.encoded import Reader
+from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
+from regard.models.read.images import as_channels_first, image_reader
+from regard.models.open.labels import parse_labels
+from regard.models.read.pixels import on_255, processed
+from regard.models.read_rows import Pooling
+from regard.models.read.regions import Array
+from regard.models.read.series import series_reader
+from regard.models.read.sound import normalised, sound_reader
+from regard.models.tasks import TASKS, TaskRow
+from regard.models.read.text import Overflow, TextReader
+from regard.records import Json, Spec
+
+_OFFSET_POSITIONS = {
+    "roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "data2vec-text", "luke", "ibert", "xlm-roberta-xl",
+    "roberta-prelayernorm", "xmod", "layoutlmv3", "esm", "markuplm",
+}  # fmt: skip
+"""Position ids of these begin after the padding id, so that many positions cannot be used."""
+
+_LAST_IS_FIRST = {"xlnet"}
+"""Read the last position whatever it is: rows of different length must not share a batch."""
+
+UNLIMITED = 512
+"""Positions per window where a model names no limit."""
+
+_TAG_NOTHING = ("O", "LABEL_O")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user may say about a model; the same for every way of loading."""
+
+    task: str | None = None
+    device: str = "auto"
+    dtype: str | torch.dtype | None = None
+    labels: str | Sequence[str] | Mapping[str, int] | None = None
+    overflow: Overflow = "windows"
+    max_length: int | None = None
+    name: str | None = None
+    notes: tuple[str, ...] = ()
+    spec: Spec | None = None
+    folder: Path | None = field(default=None)
+
+
+def _spelt(tokenizer: Any, token: int) -> str:
+    """A token as a reader sees it; a blank one by signs that can be seen, its raw name where it is nothing at all."""
+    text = str(tokenizer.decode([token]))
+    seen = text.strip() or text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
+    return seen or str(tokenizer.convert_ids_to_tokens(token))
+
+
+def infer_task(config: Any, architecture: str) -> str:
+    """The task that an architecture name stands for.
+
+    >>> from types import SimpleNamespace
+    >>> infer_task(SimpleNamespace(problem_type=None, num_labels=2), "BertForSequenceClassification")
+    'classification'
+    """
+    if architecture.endswith("ForSequenceClassification") and hasattr(config, "conv_stride"):
+        return "audio_classification"  # a sequence of samples, not of tokens
+    for row in TASKS.values():
+        if architecture.endswith(row.endings) and row.endings:
+            if row.name != "classification":
+                return row.name
+            said = getattr(config, "problem_type", None)
+            if said == "regression" or (said is None and getattr(config, "num_labels", 2) == 1):
+                return "regression"
+            return "multi_label" if said == "multi_label_classification" else "classification"
+    raise Unsupported(
+        f"task of {architecture or 'this model'}", expected="an architecture whose task is known", got="an unknown one",
+        remedy=f"task=..., one of {', '.join(TASKS)}",
+    )  # fmt: skip
+
+
+def task_row(name: str) -> TaskRow:
+    if name not in TASKS:
+        raise UnknownName("task", name, TASKS)
+    return TASKS[name]
+
+
+def from_transformers(module: nn.Module, processor: Any, options: Options) -> TorchModel:
+    """The adapter of a live model and its tokenizer (or image processor)."""
+    config: Any = module.config
+    row = task_row(options.task or infer_task(config, type(module).__name__))
+    accepted = frozenset(inspect.signature(module.forward).parameters)
+    name = options.name or str(getattr(config, "name_or_path", "") or type(module).__name__)
+    makers = {"text": _text, "image": _image, "series": _series, "audio": _audio}
+    if row.modality not in makers:
+        raise Unsupported(f"{name} for {row.name}", expected="a text, image, sound or series model", got=row.modality)
+    reader, traits, embedding = makers[row.modality](module, processor, row, options, accepted, name)
+    evens_out = row.modality == "audio" and bool(getattr(processor, "do_normalize", False))
+    pools_class = options.folder is not None and row.name == "similarity" and _class_pooled(options.folder)
+
+    def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
+        given = {key: value for key, value in tensors.items() if key in accepted}
+        if evens_out:  # inside the function that is explained and attacked
+            given["input_values"] = normalised(given["input_values"])
+        out = inner(**given)
+        return {"sentence_embedding": out["last_hidden_state"][:, 0]} if pools_class else out
+
+    return TorchModel(
+        module, reader, row, name=name, labels=_labels(config, row, options.labels), device=options.device,
+        dtype=options.dtype, traits=traits, embedding=embedding, call=call, spec=options.spec, notes=options.notes,
+    )  # fmt: skip
+
+
+def _labels(config: Any, row: TaskRow, given: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
+    if not row.labelled:
+        return ()
+    count = int(getattr(config, "num_labels", 0) or 0)
+    known = getattr(config, "id2label", None) or {}
+    labels = [str(known.get(i, f"LABEL_{i}")) for i in range(count)]
+    return rename(labels, given)
+
+
+def rename(labels: Sequence[str], given: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
+    """The model's labels, some of them renamed by the user.
+
+    >>> rename(["LABEL_0", "LABEL_1"], "neg=0,pos=1")
+    ('neg', 'pos')
+    """
+    if given is None:
+        return tuple(labels)
+    if not isinstance(given, (str, Mapping)):
+        if len(given) != len(labels) and labels:
+            raise InputError("labels", expected=f"{len(labels)} names", got=f"{len(given)}")
+        return tuple(map(str, given))
+    out = list(labels)
+    for label, at in (parse_labels(given) if isinstance(given, str) else given).items():
+        if not 0 <= at < len(out):
+            raise InputError(f"label {label}={at}", expected=f"a class index from 0 to {len(out) - 1}", got=str(at))
+        out[at] = label
+    return tuple(out)
+
+
+Made = tuple[Reader, Traits, nn.Module | None]
+
+
+def _text(
+    module: nn.Module, tokenizer: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
+) -> Made:
+    if tokenizer is None:
+        raise InputError(
+            f"model {name}", expected="a tokenizer beside the weights", got="none",
+            remedy="load(model, processor=tokenizer), or save the tokenizer into the model's directory",
+        )  # fmt: skip
+    config: Any = module.config
+    native: Any = module
+    two_towers = bool(getattr(config, "is_encoder_decoder", False))
+    # an encoder may scale what it shares with the decoder, so its own module is asked
+    embedding: nn.Module = (native.get_encoder() if two_towers else native).get_input_embeddings()
+    rows = int(getattr(embedding, "num_embeddings", 0)) or None
+    alphabet = alphabet_of(tokenizer, rows, getattr(config, "pad_token_id", None))
+    if getattr(config, "pad_token_id", None) is None:
+        config.pad_token_id = alphabet.pad  # a batch of a causal classifier is refused without one
+    masks = "attention_mask" in accepted
+    limit, notes = _limit(config, tokenizer, options)
+    # GPT-2 takes token types but was never trained with them: the tokenizer knows what its model is given
+    types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
+    reader = TextReader(
+        tokenize_with(tokenizer, types=types, rows=rows, subject=name), alphabet, limit, options.overflow,
+        maskable=masks, deletable=not row.placed, siamese=row.name == "similarity", said=notes,
+        spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
+        join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
+        pieces=lambda ids: pieces_of(tokenizer, ids),
+    )  # fmt: skip
+    pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
+    if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):
+        pooling = "mean"
+    traits = Traits(
+        pads=masks and config.model_type not in _LAST_IS_FIRST,
+        kept_logits="logits_to_keep" in accepted,
+        shares=row.name == "next_token" and {"past_key_values", "attention_mask"} <= accepted and not two_towers,
+        two_towers=two_towers,
+        pooling=pooling,
+        class_id=tokenizer.cls_token_id,
+        mask_id=tokenizer.mask_token_id,
+        pad_id=alphabet.pad,
+        quiet=frozenset(i for i, label in _id2label(config).items() if label in _TAG_NOTHING),
+        config=settings(config),
+    )
+    return reader, traits, embedding
+
+
+def _id2label(config: Any) -> dict[int, str]:
+    return {int(i): str(label) for i, label in (getattr(config, "id2label", None) or {}).items()}
+
+
+def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[str]]:
+    """How many positions are read at a time, and what must be said about it."""
+    declared = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < 1_000_000 else []
+    positions = getattr(config.get_text_config(), "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        used = int(config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
+        declared.append(positions - used)
+    if options.max_length is not None:
+        if declared and options.max_length > min(declared):
+            raise InputError("max_length", expected=f"at most {min(declared)}", got=str(options.max_length))
+        return options.max_length, [f"read in pieces of at most {options.max_length} tokens, as asked"]
+    if not declared:
+        return UNLIMITED, []
+    return min(declared), []
+
+
+def _class_pooled(folder: Path | None) -> bool:
+    """Whether a sentence-transformers directory takes the class token instead of the mean."""
+    path = folder / "1_Pooling" / "config.json" if folder is not None else None
+    if path is None or not path.is_file():
+        return False
+    return bool(json.loads(path.read_text("utf-8")).get("pooling_mode_cls_token", False))
+
+
+def settings(config: Any) -> dict[str, Json]:
+    """The settings that make the architecture, without where they were loaded from."""
+    raw = json.loads(config.to_json_string(use_diff=False))
+    return {
+        k: v for k, v in raw.items() if k not in ("_name_or_path", "transformers_version", "dtype", "architectures")
+    }
+
+
+def _image(
+    module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
+) -> Made:
+    config: Any = module.config
+    patch = getattr(config, "patch_size", None)
+    channels = int(getattr(config, "num_channels", 3))
+    size = getattr(config, "image_size", None)
+    edges = _two(size) if size is not None else None
+    cut = _two(patch) if patch is not None else tuple(max(1, e // 8) for e in edges or (64, 64))
+    fixed = patch is not None and not hasattr(config, "window_size")
+
+    def prepare(given: Any, subject: str) -> Array:
+        if processor is not None:
+            return processed(processor, on_255(given, channels, subject))
+        array = as_channels_first(given, channels, subject)
+        if edges is not None and array.shape[1:] != edges:
+            raise InputError(
+                subject, expected=f"an image of {edges[0]} x {edges[1]} pixels", got=f"{array.shape[1:]}",
+                remedy="load(model, processor=image_processor), which resizes images",
+            )  # fmt: skip
+        return array
+
+    lead = _class_tokens(module) if fixed else -1
+    mean = bool(getattr(config, "use_mean_pooling", False)) or lead < 1
+    traits = Traits(pooling="mean" if mean else "class", config=settings(config))
+    return image_reader("pixel_values", prepare, (cut[0], cut[1]), lead), traits, None
+
+
+def _two(size: Any) -> tuple[int, int]:
+    return (int(size), int(size)) if isinstance(size, int) else (int(size[0]), int(size[1]))
+
+
+def _class_tokens(module: nn.Module) -> int:
+    """Vectors that stand before the patches, counted by the names transformers gives them."""
+    names = {"cls_token": 1, "distillation_token": 1, "class_embedding": 1, "register_tokens": 0}
+    count = 0
+    for path, tensor in module.named_parameters():
+        last = path.rpartition(".")[2]
+        if last in names:
+            count += names[last] or tensor.shape[1]
+    return count
+
+
+def _series(
+    module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
+) -> Made:
+    config: Any = module.config
+    if "past_values" not in accepted or getattr(config, "patch_length", None) is None:
+        raise Unsupported(f"{name} for {row.name}", expected="a model of patches of past_values (PatchTST)", got=name)
+    reader = series_reader(
+        "past_values", int(config.num_input_channels), patch=int(config.patch_stride),
+        lead=int(bool(getattr(config, "use_cls_token", False))), length=int(config.context_length),
+    )  # fmt: skip
+    return reader, Traits(pooling="mean", config=settings(config)), None
+
+
+def _audio(
+    module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
+) -> Made:
+    config: Any = module.config
+    kernels, strides = getattr(config, "conv_kernel", None), getattr(config, "conv_stride", None)
+    if "input_values" not in accepted or not kernels or not strides:
+        raise Unsupported(
+            f"{name} for {row.name}", expected="a model that reads raw samples (Wav2Vec2, HuBERT, WavLM, ...)",
+            got="one that reads a spectrogram", remedy="regard.models.open.wrap.wrap, with the spectrogram as an image",
+        )  # fmt: skip
+    rate = int(getattr(processor, "sampling_rate", 0) or 0)
+    reader = sound_reader("input_values", [*map(int, kernels)], [*map(int, strides)], rate)
+    return reader, Traits(pads=False, pooling="mean", config=settings(config)), None

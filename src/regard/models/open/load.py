@@ -1,0 +1,230 @@
+"""`load`: whatever the user has -> a model that every method can work with."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from regard.errors import InputError, UnknownName, Unsupported
+from regard.files import exists
+from regard.foreign_code import contained
+from regard.models.adapter import TorchModel, pick_device, pick_dtype
+from regard.models.open.adapter_limits import check_adapter
+from regard.models.open.checkpoints import open_peft, open_pretrained
+from regard.models.open.code_names import code_file
+from regard.models.open.config_limits import check_model, opening
+from regard.models.open.hub import snapshot_of
+from regard.models.open.huggingface import Options, from_transformers, task_row
+from regard.models.open.regard_networks import open_network
+from regard.models.read.text import Overflow
+from regard.models.open.wrap import wrap
+from regard.networks.family import Family, is_family, read_family
+from regard.protocols import Model
+from regard.records import Json, Spec
+from regard.registry import build, named_model, names
+
+
+def load(
+    source: Any,
+    *,
+    processor: Any = None,
+    task: str | None = None,
+    device: str = "auto",
+    dtype: str | torch.dtype | None = None,
+    labels: str | Sequence[str] | Mapping[str, int] | None = None,
+    overflow: Overflow = "windows",
+    max_length: int | None = None,
+    trust_remote_code: bool = False,
+    download: bool = False,
+    name: str | None = None,
+) -> Model:
+    """A model from a name, a directory, a file, or a live object.
+
+    source: a name from `regard list source` (or `planted:NAME` from `regard list planted`);
+    a directory (Hugging Face, PEFT adapter, regard network); a Hugging Face id in the local cache
+    (download=True fetches it); `file.py:factory`; a live transformers model (with
+    processor=tokenizer) or `transformers.pipeline`; anything that already is a model.
+    task: overrides what the architecture says. labels: "neg=0,pos=1", or all names in order.
+    overflow: "windows", "cut" or "error" for texts longer than the model; max_length makes that shorter.
+    """
+    if overflow not in ("windows", "cut", "error"):
+        raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
+    if task is not None:
+        task_row(task)
+    options = Options(task, device, dtype, labels, overflow, max_length, name)
+    if not isinstance(source, (str, Path)):
+        return _live(source, processor, options)
+    text = str(source)
+    params: dict[str, Json] = {
+        "task": task, "device": device, "dtype": str(dtype).removeprefix("torch.") if dtype is not None else None,
+        "labels": _json_labels(labels), "overflow": overflow, "max_length": max_length,
+        "trust_remote_code": trust_remote_code, "download": download, "name": name,
+    }  # fmt: skip
+    given = {key: value for key, value in params.items() if value not in (None, False)}
+    options = replace(options, spec=Spec("model", text, given))
+    named = None if exists(text) else named_model(text)
+    if named is not None:
+        made, options = build(named)(), replace(options, name=name or text)
+        if isinstance(made, str):
+            return _directory(made, options, trust_remote_code, download)
+        return _made(made, options)
+    code = code_file(text)
+    if code is not None:
+        return _factory(*code, processor, options)
+    return _directory(text, options, trust_remote_code, download)
+
+
+def rebuild(spec: Spec) -> Model:
+    """The model of a Spec that `load` made in this command, in another process. A stored Spec: `stored_spec` first."""
+    return load(spec.name, **cast("dict[str, Any]", dict(spec.params)))
+
+
+def _json_labels(labels: str | Sequence[str] | Mapping[str, int] | None) -> Json:
+    if labels is None or isinstance(labels, str):
+        return labels
+    return dict(labels) if isinstance(labels, Mapping) else [str(label) for label in labels]
+
+
+def _directory(source: str, options: Options, trust_remote_code: bool, download: bool) -> Model:
+    folder = Path(source).expanduser()
+    if folder.is_file():
+        raise InputError(
+            f"file {source}", expected="a model directory or file.py:factory", got="a file",
+            remedy=f"{source}:make_model" if source.endswith(".py") else "the directory that holds it",
+        )  # fmt: skip
+    if folder.is_dir():
+        if is_family(folder):
+            return _family(read_family(folder), options, trust_remote_code, download)
+        options = replace(options, folder=folder, name=options.name or folder.resolve().name)
+        if (folder / "regard.json").is_file():
+            with opening(source):
+                return open_network(folder, options)
+        if (folder / "adapter_config.json").is_file():
+            with opening(source):
+                check_adapter(folder)
+                opened = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
+                return _adapted(opened, options)
+        source = str(folder)
+    elif not _may_be_id(source):
+        raise InputError(f"model {source}", expected="a name, a directory or a Hugging Face id", got="no such path")
+    elif "/" not in source and not download and snapshot_of(source) is None:
+        raise UnknownName("model", source, names("source"))
+    with opening(source):
+        if (place := folder if folder.is_dir() else snapshot_of(source)) is not None:
+            check_model(place)
+        opened = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
+        return _adapted(opened, options)
+
+
+def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
+    """One member stands for all: the best on dev. The note says which."""
+    there = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
+    note = f"family of {family.size}{there}: opened {family.best}, the best on dev"
+    name = options.name or f"{family.directory.resolve().name}/{family.best}"
+    noted = replace(options, notes=(*options.notes, note), name=name)
+    return _directory(str(family.directory / family.best), noted, trust_remote_code, download)
+
+
+def _may_be_id(source: str) -> bool:
+    return source.count("/") <= 1 and not source.startswith((".", "/", "~")) and source.strip() == source != ""
+
+
+def _adapted(opened: tuple[nn.Module, Any, str, list[str]], options: Options) -> TorchModel:
+    module, processor, task, notes = opened
+    module.requires_grad_(False)
+    return from_transformers(module, processor, replace(options, task=task, notes=(*options.notes, *notes)))
+
+
+def _live(source: Any, processor: Any, options: Options) -> Model:
+    import transformers
+
+    if isinstance(source, transformers.Pipeline):
+        beside = processor or source.tokenizer or source.image_processor
+        return from_transformers(source.model, beside, options)
+    peft = sys.modules.get("peft")
+    if peft is not None and isinstance(source, peft.PeftModel):
+        if source.active_peft_config.is_prompt_learning:
+            raise Unsupported(
+                f"adapter {type(source).__name__}", expected="an adapter inside the model's layers (LoRA and the like)",
+                got="learned prompts",
+            )  # fmt: skip
+        source = source.get_base_model()  # its layers are the adapted ones
+    if isinstance(source, transformers.PreTrainedModel):
+        return from_transformers(source, processor, options)
+    if isinstance(source, nn.Module):
+        if not callable(processor):
+            raise InputError(
+                f"module {type(source).__name__}", expected="an encode function beside a torch module",
+                got="none", remedy="regard.wrap(module, encode=...)",
+            )  # fmt: skip
+        return wrap(
+            source, processor, task=options.task or "classification", labels=_names(options.labels),
+            overflow=options.overflow, max_length=options.max_length, device=options.device, dtype=options.dtype,
+            name=options.name,
+        )  # fmt: skip
+    if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "decide", "forward")):
+        return cast("Model", source)
+    raise InputError(
+        f"model of type {type(source).__name__}",
+        expected="a name, a directory, file.py:factory, a transformers model or pipeline, or regard.wrap(module, ...)",
+        got="something else",
+    )
+
+
+def _made(model: TorchModel, options: Options) -> TorchModel:
+    """A model that a name stands for and that was built whole, not saved into a directory."""
+    if options.task not in (None, model.task):
+        raise InputError(f"model {options.name}", expected=f"its own task, {model.task}", got=str(options.task))
+    model.device = pick_device(options.device)
+    model.module.to(device=model.device, dtype=pick_dtype(options.dtype))
+    model.labels = _names(options.labels) or model.labels
+    model.name, model.spec = options.name or model.name, options.spec
+    return model
+
+
+def _names(labels: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
+    from regard.models.open.labels import parse_labels
+
+    if labels is None:
+        return ()
+    if isinstance(labels, (str, Mapping)):
+        table = parse_labels(labels) if isinstance(labels, str) else dict(labels)
+        return tuple(sorted(table, key=lambda label: table[label]))
+    return tuple(map(str, labels))
+
+
+def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
+    """The user named this file to be run; nothing else is ever executed."""
+    if not path.is_file():
+        raise InputError(f"file {path}", expected="a Python file", got="no such file")
+    found = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    with contained(f"file {path}", expected="a file that can be imported"):
+        found.loader.exec_module(module)
+    public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    if name not in public:
+        raise UnknownName(f"factory in {path.name}", name, public)
+    make = getattr(module, name)
+    try:
+        inspect.signature(make).bind()
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"factory {name}", expected="one that needs no arguments", got=str(problem)) from problem
+    with contained(f"factory {name} in {path.name}", expected="a model", crashes=False):
+        made = make()
+    beside = processor
+    if isinstance(made, tuple) and len(made) == 2:
+        made, beside = made
+    model = _live(made, beside, replace(options, name=options.name or f"{path.name}:{name}"))
+    if isinstance(model, TorchModel):
+        model.spec = options.spec
+    return model

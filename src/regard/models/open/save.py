@@ -1,0 +1,71 @@
+"""A changed model into a directory that `load` opens, beside the files of the directory that it came from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.errors import InputError, Unsupported
+from regard.models.adapter import TorchModel
+from regard.models.open.checkpoints import quiet
+from regard.networks.checkpoint import load_checkpoint, save_checkpoint
+from regard.records import Json, Spec
+from regard.registry import build, names
+
+_WEIGHTS = (
+    "*.safetensors",
+    "*.bin",
+    "*.pt",
+    "*.pth",
+    "*.h5",
+    "*.msgpack",
+    "*.gguf",
+    "*.index.json",
+    "source.json",
+    ".*",
+)
+_OWN = ("format", "version", "network", "config", "labels", "task", "modality", "sha256")
+
+
+def folder_of(source: str) -> Path:
+    """The directory behind a name or path."""
+    if not Path(source).exists() and source.partition(":")[0] in names("source"):
+        return Path(str(build(Spec.parse("source", source))()))
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        raise Unsupported(
+            f"writing a changed {source}", expected="a model from a directory or a name of `regard list source`",
+            got="something else", remedy="save it with its tokenizer into a directory, and give that",
+        )  # fmt: skip
+    if (folder / "adapter_config.json").is_file():
+        raise Unsupported(
+            f"writing a changed {source}", expected="a whole model", got="an adapter on top of another",
+            remedy="merge_and_unload() and save the result",
+        )  # fmt: skip
+    return folder
+
+
+def refuse_taken(out: Path) -> None:
+    """A directory with something in it is never written into."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(
+            f"directory {out}", expected="a new or empty one", got="one with files", remedy="another --out"
+        )
+
+
+def save_changed(model: TorchModel, source: Path, out: Path, facts: Mapping[str, Json]) -> None:
+    """The weights of `model`, everything else (tokenizer, ...) as it is in `source`."""
+    refuse_taken(out)
+    module: Any = model.module
+    if (source / "regard.json").is_file():
+        _, about = load_checkpoint(source)
+        kept = {key: value for key, value in about.items() if key not in _OWN}
+        save_checkpoint(
+            out, module, labels=about["labels"], task=about["task"], modality=about["modality"], facts={**kept, **facts}
+        )
+        return
+    shutil.copytree(source, out, ignore=shutil.ignore_patterns(*_WEIGHTS), dirs_exist_ok=True)
+    with quiet():
+        module.save_pretrained(out)

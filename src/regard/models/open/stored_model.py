@@ -1,0 +1,107 @@
+"""The model that a stored run names: opened without code, without network, and only if its files are the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from regard.errors import InputError, RegardError
+from regard.models.open.checkpoints import adapter_base
+from regard.models.open.code_names import code_file
+from regard.models.open.config_limits import read_config
+from regard.models.open.hub import snapshot_of
+from regard.networks.family import is_family, read_family
+from regard.records import Spec
+from regard.registry import named_model
+from regard.trust import code_refused
+
+_KNOWN = ("device", "download", "dtype", "labels", "max_length", "name", "overflow", "task", "trust_remote_code")
+_FILES = ("*.safetensors", "*.bin", "*.index.json", "config.json", "regard.json", "adapter_config.json")
+"""What decides the numbers of a model in a directory."""
+
+
+def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
+    """The Spec of a stored model as it may be opened: code is refused unless allowed, and nothing is downloaded."""
+    if spec.kind not in ("model", "function"):
+        raise InputError(subject, expected="the Spec of a model", got=f"kind {spec.kind!r}")
+    code = _code_of(spec)
+    if code and not allow_code:
+        raise code_refused(subject, code)
+    if spec.kind == "function":
+        return spec
+    unknown = sorted(set(spec.params) - set(_KNOWN))
+    if unknown:
+        raise InputError(subject, expected=f"parameters among {', '.join(_KNOWN)}", got=unknown[0])
+    return Spec(spec.kind, spec.name, {k: v for k, v in spec.params.items() if k != "download"})
+
+
+def _code_of(spec: Spec) -> str:
+    """The code that opening this model would run; "" for none."""
+    if spec.kind == "function" or code_file(spec.name) is not None:
+        return spec.name
+    return f"the code inside {spec.name} (trust_remote_code)" if spec.params.get("trust_remote_code") else ""
+
+
+def refuse_changed_files(spec: Spec, digest: object, subject: str) -> None:
+    """Raise, before anything of the model is built, where its files are not those that the run was about.
+
+    digest: what `file_digest` returned at the time of the run; None for runs that did not record it.
+    """
+    if digest is None:
+        return
+    now = file_digest(spec)
+    if now is not None and now != digest:
+        raise InputError(
+            subject, expected="the files that the run was about", got="other weights, another config or other code",
+            remedy="put them back, or audit this model anew",
+        )  # fmt: skip
+
+
+def file_digest(spec: Spec) -> str | None:
+    """sha256 over the files behind a model; None where it is not made of files (a name, a live module)."""
+    if spec.kind != "model":
+        return None
+    try:
+        files = sorted(_files(spec.name))
+    except (RegardError, OSError, ValueError):  # opening it says what is wrong
+        return None
+    if not files:
+        return None
+    whole = hashlib.sha256()
+    for name, path in files:
+        with path.open("rb") as file:
+            whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def _files(source: str) -> Iterator[tuple[str, Path]]:
+    """(name, path) of the files that decide the numbers of a model."""
+    folder = Path(source).expanduser()
+    if not folder.exists() and named_model(source) is not None:
+        return
+    code = code_file(source)
+    if code is not None:
+        yield code[0].name, code[0]
+        return
+    if not folder.is_dir():
+        snapshot = snapshot_of(source)
+        if snapshot is None:
+            return
+        folder = snapshot
+    if is_family(folder):
+        folder = folder / read_family(folder).best
+    yield from _inside(folder)
+    adapter = folder / "adapter_config.json"
+    if adapter.is_file():
+        base = adapter_base(folder, read_config(adapter))
+        beside = Path(base) if Path(base).is_dir() else snapshot_of(base)
+        for name, path in () if beside is None else _inside(beside):
+            yield f"base/{name}", path
+
+
+def _inside(folder: Path) -> Iterator[tuple[str, Path]]:
+    for pattern in _FILES:
+        for path in folder.glob(pattern):
+            if path.is_file():
+                yield path.name, path

@@ -1,0 +1,211 @@
+"""Any `torch.nn.Module` with an encode function -> the adapter."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError, UnknownName
+from regard.models.adapter import TorchModel, Traits
+from regard.models.read.encoded import Reader
+from regard.models.open.huggingface import UNLIMITED, task_row
+from regard.models.read.images import as_channels_first, image_reader
+from regard.models.read_rows import Pooling
+from regard.models.read.regions import Array
+from regard.models.read.series import series_reader
+from regard.models.read.tabular import tabular_reader
+from regard.models.read.text import Alphabet, Overflow, TextReader, Tokenize, Tokens
+from regard.models.read.words import Span, word_spans
+
+Encode = Callable[[Any], Any]
+Modality = Literal["text", "image", "series", "tabular"]
+
+
+def wrap(
+    module: nn.Module,
+    encode: Encode | None = None,
+    *,
+    task: str = "classification",
+    modality: Modality = "text",
+    labels: Sequence[str] = (),
+    mask: str | None = None,
+    padding: str | None = None,
+    embedding: str | None = None,
+    pad_id: int = 0,
+    mask_id: int | None = None,
+    special_ids: Sequence[int] = (),
+    patch: int = 1,
+    columns: Sequence[str] = (),
+    background: Array | None = None,
+    channels: int = 1,
+    class_tokens: int = 0,
+    pooling: Pooling = "auto",
+    overflow: Overflow = "windows",
+    max_length: int | None = None,
+    device: str = "auto",
+    dtype: str | torch.dtype | None = None,
+    name: str | None = None,
+) -> TorchModel:
+    """A model of your own, ready for every method.
+
+    encode: text -> token ids, or (ids, character spans); for arrays: what you have -> the float array that the module
+    reads (default: as it is). The module is called with a batch of that as its first argument.
+    mask, padding: the name of the module's argument that is True on real (`mask`) or on padded (`padding`)
+    positions; without either, only texts of one length share a batch. embedding: the path of the input-embedding
+    module (default: the first nn.Embedding). class_tokens: vectors that the module puts before patches, steps or
+    columns (-1: its attention is not over these units).
+
+    >>> module = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(12, 2))
+    >>> model = wrap(module, lambda text: [len(w) for w in text.split()], labels=["no", "yes"])
+    >>> from regard.records import Example
+    >>> model.encode(Example("a", {"text": "one two four"})).units.names
+    ('one', 'two', 'four')
+    """
+    row_name = f"{modality}_{task}" if task == "classification" and modality != "text" else task
+    row = task_row(row_name)
+    if row.modality != modality:
+        raise InputError(f"task {task}", expected=f"a task for {modality}", got=f"one for {row.modality}")
+    parameters = list(inspect.signature(module.forward).parameters)
+    for given in filter(None, (mask, padding)):
+        if given not in parameters:
+            raise UnknownName("argument of the module", given, parameters)
+    reader: Reader
+    layer: nn.Module | None = None
+    if modality == "text":
+        layer = _embedding(module, embedding)
+        reader = _text(encode, layer, row.placed, pad_id, mask_id, special_ids, overflow, max_length)
+        reader.maskable = mask is not None or padding is not None
+    else:
+        reader = _arrays(modality, encode, patch, columns, background, channels, class_tokens)
+    traits = Traits(pads=mask is not None or padding is not None, pooling=pooling, mask_id=mask_id, pad_id=pad_id)
+
+    def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
+        first, *_ = tensors.values()
+        real = tensors.get("attention_mask")
+        if real is None or (mask is None and padding is None):
+            return inner(first)
+        if mask is not None:
+            return inner(first, **{mask: real.bool()})
+        return inner(first, **{str(padding): ~real.bool()})
+
+    return TorchModel(
+        module, reader, row, name=name or type(module).__name__, labels=labels, device=device, dtype=dtype,
+        traits=traits, embedding=layer, call=call,
+    )  # fmt: skip
+
+
+def _embedding(module: nn.Module, path: str | None) -> nn.Module | None:
+    named: dict[str, nn.Module] = dict(module.named_modules())
+    if path is not None:
+        if path not in named:
+            raise UnknownName("module", path, named)
+        return named[path]
+    return next((inner for inner in named.values() if isinstance(inner, nn.Embedding)), None)
+
+
+def _text(
+    encode: Encode | None,
+    layer: nn.Module | None,
+    placed: bool,
+    pad_id: int,
+    mask_id: int | None,
+    special_ids: Sequence[int],
+    overflow: Overflow,
+    max_length: int | None,
+) -> TextReader:
+    if encode is None:
+        raise InputError("wrap", expected="an encode function: text -> token ids", got="none", remedy="encode=...")
+    rows = layer.num_embeddings if isinstance(layer, nn.Embedding) else None
+    never = {pad_id, mask_id, *special_ids}
+    plain = np.array([i for i in range(rows or 0) if i not in never], dtype=np.int64)
+    if not len(plain):
+        plain = np.array([i for i in range(2) if i != pad_id], dtype=np.int64)
+    start = special_ids[0] if special_ids else mask_id if mask_id is not None else int(plain[0])
+    alphabet = Alphabet(pad_id, mask_id, int(start), plain)
+    return TextReader(
+        tokenize_by(encode, frozenset(special_ids), rows), alphabet, max_length or UNLIMITED, overflow,
+        deletable=not placed,
+    )  # fmt: skip
+
+
+def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -> Tokenize:
+    """`Tokens` from a function of one text; spans are looked for where the function gives none."""
+
+    def tokenize(text: str, pair: str | None) -> Tokens:
+        whole = text if pair is None else f"{text} {pair}"
+        made = encode(whole)
+        if isinstance(made, Mapping) and "input_ids" in made:  # a tokenizer of transformers
+            made = made["input_ids"]
+        ids_given, spans = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        try:
+            ids = np.asarray(ids_given, dtype=np.int64).reshape(-1)
+        except (TypeError, ValueError) as problem:
+            raise InputError(
+                "encode function", expected="token ids", got=f"{type(made).__name__}: {problem}"
+            ) from problem
+        if rows is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
+            raise InputError(
+                "encode function", expected=f"ids from 0 to {rows - 1}", got=f"{int(ids.min())} to {int(ids.max())}"
+            )
+        special = np.array([int(i) in special_ids for i in ids], dtype=bool)
+        found = _spans(whole, special) if spans is None else [(int(a), int(b)) for a, b in spans]
+        if len(found) != len(ids):
+            raise InputError("encode function", expected=f"{len(ids)} spans, one per id", got=str(len(found)))
+        names = tuple(
+            whole[a:b] if b > a else (f"[{i}]" if special[at] else f"#{at}:{i}")
+            for at, (i, (a, b)) in enumerate(zip(ids.tolist(), found, strict=True))
+        )
+        return Tokens(ids, tuple(found), special, np.zeros(len(ids), dtype=np.int64), names)
+
+    return tokenize
+
+
+def _spans(text: str, special: Any) -> list[Span]:
+    """Spans where the ids are as many as the pieces between spaces, the words, or the characters; else empty ones."""
+    count = int((~special).sum())
+    at, pieces = 0, list[Span]()
+    for piece in text.split():
+        at = text.index(piece, at)
+        pieces.append((at, at + len(piece)))
+        at += len(piece)
+    characters = [(i, i + 1) for i in range(len(text))]
+    fitting = next((s for s in (pieces, word_spans(text), characters) if len(s) == count), [(0, 0)] * count)
+    free = iter(fitting)
+    return [(0, 0) if s else next(free) for s in special]
+
+
+def _arrays(
+    modality: str,
+    encode: Encode | None,
+    patch: int,
+    columns: Sequence[str],
+    background: Array | None,
+    channels: int,
+    class_tokens: int,
+) -> Reader:
+    def own(given: Any) -> Any:
+        return given if encode is None else np.asarray(encode(given), dtype=np.float32)
+
+    if modality == "image":
+        return image_reader(
+            "image",
+            lambda given, subject: as_channels_first(own(given), channels, subject),
+            (patch, patch),
+            class_tokens,
+        )
+    if modality == "series":
+        reader = series_reader("series", None, patch=patch, lead=class_tokens)
+    else:
+        width = len(columns) or (0 if background is None else background.shape[1])
+        if not width:
+            raise InputError("wrap", expected="the columns' names, or a background", got="none", remedy="columns=[...]")
+        names = columns or [f"x{i}" for i in range(width)]
+        reader = tabular_reader("row", names, background=background, lead=class_tokens)
+    plain = reader.prepare
+    reader.prepare = lambda given, subject: plain(own(given), subject)
+    return reader

@@ -1,0 +1,142 @@
+"""The adapter under the tap: a forward pass with every attention captured, or with some of it edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import InputError
+from regard.tap.capture_call import capture_call
+from regard.models.read.encoded import Item
+from regard.tap.replay_cache import Resume
+from regard.models.objective import Said
+from regard.tap.pass_history import forgettable
+from regard.tap.replay import patterns_of, record_below
+from regard.models.tasks import Asked, Outputs, TaskRow
+from regard.protocols import Check, Edits, Mode, SiteAttention, Target
+
+
+class Runs(Protocol):
+    """The adapter, as this file sees it."""
+
+    @property
+    def module(self) -> nn.Module: ...
+    @property
+    def row(self) -> TaskRow: ...
+    @property
+    def name(self) -> str: ...
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
+    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
+    def groups(self, items: Sequence[Item]) -> list[list[int]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tapped:
+    """What a captured pass gave: the objective, the sites, the rejected softmaxes, how it was proved."""
+
+    said: Said
+    sites: Sequence[SiteAttention]
+    rejected: Sequence[tuple[str, str]]
+    checked: str
+
+
+def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], *, mode: Mode, check: Check) -> Tapped:
+    """One forward pass of the whole batch with the tap on."""
+    _one_batch(model, items)
+    with torch.inference_mode():
+        tensors, asked = model.tensors(items, targets)
+        outputs, taps = capture_call(
+            model.module, lambda: model.run(tensors, asked), mode=mode, check=check, key_padding=key_padding(tensors)
+        )
+        said = model.row.read(outputs, asked, targets)
+    return Tapped(said, taps.sites, taps.rejected, taps.checked)
+
+
+def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
+    """Masks of real positions: the encoder's, and for teacher-forced targets the decoder's."""
+    masks = [tensors["attention_mask"]] if "attention_mask" in tensors else []
+    if "labels" in tensors:
+        masks.append((tensors["labels"] >= 0).long())
+    if not masks:
+        return None
+    return masks[0] if len(masks) == 1 else masks
+
+
+def _one_batch(model: Runs, items: Sequence[Item]) -> None:
+    if len(model.groups(items)) > 1:
+        raise InputError(
+            f"capture of {model.name}", expected="examples of one length, because this model takes no padding mask",
+            got=f"lengths {sorted({item.length for item in items})}", remedy="capture them one by one",
+        )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class EditedRuns:
+    """Forward passes with edited attention. A second edit of the same sites of the same batch computes nothing below
+    the lowest of them again; neither do many edits of one example in one batch."""
+
+    _items: tuple[Item, ...] = ()
+    _about: tuple[object, ...] = ()
+    _resume: Resume | None = field(default=None)
+    _trusted: dict[tuple[str, ...], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        forgettable(self)
+
+    def clear(self) -> None:
+        """Forget the last batch, and which sites let rows share what is below them."""
+        self._items, self._about, self._resume = (), (), None
+        self._trusted.clear()
+
+    def said(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
+        _one_batch(model, items)
+        sites = patterns_of(edits)
+        if len(items) > 2 and all(item is items[0] for item in items) and self._trusted.get(sites, True):
+            try:
+                found = _spread(model, items, targets, edits)
+            except (RuntimeError, InputError, IndexError, ValueError):
+                # what is below cannot be spread over more rows (a bias without a batch axis): computed again instead
+                self._trusted[sites] = False
+            else:
+                if sites not in self._trusted:
+                    whole = self._computed(model, items, targets, edits)
+                    self._trusted[sites] = bool(torch.allclose(found.value, whole.value, rtol=1e-4, atol=1e-4))
+                    return whole
+                return found
+        return self._computed(model, items, targets, edits)
+
+    def _computed(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
+        about = (patterns_of(edits), repr(targets), tuple(p._version for p in model.module.parameters()))
+        again = about == self._about and len(items) == len(self._items) and all(map(_is, items, self._items))
+        if not again:
+            self._items, self._about, self._resume = tuple(items), about, None
+        with torch.inference_mode():
+            tensors, asked = model.tensors(items, targets)
+            if again and self._resume is None:
+                _, self._resume = record_below(model.module, lambda: model.run(tensors, asked), *patterns_of(edits))
+            outputs, _ = capture_call(
+                model.module, lambda: model.run(tensors, asked), edits=edits, key_padding=key_padding(tensors),
+                resume=self._resume,
+            )  # fmt: skip
+            return model.row.read(outputs, asked, targets)
+
+
+def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
+    """Edits of one example, a row each: what is below the lowest edited site is computed for one row."""
+    with torch.inference_mode():
+        one, asked_one = model.tensors(items[:1], targets[:1])
+        _, below = record_below(model.module, lambda: model.run(one, asked_one), *patterns_of(edits))
+        tensors, asked = model.tensors(items, targets)
+        outputs, _ = capture_call(
+            model.module, lambda: model.run(tensors, asked), edits=edits, key_padding=key_padding(tensors),
+            resume=below.for_rows([0] * len(items)),
+        )  # fmt: skip
+        return model.row.read(outputs, asked, targets)
+
+
+def _is(one: Item, other: Item) -> bool:
+    return one is other

@@ -1,0 +1,102 @@
+"""Images: units are the patches that the model reads, row by row."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.models.read.regions import Array, ArrayReader, Prepare, with_class_tokens
+from regard.records import Bools, Ints, Units
+
+
+def mean(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """The mean colour of the image."""
+    return np.broadcast_to(image.mean(axis=(1, 2), keepdims=True), image.shape)
+
+
+def blur(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """The image through a Gaussian of a sixteenth of its size, at least one pixel (Fong & Vedaldi 2017)."""
+    out = image.astype(np.float64)
+    for axis in (1, 2):
+        width = max(1.0, image.shape[axis] / 16)
+        reach = int(np.ceil(3 * width))
+        weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+        spread = [(0, 0)] * 3
+        spread[axis] = (reach, reach)
+        wide = np.pad(out, spread, mode="edge")
+        windows = np.lib.stride_tricks.sliding_window_view(wide, 2 * reach + 1, axis=axis)
+        out = np.asarray(windows @ (weights / weights.sum()), np.float64)
+    return out
+
+
+def noise(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """Gaussian noise with the mean and spread of the image's channels."""
+    centre, spread = image.mean(axis=(1, 2), keepdims=True), image.std(axis=(1, 2), keepdims=True)
+    drawn: Array = centre + spread * rng.standard_normal(image.shape)
+    return drawn
+
+
+def resample(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """Pixels drawn from anywhere in the image."""
+    channels, height, width = image.shape
+    pick = rng.integers(height * width, size=height * width)
+    return image.reshape(channels, -1)[:, pick].reshape(image.shape)
+
+
+FILLS = {"mean": mean, "blur": blur, "noise": noise, "resample": resample}
+
+
+def as_channels_first(image: Any, channels: int, subject: str) -> Array:
+    """(channels, height, width) of a grey (h, w), channels-last or channels-first array, or of a PIL image."""
+    array = np.asarray(image, dtype=np.float32)
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim == 3 and array.shape[0] != channels and array.shape[2] == channels:
+        array = array.transpose(2, 0, 1)
+    if array.ndim == 3 and array.shape[0] == 1 and channels > 1:
+        array = np.repeat(array, channels, axis=0)
+    if array.ndim != 3 or array.shape[0] != channels:
+        raise InputError(
+            subject, expected=f"an image of {channels} channel(s): (h, w), (h, w, {channels}) or ({channels}, h, w)",
+            got=str(np.shape(image)),
+        )  # fmt: skip
+    return np.ascontiguousarray(array)
+
+
+def patches(array: Array, patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
+    """Units and owners of an array (c, h, w) cut into patches; places are pixels of the user's image of `size`."""
+    return _cut(array.shape, patch, lead, size)
+
+
+@lru_cache(maxsize=64)
+def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, size: tuple[int, int]) -> tuple[Units, Ints]:
+    """The same for every image of one shape, and read-only."""
+    _, height, width = shape
+    rows, columns = height // patch[0], width // patch[1]
+    if not rows or not columns:
+        raise InputError("image", expected=f"at least {patch[0]} x {patch[1]} pixels", got=f"{height} x {width}")
+    y, x = np.arange(height) // patch[0], np.arange(width) // patch[1]
+    grid = np.where((y < rows)[:, None] & (x < columns), y[:, None] * columns + x, -1)
+    owner = np.where(grid >= 0, grid + max(lead, 0), -1)
+    tall, broad = size[0] * patch[0] / height, size[1] * patch[1] / width
+    r, c = np.divmod(np.arange(rows * columns), columns)
+    places = np.stack([r * tall, c * broad, (r + 1) * tall, (c + 1) * broad], axis=1)
+    names = [f"r{i}c{j}" for i, j in zip(r, c, strict=True)]
+    units = with_class_tokens(names, places, "patch", "box", (rows, columns), lead)
+    everywhere = np.broadcast_to(owner, shape).astype(np.int64)
+    everywhere.setflags(write=False)
+    return units, everywhere
+
+
+def image_reader(main: str, prepare: Prepare, patch: tuple[int, int], lead: int) -> ArrayReader:
+    """A reader of images; `lead` class tokens stand before the patches on the key axis (-1: no fixed place there)."""
+
+    def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
+        shape = np.shape(given)
+        edges = shape[1:] if len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3) else shape[:2]
+        return patches(array, patch, lead, (int(edges[0]), int(edges[1])))
+
+    return ArrayReader("image", main, "image", prepare, lay_out, FILLS)

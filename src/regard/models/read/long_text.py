@@ -1,0 +1,95 @@
+"""A text longer than its model: overlapping windows, each an example of its own with a common parent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError
+from regard.models.read.words import Span
+from regard.records import Bools, Example, Ints
+
+
+def cut(special: Bools, part: Ints, limit: int) -> NDArray[np.intp]:
+    """Positions that stay when the end of the longer side is cut off; special tokens always stay."""
+    free = np.flatnonzero(~special)
+    sides = [free[part[free] == side] for side in (0, 1)]
+    excess = len(special) - limit
+    longer = int(len(sides[1]) > len(sides[0]))
+    gone = sides[longer][max(len(sides[longer]) - excess, 0) :]
+    excess -= len(gone)
+    if excess > 0:
+        other = sides[1 - longer]
+        gone = np.concatenate([gone, other[max(len(other) - excess, 0) :]])
+    return np.setdiff1d(np.arange(len(special)), gone)
+
+
+def text_windows(
+    example: Example,
+    spans: Sequence[Span],
+    special: Bools,
+    part: Ints,
+    limit: int,
+    overlap: float,
+    count: Callable[[Example], int],
+) -> list[Example]:
+    """Windows over the longer side of `example`; the shorter side (a question) is kept whole in each.
+
+    `count` tokenizes a window again: a slice of a text may need more tokens than it had inside the text.
+    """
+    free = np.flatnonzero(~special)
+    lengths = [int((part[free] == side).sum()) for side in (0, 1)]
+    side = int(lengths[1] > lengths[0])
+    room = limit - (len(special) - lengths[side])
+    if room < 8:
+        raise InputError(
+            f"example {example.id!r}", expected=f"room for a window beside the other {len(special) - lengths[side]}"
+            f" tokens in {limit} positions", got=f"{room} positions",
+            remedy="shorten the shorter text, or load the model with overflow='cut'",
+        )  # fmt: skip
+    name = ("text", "text_pair")[side]
+    text = str(example.inputs[name])
+    here = [int(i) for i in free if part[i] == side]
+    mine = [spans[i] for i in here if spans[i][1] > spans[i][0]]
+    made: list[Example] = []
+    start = 0
+    while True:
+        stop = min(start + room, len(mine))
+        if stop < len(mine):
+            stop = _whole_word(text, mine, stop, start + room // 2)
+        window = _window(example, name, text, mine[start][0], mine[stop - 1][1], len(made))
+        excess = count(window) - limit
+        while excess > 0 and stop - excess > start:
+            stop -= excess
+            window = _window(example, name, text, mine[start][0], mine[stop - 1][1], len(made))
+            excess = count(window) - limit
+        made.append(window)
+        if stop >= len(mine):
+            return made
+        back = _whole_word(text, mine, stop - int(overlap * room), start + 1)
+        start = max(back, start + 1)
+
+
+def _whole_word(text: str, spans: Sequence[Span], at: int, lowest: int) -> int:
+    """The last place at or before `at` where a word begins, but not before `lowest`."""
+    for i in range(at, max(lowest, at - 32, 0), -1):
+        here = spans[i][0]
+        if text[here].isspace() or not (text[here - 1].isalnum() and text[here].isalnum()):
+            return i
+    return at
+
+
+def _window(example: Example, name: str, text: str, start: int, stop: int, number: int) -> Example:
+    inputs: dict[str, Any] = {**example.inputs, name: text[start:stop]}
+    rationale = example.rationale
+    if rationale is not None and name == "text":
+        rationale = tuple((r[0] - start, r[1] - start) for r in rationale if start <= r[0] and r[1] <= stop)
+    parent = example.parent or example.id
+    # an alignment counts in characters of the whole text
+    return replace(
+        example, id=f"{example.id}#{number}", inputs=inputs, rationale=rationale, parent=parent, alignment=None
+    )

@@ -1,0 +1,110 @@
+"""Arrays cut into regions, one region per unit: what images, series and tables have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.errors import InputError, UnknownName
+from regard.models.read.encoded import Item
+from regard.records import Bools, Example, Ints, Units
+
+Array = NDArray[Any]
+"""Numbers that a module reads; float32 as a rule."""
+Prepare = Callable[[Any, str], Array]
+"""(what the user gave, subject for errors) -> the array that the module reads, without the batch axis."""
+LayOut = Callable[[Array, Any], tuple[Units, Ints]]
+"""(array, what the user gave) -> its units, and for every entry of the array the unit that owns it (-1: none)."""
+Fill = Callable[[Array, Bools, np.random.Generator], Array]
+"""(array, entries that go, random numbers) -> an array whose values replace those entries."""
+
+
+@dataclass(slots=True)
+class ArrayReader:
+    """Image, series or row -> Item. `middle` is the baseline called "mean"; default: the fill of that name."""
+
+    modality: str
+    main: str
+    entry: str
+    prepare: Prepare
+    lay_out: LayOut
+    fills: Mapping[str, Fill]
+    middle: Fill | None = None
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        return tuple(self.fills)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        return ("mean", "zero", "resample") if "resample" in self.fills else ("mean", "zero")
+
+    def notes(self) -> list[str]:
+        return list(self.said)
+
+    def unknown(self, item: Item) -> int:
+        return 0  # numbers have no vocabulary
+
+    def encode(self, example: Example) -> Item:
+        if self.entry not in example.inputs:
+            raise InputError(
+                f"example {example.id!r}", expected=f"inputs with an entry {self.entry!r}",
+                got=", ".join(sorted(example.inputs)) or "no entry",
+            )  # fmt: skip
+        given = example.inputs[self.entry]
+        array = self.prepare(given, f"example {example.id!r}")
+        if array.size == 0:
+            raise InputError(f"example {example.id!r}", expected="an array with values", got="an empty one")
+        if not np.isfinite(array).all():
+            raise InputError(
+                f"example {example.id!r}", expected="finite numbers", got="NaN or infinity",
+                remedy="fill in or drop the missing values",
+            )  # fmt: skip
+        units, owner = self.lay_out(array, given)
+        return Item(units, {self.main: array}, owner, len(units))
+
+    def windows(self, example: Example) -> list[Example]:
+        return [example]
+
+    def remove(self, item: Item, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
+        if operator not in self.fills:
+            raise UnknownName("operator", operator, self.fills)
+        gone = np.asarray(drop, bool) & item.units.free
+        if not gone.any():
+            return item
+        array = item.arrays[self.main]
+        entries = np.append(gone, False)[item.owner]  # owner -1 reads the appended False
+        filled = np.where(entries, self.fills[operator](array, entries, rng), array)
+        return replace(item, arrays={self.main: filled.astype(array.dtype)})
+
+    def baseline(self, item: Item, name: str) -> Array:
+        """The array in which every unit is away: zeros, or the mean."""
+        array = item.arrays[self.main]
+        if name == "zero":
+            return np.zeros_like(array)
+        every = item.owner >= 0
+        fill = self.middle or self.fills["mean"]
+        return np.where(every, fill(array, every, np.random.default_rng(0)), array).astype(array.dtype)
+
+    def collate(self, batch: Sequence[Item], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+        table = np.stack([item.arrays[self.main] for item in batch])
+        return {self.main: torch.from_numpy(table).to(device=device, dtype=dtype)}
+
+
+def with_class_tokens(
+    units: Sequence[str], places: Array, kind: str, place_kind: Any, shape: tuple[int, ...], lead: int
+) -> Units:
+    """Units after `lead` class tokens; lead -1: the units have no place on the key axis of the attention."""
+    n, first = len(units), max(lead, 0)
+    names = (*("[CLS]" if i == 0 else f"[CLS{i}]" for i in range(first)), *units)
+    special = np.arange(first + n) < first
+    groups = np.where(special, -1, np.arange(first + n) - first)
+    keys = np.arange(first + n) if lead >= 0 else np.full(n, -1)
+    everywhere = np.concatenate([np.zeros((first, places.shape[1])), places])
+    return Units(names, kind, place_kind, everywhere, special, groups, np.zeros(first + n, int), keys, shape)

@@ -1,0 +1,77 @@
+"""Time series: units are time steps, or patches of steps where the model reads patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from regard.errors import InputError
+from regard.models.read.regions import Array, ArrayReader, with_class_tokens
+from regard.records import Bools, Ints, Units
+
+
+def mean(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """The mean of each channel over time."""
+    return np.broadcast_to(series.mean(axis=0, keepdims=True), series.shape)
+
+
+def interpolate(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """A straight line between the nearest steps that stay; the mean where none stay."""
+    out = np.array(mean(series, gone, rng))
+    steps = np.arange(len(series))
+    for channel in range(series.shape[1]):
+        stays = ~gone[:, channel]
+        if stays.any():
+            out[:, channel] = np.interp(steps, steps[stays], series[stays, channel])
+    return out
+
+
+def resample(series: Array, gone: Bools, rng: np.random.Generator) -> Array:
+    """Steps drawn from anywhere in the series, all channels of a step together."""
+    return series[rng.integers(len(series), size=len(series))]
+
+
+FILLS = {"mean": mean, "interpolate": interpolate, "resample": resample}
+
+
+def as_steps(series: Any, channels: int | None, subject: str) -> Array:
+    """(steps, channels) of a series (steps,) or (steps, channels)."""
+    array = np.asarray(series, dtype=np.float32)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or (channels is not None and array.shape[1] != channels):
+        wanted = f"(steps, {channels})" if channels is not None else "(steps, channels)"
+        raise InputError(subject, expected=f"a series {wanted}", got=str(np.shape(series)))
+    return np.ascontiguousarray(array)
+
+
+def steps(array: Array, patch: int, lead: int, first: int = 0) -> tuple[Units, Ints]:
+    """Units and owners of a series (steps, channels); patches of `patch` steps begin at step `first`."""
+    count = (len(array) - first) // patch
+    begin = first + patch * np.arange(count)
+    places = np.stack([begin, begin + patch], axis=1).astype(np.float64)
+    names = [f"t{b}" if patch == 1 else f"t{b}-{b + patch - 1}" for b in begin]
+    units = with_class_tokens(names, places, "step" if patch == 1 else "patch", "range", (count,), lead)
+    at = (np.arange(len(array)) - first) // patch
+    owner = np.where((at >= 0) & (at < count), at + max(lead, 0), -1)
+    return units, np.broadcast_to(owner[:, None], array.shape).astype(np.int64)
+
+
+def series_reader(
+    main: str, channels: int | None, *, patch: int = 1, lead: int = 1, length: int | None = None
+) -> ArrayReader:
+    """A reader of series; `length` is the only number of steps the model takes (None: any)."""
+
+    def prepare(given: Any, subject: str) -> Array:
+        array = as_steps(given, channels, subject)
+        if length is not None and len(array) != length:
+            raise InputError(
+                subject, expected=f"{length} steps", got=f"{len(array)} steps",
+                remedy="cut or fill up the series to the length the model was trained on",
+            )  # fmt: skip
+        return array
+
+    def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
+        return steps(array, patch, lead, len(array) % patch)
+
+    return ArrayReader("series", main, "series", prepare, lay_out, FILLS)

@@ -1,0 +1,259 @@
+"""Encoded text: ids, attention mask, token types, special mask, offsets; and how units of text are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.errors import InputError, UnknownName
+from regard.models.read.encoded import Item
+from regard.models.read.long_text import cut, text_windows
+from regard.models.read.words import Span, group_spans
+from regard.records import Bools, Example, Ints, Units
+
+Overflow = Literal["windows", "cut", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a tokenizer made of one text or pair. Spans of special tokens are empty; part is 0 or 1."""
+
+    ids: Ints
+    spans: tuple[Span, ...]
+    special: Bools
+    part: Ints
+    names: tuple[str, ...]
+    types: Ints | None = None
+
+
+Tokenize = Callable[[str, str | None], Tokens]
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """The ids that removal and padding need.
+
+    pad: fills up a batch. blank: stands for "something was here" (mask token, else unknown); None if there is none.
+    start: what is read when every unit was deleted. plain: ids that `resample` draws from. unknown: what every word
+    outside the vocabulary becomes; None if there is no such word.
+    """
+
+    pad: int
+    blank: int | None
+    start: int
+    plain: Ints
+    never: frozenset[int] = frozenset()
+    unknown: int | None = None
+
+
+@dataclass(slots=True)
+class TextReader:
+    """Text -> Item. `limit` is the number of positions the model reads (None: no limit).
+
+    spell, join: ids of a model that writes -> the names of its tokens, and its text.
+    imposed: the attention weights of an example (id, positions), for a model that must be given them.
+    pieces: ids -> how each is written, and whether it stands at the beginning of a word.
+    """
+
+    tokenize: Tokenize
+    alphabet: Alphabet
+    limit: int | None = None
+    overflow: Overflow = "windows"
+    overlap: float = 0.25
+    pads: bool = True
+    maskable: bool = True
+    deletable: bool = True
+    siamese: bool = False
+    kind: str = "token"
+    blank_baseline: bool = True
+    said: list[str] = field(default_factory=list)
+    spell: Callable[[list[int]], list[str]] | None = None
+    join: Callable[[list[int]], str] = str
+    imposed: Callable[[str, int], NDArray[np.float32]] | None = None
+    pieces: Callable[[list[int]], tuple[list[str], list[bool]]] | None = None
+
+    @property
+    def modality(self) -> str:
+        return "text"
+
+    @property
+    def main(self) -> str:
+        return "input_ids"
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        offered = {
+            "mask": self.alphabet.blank is not None,
+            "delete": self.deletable,
+            "attention_mask": self.maskable,
+            "resample": True,
+        }
+        return tuple(name for name, there in offered.items() if there)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        return ("mask", "zero", "resample") if self.alphabet.blank is not None else ("zero", "resample")
+
+    def notes(self) -> list[str]:
+        return list(self.said)
+
+    def unknown(self, item: Item) -> int:
+        """Units that the vocabulary does not know: the model reads the same nothing for all of them."""
+        if self.alphabet.unknown is None:
+            return 0
+        return int((item.units.free & (item.arrays["input_ids"] == self.alphabet.unknown)).sum())
+
+    def encode(self, example: Example) -> Item:
+        text, pair = self.texts(example)
+        side = pair if self.siamese else None
+        tokens = self.tokenize(text, None if self.siamese else pair)
+        tokens = self._fitted(example.id, tokens)
+        if tokens.special.all():
+            raise InputError(
+                f"example {example.id!r}", expected="text with at least one unit of its own",
+                got="empty text" if not text.strip() else f"only special tokens in {text[:40]!r}",
+                remedy="drop the example or give it text",
+            )  # fmt: skip
+        aside: dict[str, NDArray[Any]] = {}
+        if side is not None:
+            aside = _arrays(self._fitted(example.id, self.tokenize(side, None)))
+        units = _units(tokens, (text, pair or ""), self.kind)
+        arrays = _arrays(tokens)
+        if self.imposed is not None:
+            arrays["imposed"] = self.imposed(example.id, len(tokens.ids))
+        return Item(units, arrays, np.arange(len(tokens.ids)), len(tokens.ids), aside)
+
+    def texts(self, example: Example) -> tuple[str, str | None]:
+        text, pair = example.inputs.get("text"), example.inputs.get("text_pair")
+        if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
+            raise InputError(
+                f"example {example.id!r}", expected="a text",
+                got=f"inputs {', '.join(sorted(example.inputs)) or 'without any entry'}",
+                remedy='Example(id, {"text": ...})',
+            )  # fmt: skip
+        return text, pair
+
+    def _fitted(self, subject: str, tokens: Tokens) -> Tokens:
+        n = len(tokens.ids)
+        if self.limit is None or n <= self.limit:
+            return tokens
+        if self.overflow != "cut":
+            raise InputError(
+                f"example {subject!r}", expected=f"at most {self.limit} tokens", got=f"{n} tokens",
+                remedy="read it in windows (model.windows(example)) or load the model with overflow='cut'",
+            )  # fmt: skip
+        note = f"{subject}: cut from {n} to {self.limit} tokens"
+        if note not in self.said:
+            self.said.append(note)
+        keep = cut(tokens.special, tokens.part, self.limit)
+        return Tokens(
+            tokens.ids[keep], tuple(tokens.spans[i] for i in keep), tokens.special[keep], tokens.part[keep],
+            tuple(tokens.names[i] for i in keep), None if tokens.types is None else tokens.types[keep],
+        )  # fmt: skip
+
+    def windows(self, example: Example) -> list[Example]:
+        if self.limit is None or self.overflow == "cut":
+            return [example]
+        text, pair = self.texts(example)
+        if len(text) + len(pair or "") <= self.limit // 4:  # no tokenizer makes 4 positions of a character
+            return [example]
+        tokens = self.tokenize(text, None if self.siamese else pair)
+        if len(tokens.ids) <= self.limit:
+            return [example]
+        if self.overflow == "error":
+            self._fitted(example.id, tokens)
+        made = text_windows(example, tokens.spans, tokens.special, tokens.part, self.limit, self.overlap, self._count)
+        note = (
+            f"{example.id}: {len(tokens.ids)} tokens read in {len(made)} windows of at most {self.limit} "
+            f"that overlap by {self.overlap:.0%}"
+        )
+        if note not in self.said:
+            self.said.append(note)
+        return made
+
+    def _count(self, example: Example) -> int:
+        text, pair = self.texts(example)
+        return len(self.tokenize(text, None if self.siamese else pair).ids)
+
+    def remove(self, item: Item, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
+        if operator not in self.operators:
+            raise UnknownName("operator", operator, self.operators)
+        gone = np.asarray(drop, bool) & item.units.free
+        if not gone.any():
+            return item
+        arrays = dict(item.arrays)
+        if operator == "delete":
+            return self._deleted(item, gone)
+        if operator == "attention_mask":
+            arrays["attention_mask"] = np.where(gone, 0, arrays["attention_mask"])
+            if not arrays["attention_mask"].any():  # attention over nothing is no number
+                return self._deleted(item, gone)
+        else:
+            ids = arrays["input_ids"].copy()
+            if operator == "resample":
+                ids[gone] = self.alphabet.plain[rng.integers(len(self.alphabet.plain), size=len(ids))][gone]
+            else:
+                ids[gone] = self.alphabet.blank
+            arrays["input_ids"] = ids
+        shift = None if item.shift is None else np.where(gone[:, None], np.float32(0), item.shift)
+        return replace(item, arrays=arrays, shift=shift)
+
+    def _deleted(self, item: Item, gone: Bools) -> Item:
+        keep = np.flatnonzero(~gone)
+        if not len(keep):  # a model cannot read nothing: it reads its start token, which belongs to no unit
+            arrays = {k: v[:1].copy() for k, v in item.arrays.items()}
+            arrays["input_ids"][:] = self.alphabet.start
+            nobody = np.array([-1])
+            return replace(item, units=_picked(item.units, keep), arrays=arrays, owner=nobody, length=1, shift=None)
+        arrays = {name: array[keep] for name, array in item.arrays.items()}
+        return replace(
+            item, units=_picked(item.units, keep), arrays=arrays, owner=np.arange(len(keep)), length=len(keep),
+            shift=None if item.shift is None else item.shift[keep],
+        )  # fmt: skip
+
+    def collate(
+        self, batch: Sequence[Item | Mapping[str, NDArray[Any]]], device: torch.device, dtype: torch.dtype
+    ) -> dict[str, torch.Tensor]:
+        """(batch, positions) tensors, filled up on the right."""
+        rows = [b.arrays if isinstance(b, Item) else b for b in batch]
+        width = max(len(row["input_ids"]) for row in rows)
+        fill = {"input_ids": self.alphabet.pad}
+        out = {}
+        for name in rows[0]:
+            numbers = rows[0][name].dtype.kind == "f"
+            table = np.full((len(rows), width), fill.get(name, 0), dtype=np.float32 if numbers else np.int64)
+            for i, row in enumerate(rows):
+                table[i, : len(row[name])] = row[name]
+            out[name] = torch.from_numpy(table).to(device, dtype if numbers else torch.int64)
+        return out
+
+
+def _arrays(tokens: Tokens) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {"input_ids": tokens.ids, "attention_mask": np.ones_like(tokens.ids)}
+    return arrays if tokens.types is None else {**arrays, "token_type_ids": tokens.types}
+
+
+def _units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
+    groups = np.full(len(tokens.ids), -1, dtype=np.int64)
+    for side in (0, 1):
+        mine = np.flatnonzero((tokens.part == side) & ~tokens.special)
+        if len(mine):
+            found, _ = group_spans([tokens.spans[i] for i in mine], texts[side])
+            first = int(groups.max()) + 1
+            groups[mine] = np.where(found >= 0, found + first, -1)
+    n = len(tokens.ids)
+    places = np.array(tokens.spans, dtype=np.float64).reshape(n, 2)
+    return Units(tokens.names, kind, "span", places, tokens.special, groups, tokens.part, np.arange(n), (n,))
+
+
+def _picked(units: Units, keep: NDArray[np.intp]) -> Units:
+    n = len(keep)
+    return Units(
+        tuple(units.names[i] for i in keep), units.kind, units.place_kind, units.places[keep], units.special[keep],
+        units.groups[keep], units.part[keep], np.arange(n), (n,),
+    )  # fmt: skip

@@ -1,0 +1,53 @@
+"""The query rows of a site that the objective reads."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from regard.models.read.encoded import Item
+from regard.protocols import Target
+from regard.records import Site
+
+Pooling = Literal["auto", "class", "mean", "last"]
+
+
+def reading_rows(
+    item: Item, target: Target, site: Site, *, task: str, pooling: Pooling, two_towers: bool, class_id: int | None
+) -> tuple[int, ...]:
+    """Rows of the query axis.
+
+    A pooling site has one query. A decoder is read where it produces the target, an encoder below it everywhere.
+    Otherwise: the target's own position(s), the last position of a causal model, the class token, or all positions.
+    """
+    every = tuple(range(item.length))
+    if site.kind == "pooling":
+        return (0,)
+    if two_towers:
+        if site.kind == "self":
+            return every
+        if isinstance(target, list) and task == "sequence_to_sequence":
+            return tuple(range(len(target)))
+        return (item.length - 1,)
+    if task in ("token_classification", "masked_token") and isinstance(target, list):
+        return (int(str(target[0])),)
+    if task == "question_answering" and isinstance(target, list):
+        return tuple(sorted({int(str(position)) for position in target}))
+    if pooling == "mean" or (task == "similarity" and pooling == "auto"):
+        return every
+    if pooling == "last" or task == "next_token" or (pooling == "auto" and site.kind == "causal"):
+        return (item.length - 1,)
+    found = _class_row(item, class_id)
+    if found is not None:
+        return (found,)
+    return (0,) if pooling == "class" else every
+
+
+def _class_row(item: Item, class_id: int | None) -> int | None:
+    if class_id is not None and "input_ids" in item.arrays:
+        at = np.flatnonzero(item.arrays["input_ids"] == class_id)
+        return int(at[0]) if len(at) else None
+    # units of text sit at their own row; an image's class token is its first unit
+    lead = item.units.special & (item.units.keys >= 0)
+    return int(item.units.keys[np.argmax(lead)]) if lead.any() and item.units.place_kind != "span" else None

@@ -1,0 +1,169 @@
+"""The vectors behind one row of attention: what was multiplied with what, as it entered the product.
+
+A fused attention is given its queries and keys. Where the model's own code makes the scores, the operands are known
+from the provenance of the softmax, in whatever layout the code has them; a layout is believed if its product gives the
+scores. Additive attention has no queries and keys, but a last linear layer with one output: its weights and its inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.tap.layout import Layout
+from regard.tap.recorder import Kept
+from regard.tap.sdpa import SdpaCall, scores_of
+from regard.tap.tap import Event
+
+FITS = 1e-4
+"""Largest difference between a score and the product it is said to be."""
+_HIDDEN = -1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """One row: query (d,), keys (n, d), the factor, what went into the softmax (n,), values (n, v), sink, output."""
+
+    form: str
+    query: Tensor
+    keys: Tensor
+    factor: float
+    scores: Tensor
+    values: Tensor | None = None
+    sink: float | None = None
+    output: Tensor | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A linear layer as it was called: inputs (..., d), outputs (..., d')."""
+
+    inputs: Tensor
+    outputs: Tensor
+    layer: nn.Linear
+
+
+def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
+    """From the queries and keys of a fused attention; heads that share keys and values find theirs."""
+    heads, shared = call.query.shape[1], call.key.shape[1]
+    owner = head // (heads // shared)
+    scores = scores_of(call, batch=slice(0, 1), heads=torch.tensor([head]), rows=torch.tensor([row]))[0, 0, 0]
+    out = kept.out.reshape(*call.query.shape[:-1], call.value.shape[-1])
+    notes = [f"grouped queries: {heads} query heads share {shared} key heads; this one reads key head {owner}"]
+    if call.softcap:
+        notes.append(f"scores are capped: {call.softcap:g} tanh(score / {call.softcap:g}); the change is in 'added'")
+    return Vectors(
+        "dot", call.query[0, head, row], call.key[0, owner], call.factor, scores, call.value[0, owner],
+        None if call.sinks is None else float(call.sinks.reshape(-1)[head]), out[0, head, row],
+        tuple(notes if heads != shared else notes[1:]),
+    )  # fmt: skip
+
+
+def of_softmax(
+    event: Event, layout: Layout, scores: Tensor, linears: Sequence[Called], head: int, row: int
+) -> Vectors | None:
+    """From the provenance of a softmax; None where neither a product nor a last linear layer gives its scores."""
+    assert event.softmax is not None
+    rows = layout.canonical(scores.detach())
+    line = rows[0, head, row].double()
+    values = _values(event.softmax.values, rows.shape[1], rows.shape[3], head)
+    made = event.softmax.scores
+    sides = None if made is None else (made.q, made.k) if made.q is not None and made.k is not None else made.factors
+    if sides is not None and sides[0] is not None and sides[1] is not None:
+        found = _product(sides[0], sides[1], rows, head, row)
+        if found is not None:
+            query, keys, factor = _unscaled(*found, linears, head, row)
+            return Vectors("dot", query, keys, factor, line, values)
+    for linear in (called for called in linears if called.layer.out_features == 1):
+        found_features = _features(linear, rows, head, row)
+        if found_features is not None:
+            notes = () if linear.layer.bias is None else (f"'added' holds the bias {float(linear.layer.bias):.4f}",)
+            return Vectors("additive", linear.layer.weight[0], found_features, 1.0, line, values, notes=notes)
+    return None
+
+
+def _product(one: Tensor, other: Tensor, rows: Tensor, head: int, row: int) -> tuple[Tensor, Tensor, float] | None:
+    """(query, keys, factor) in the first layout of the two operands whose product gives the scores."""
+    _, heads, queries, keys = rows.shape
+    line = rows[0, head, row].double()
+    open_ = line > _HIDDEN
+    for left, right in ((one, other), (other, one)):
+        for q in _layouts(left.detach(), heads, queries):
+            for k in _layouts(right.detach(), heads, keys):
+                if q.shape[-1] != k.shape[-1]:
+                    continue
+                query, block = q[head % q.shape[0], row].double(), k[head % k.shape[0]].double()
+                factor = _factor((block @ query)[open_], line[open_], query.shape[-1])
+                if factor is not None:
+                    return query, block, factor
+    return None
+
+
+def _unscaled(
+    query: Tensor, keys: Tensor, factor: float, linears: Sequence[Called], head: int, row: int
+) -> tuple[Tensor, Tensor, float]:
+    """The query as the projection gave it, where the code scaled it before the product."""
+    size = query.shape[-1]
+    whole = query * math.sqrt(size)
+    if factor == 1.0 and size > 1:
+        for called in linears:
+            outputs = called.outputs.reshape(-1, called.outputs.shape[-1])
+            if row < len(outputs) and (head + 1) * size <= outputs.shape[1]:
+                given = outputs[row, head * size : (head + 1) * size].double()
+                if float((given - whole).abs().max()) <= FITS and float(whole.abs().max()) > FITS:
+                    return given, keys, 1.0 / math.sqrt(size)
+    return query, keys, factor
+
+
+def _factor(dots: Tensor, line: Tensor, size: int) -> float | None:
+    """What the dots were multiplied with to give the scores; None if nothing does."""
+    norm = float(dots @ dots)
+    free = [float(dots @ line) / norm] if norm > 0 else []
+    for factor in (1.0, 1.0 / math.sqrt(size), *free):  # a round factor before a fitted one
+        limit = FITS * max(1.0, float(line.abs().max()))
+        if float((dots * factor - line).abs().max()) <= limit and len(line):
+            return factor
+    return None
+
+
+def _layouts(tensor: Tensor, heads: int, length: int) -> Iterator[Tensor]:
+    """(head, length, feature) of the first example, in every layout that the shape allows."""
+    if tensor.ndim == 2:
+        forms = [tensor[None]]
+    elif tensor.ndim == 3:
+        forms = [tensor[:heads], tensor[:1]]  # heads folded into the batch axis, or none
+    elif tensor.ndim == 4:
+        forms = [tensor[0], tensor[0].transpose(0, 1)]
+    else:
+        return
+    for form in (turned for f in forms for turned in (f, f.transpose(-1, -2))):
+        if form.shape[0] in (1, heads) and form.shape[1] == length:
+            yield form
+
+
+def _features(linear: Called, rows: Tensor, head: int, row: int) -> Tensor | None:
+    """(n, d) inputs of the layer whose outputs are the scores of this row."""
+    _, _, queries, keys = rows.shape
+    line = rows[0, head, row].double()
+    open_ = line > _HIDDEN
+    outputs, inputs = linear.outputs.reshape(-1).double(), linear.inputs.reshape(-1, linear.inputs.shape[-1])
+    start = {keys: 0, queries * keys: row * keys}.get(len(outputs))
+    if start is None:
+        return None
+    mine = slice(start, start + keys)
+    fits = float((outputs[mine] - line)[open_].abs().max()) <= FITS
+    return inputs[mine] if fits else None
+
+
+def _values(values: Tensor | None, heads: int, keys: int, head: int) -> Tensor | None:
+    """(n, v) the values of this head, where their layout leaves no doubt."""
+    if values is None:
+        return None
+    for form in _layouts(values.detach(), heads, keys):
+        return form[head % form.shape[0]]
+    return None

@@ -1,0 +1,57 @@
+"""How often the judge errs: its record on the sealed half of the planted models, as `make truth` measured it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from regard.present.decimals import at_most
+from regard.present.messages.messages import say
+
+ANSWERS = ("holds", "fails", "mixed", "uninformative")
+EXPERIMENTS = ("map_shape", "permutation", "route", "pointing", "top_word", "exclusive")
+"""Those that a rule with a planted truth looks at."""
+
+
+@cache
+def track_record() -> dict[str, Any] | None:
+    """Counts and figures with their intervals; None while it has not been measured."""
+    place = files("regard").joinpath("judge", "sealed.json")
+    return dict(json.loads(place.read_text("utf-8"))) if place.is_file() else None
+
+
+@cache
+def sources() -> str:
+    """Fingerprint of the code that the record is about: the judge, and the experiments that its rules look at."""
+    package = files("regard")
+    judge = [f for f in package.joinpath("judge").iterdir() if f.name.endswith(".py")]
+    asked = [package.joinpath("experiments", f"{name}.py") for name in ("_map", "_rankings", *EXPERIMENTS)]
+    return fingerprint({f"{f.name}": f.read_text("utf-8") for f in (*judge, *asked)})
+
+
+def fingerprint(texts: Mapping[str, str]) -> str:
+    """The same for the same texts, in any order.
+
+    >>> fingerprint({"a": "1", "b": "2"}) == fingerprint({"b": "2", "a": "1"}) != fingerprint({"a": "12", "b": ""})
+    True
+    """
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def in_a_sentence(record: dict[str, Any] | None) -> str:
+    """The two figures, and the questions that they are about: nothing was planted for the others."""
+    if record is None:
+        return say("errs.not_measured")
+    wrong, power = record["wrong"], record["power"]
+    figures = say(
+        "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=at_most(wrong["high"]),
+        power=f"{power['share']:.0%}", power_low=f"{power['low']:.0%}", power_high=f"{power['high']:.0%}",
+    )  # fmt: skip
+    parts = [figures, say("errs.covers")]
+    if record.get("sources") != sources():
+        parts.append(say("errs.changed", commit=record["commit"]))
+    return say("joint").join(parts)

@@ -1,0 +1,90 @@
+"""The other attention that the audit found for an example, as full weights: what a view compares with its own.
+
+The experiment `exclusive` keeps it as shares of two units at most. Here these shares are put into the rows that the
+answer reads, of every head that was audited, exactly as the experiment did (`experiments._map`): each row keeps the
+mass that it gives to special tokens and sinks, and gives the rest to those units of them that it may look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.present.report.exhibits.other_attention import CAP
+from regard.present.pack.build import Alternative
+from regard.present.messages.messages import say
+from regard.records import Attention, Bools, Floats, Ints, Score, Units
+
+
+def alternatives_of(
+    findings: Sequence[Score], example: Mapping[str, Any], units: Units, sites: Sequence[Attention]
+) -> list[Alternative]:
+    """One for each site whose rows were changed; none where the search found none, or the run does not say where."""
+    name = example["id"]
+    for score in findings:
+        if score.metric == "max_jsd" and score.method == "attention" and "other" in score.curves and name in score.ids:
+            i = score.ids.index(name)
+            share = _share(np.asarray(score.curves["other"], np.float64)[i], units)
+            if share is None:
+                return []
+            at = list(score.grid).index(CAP) if CAP in score.grid else 0
+            change = float(np.asarray(score.curves["change"])[i, at])
+            note, heads = say("pack.alternative", cap=CAP), score.where.get("heads", "mean")
+            return [
+                Alternative(site.site.key, weights, change, float(score.values[i]), note)
+                for site in _audited(example, sites, score.where.get("layers", "last"))
+                if (weights := _given(site, example["reading"][site.site.key], units, share, heads)) is not None
+            ]
+    return []
+
+
+def _share(other: Floats, units: Units) -> Floats | None:
+    """(free unit,) shares that sum to 1, from (unit, share, unit, share)."""
+    share = np.zeros(len(units))
+    for unit, part in ((other[0], other[1]), (other[2], other[3])):
+        if unit >= 0 and part > 0:
+            share[int(unit)] = part
+    free = share[units.free]
+    return free / free.sum() if free.sum() > 0 else None
+
+
+def _audited(example: Mapping[str, Any], sites: Sequence[Attention], layers: object) -> list[Attention]:
+    there = [s for s in sites if s.site.key in set(example.get("audited") or ())]
+    known = sorted({s.site.layer for s in there})
+    wanted = known if layers == "all" else known[-1:] if layers == "last" else [layers]
+    return [s for s in there if s.site.layer in wanted]
+
+
+def _given(
+    site: Attention, rows: Sequence[int], units: Units, share: Floats, heads: object
+) -> NDArray[np.float32] | None:
+    """(head, query, key) the weights of the site with this share in its rows; None where the keys are not the units."""
+    weights = np.array(site.weights[0], np.float64)
+    keys = units.keys[units.free]
+    if (
+        not len(rows)
+        or not len(keys)
+        or keys.min() < 0
+        or keys.max() >= weights.shape[2]
+        or max(rows) >= len(weights[0])
+    ):
+        return None
+    chosen = [heads] if isinstance(heads, int) and not isinstance(heads, bool) else list(range(len(weights)))
+    block = np.ix_(chosen, list(rows), keys.tolist())
+    part = np.where(_open(site, list(rows), keys, weights[block]), share, 0.0)
+    total = part.sum(-1, keepdims=True)
+    mass = weights[block].sum(-1, keepdims=True)
+    weights[block] = np.where(total > 0, mass * part / np.where(total > 0, total, 1.0), weights[block])
+    return weights.astype(np.float32)
+
+
+def _open(site: Attention, rows: Sequence[int], keys: Ints, weights: Floats) -> Bools:
+    """(row, unit) whether a row may look at a unit."""
+    if site.site.kind == "causal":
+        return np.asarray(keys[None] <= np.array(rows)[:, None])
+    if site.site.kind == "windowed":
+        return np.asarray(weights.max(0) > 0)
+    return np.ones((len(rows), len(keys)), np.bool_)

@@ -1,0 +1,241 @@
+"""Examples -> a pack (see `pack_records` for the format), within a budget of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import InputError, UnknownName
+from regard.present.pack.axes import axes_of
+from regard.present.pack.chunks import Chunks
+from regard.present.pack.inputs import label_of, picture_of, series_of, title_of
+from regard.present.pack.records import (
+    AlternativeEntry,
+    AtlasEntry,
+    AxisEntry,
+    ExampleEntry,
+    Manifest,
+    MapEntry,
+    MethodEntry,
+    Pack,
+    PairEntry,
+    SiteEntry,
+    UnitsEntry,
+    VerdictEntry,
+    WalkEntry,
+)
+from regard.present.pack.weights import POOLED, THUMB, chunks_of, levels_of, pooled, storage_of, to_bytes
+from regard.present.messages.messages import say
+from regard.records import Attention, Floats, Json, Units
+
+BUDGET = 50 << 20
+"""Bytes of chunks in one pack, before base64."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternative:
+    """Another attention of one site: weights (head, query, key), how far the answer moved, how far it lies away."""
+
+    site: str
+    weights: NDArray[np.float32]
+    change: float
+    divergence: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairMap:
+    """Words and patches: values (row, column) with the axes that they stand on (see `MapEntry`)."""
+
+    name: str
+    note: str
+    rows: AxisEntry
+    columns: AxisEntry
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """One example as it goes into a pack. attentions: weights of shape (1, head, query, key).
+
+    relevances: method -> (signed, values per unit). rationale: units. reading: site key -> query rows that the answer
+    reads. axes: site key -> its (query, key) axes, where they are not the units. made: what the model wrote.
+    """
+
+    id: str
+    units: Units
+    attentions: Sequence[Attention]
+    model: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    label: Json = None
+    predicted: Json = None
+    probability: float | None = None
+    value: float | None = None
+    distribution: Sequence[float] = ()
+    relevances: Mapping[str, tuple[bool, Floats]] = field(default_factory=dict)
+    rationale: Sequence[int] | None = None
+    alignment: Sequence[tuple[int, int]] | None = None
+    made: Sequence[str] | None = None
+    reading: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    axes: Mapping[str, tuple[AxisEntry, AxisEntry]] = field(default_factory=dict)
+    alternatives: Sequence[Alternative] = ()
+    walks: Sequence[WalkEntry] = ()
+    maps: Sequence[PairMap] = ()
+
+
+def pack(
+    shown: Sequence[Shown],
+    *,
+    model: str = "",
+    task: str = "",
+    title: str = "",
+    labels: Sequence[str] = (),
+    verdict: VerdictEntry | None = None,
+    atlas: AtlasEntry | None = None,
+    pairs: Sequence[PairEntry] = (),
+    notes: Sequence[str] = (),
+    first: Sequence[tuple[str, int]] = (),
+    budget_bytes: int = BUDGET,
+    lazy: bool = False,
+) -> Pack:
+    """The pack of these examples.
+
+    Small pictures of every head always go in; whole heads as long as `budget_bytes` lasts, those of `first` (site key,
+    head) before the others, and of the rest a version pooled to 128 x 128. What was left out is said in the manifest.
+    lazy: chunks are made when they are asked for (live hosts); the budget then counts bytes before compression.
+    """
+    chunks = Chunks(budget_bytes, lazy=lazy)
+    left_out: list[str] = []
+    entries = [_example(s, number, chunks, labels, set(first), left_out) for number, s in enumerate(shown)]
+    named = say("pack.attention_of", model=model) if model else say("pack.attention")
+    manifest = Manifest(
+        title or named, model, task, list(labels), say("caveat"), verdict, entries,
+        atlas, list(pairs), left_out, list(notes),
+    )  # fmt: skip
+    return Pack(manifest, chunks)
+
+
+def _example(
+    shown: Shown, number: int, chunks: Chunks, labels: Sequence[str], first: set[tuple[str, int]], left_out: list[str]
+) -> ExampleEntry:
+    shown = _known(shown, left_out)
+    axes, where = axes_of(shown.units, [a.site for a in shown.attentions], [a.shape for a in shown.attentions],
+                          given=shown.axes, made=shown.made)  # fmt: skip
+    thumbs: list[NDArray[np.uint8]] = []
+    sites: list[SiteEntry] = []
+    missing = 0
+    for at, attention in enumerate(shown.attentions):
+        entry, absent = _site(attention, f"{number}/{at}", where[at], chunks, first, thumbs, shown.reading)
+        sites.append(entry)
+        missing += absent
+    if thumbs:
+        chunks.add(f"{number}/thumbs", np.concatenate([t.ravel() for t in thumbs]))
+    heads = sum(s.heads for s in sites)
+    if missing:
+        left_out.append(say("pack.left_heads", missing=missing, heads=heads, id=shown.id, most=POOLED))
+    if shown.relevances:
+        table = np.stack([np.asarray(v, np.float32) for _, v in shown.relevances.values()])
+        chunks.add(f"{number}/relevance", table.astype("<f4"))
+    picture, pixels = picture_of(shown.inputs.get("image"))
+    series, numbers = series_of(shown.inputs.get("series"))
+    for name, array in (("picture", pixels), ("series", numbers)):
+        if array is not None:
+            chunks.add(f"{number}/{name}", array)
+    others = [_alternative(a, i, number, sites, chunks) for i, a in enumerate(shown.alternatives)]
+    maps = []
+    for i, m in enumerate(shown.maps):
+        chunks.add(f"{number}/map/{i}", m.values.astype("<f4"))
+        maps.append(MapEntry(m.name, m.note, len(axes), len(axes) + 1))
+        axes += [m.rows, m.columns]
+    u = shown.units
+    row = shown.inputs.get("row")
+    return ExampleEntry(
+        shown.id, title_of(shown.inputs, u, shown.id), shown.model, _text(shown.inputs, "text"),
+        _text(shown.inputs, "text_pair"), None if shown.label is None else label_of(shown.label, labels),
+        "" if shown.predicted is None else label_of(shown.predicted, labels), _number(shown.probability),
+        _number(shown.value), [float(p) for p in shown.distribution] if np.isfinite(shown.distribution).all() else [],
+        UnitsEntry(
+            u.kind, u.place_kind, list(u.names), u.places.tolist(), u.special.tolist(), u.groups.tolist(),
+            u.part.tolist(), u.keys.tolist(), list(u.shape),
+        ),
+        axes, sites, [MethodEntry(name, signed) for name, (signed, _) in shown.relevances.items()],
+        None if shown.rationale is None else [int(i) for i in shown.rationale],
+        None if shown.alignment is None else [[int(a), int(b)] for a, b in shown.alignment],
+        None if shown.made is None else list(shown.made), picture, series,
+        None if row is None else [float(x) for x in np.asarray(row, np.float64).ravel()], others, list(shown.walks),
+        maps,
+    )  # fmt: skip
+
+
+def _site(
+    attention: Attention, prefix: str, axes: tuple[int, int], chunks: Chunks, first: set[tuple[str, int]],
+    thumbs: list[NDArray[np.uint8]], reading: Mapping[str, Sequence[int]],
+) -> tuple[SiteEntry, int]:  # fmt: skip
+    """The entry of one site, and how many of its heads did not fit."""
+    site = attention.site
+    packed, tops, error = to_bytes(np.asarray(attention.weights[0], np.float32))
+    heads, rows, columns = packed.shape
+    small = min(THUMB, rows), min(THUMB, columns)
+    offset = sum(t.size for t in thumbs)
+    thumbs.append(np.stack([pooled(head, *small) for head in packed]))
+    storage = storage_of(rows, columns, heads)
+    order = sorted(range(heads), key=lambda h: ((site.key, h) not in first, h))
+    if storage == "whole":
+        full = list(range(heads)) if chunks.offer(chunks_of(packed, prefix, storage, order)) else []
+    else:
+        full = [h for h in order if chunks.offer(chunks_of(packed, prefix, storage, [h]))]
+    kept: list[int] | None = None
+    if len(full) < heads:
+        kept = [min(POOLED, rows), min(POOLED, columns)]
+        chunks.add(f"{prefix}/pooled", np.stack([pooled(head, kept[0], kept[1]) for head in packed]))
+    entry = SiteEntry(
+        site.key, site.kind, site.layer, heads, axes[0], axes[1], rows, columns, storage, levels_of(rows, columns),
+        tops, error, sorted(full), [int(r) for r in reading.get(site.key, ())], attention.sink is not None,
+        [*small, offset], kept, attention.checked,
+    )  # fmt: skip
+    return entry, heads - len(full)
+
+
+def _known(shown: Shown, left_out: list[str]) -> Shown:
+    """The example without maps and relevances in which something is not a number: a 0 in its place would be a claim."""
+    sites = [a for a in shown.attentions if np.isfinite(a.weights).all()]
+    methods = {name: pair for name, pair in shown.relevances.items() if np.isfinite(pair[1]).all()}
+    keys = {a.site.key for a in sites}
+    others = [a for a in shown.alternatives if np.isfinite(a.weights).all() and a.site in keys]
+    maps = [m for m in shown.maps if np.isfinite(m.values).all()]
+    if len(sites) == len(shown.attentions) and len(methods) == len(shown.relevances):
+        return replace(shown, alternatives=others, maps=maps)
+    odd = sum(int((~np.isfinite(a.weights)).sum()) for a in shown.attentions)
+    odd += sum(int((~np.isfinite(values)).sum()) for _, values in shown.relevances.values())
+    left_out.append(say("pack.not_numbers", n=odd, id=shown.id))
+    return replace(shown, attentions=sites, relevances=methods, alternatives=others, maps=maps)
+
+
+def _alternative(
+    found: Alternative, i: int, number: int, sites: Sequence[SiteEntry], chunks: Chunks
+) -> AlternativeEntry:
+    at = next((k for k, s in enumerate(sites) if s.key == found.site), None)
+    if at is None:
+        raise UnknownName("site", found.site, [s.key for s in sites])
+    wanted = (sites[at].heads, sites[at].rows, sites[at].columns)
+    if found.weights.shape != wanted:
+        raise InputError(
+            f"alternative at {found.site}", expected=f"weights of shape {wanted}", got=str(found.weights.shape)
+        )
+    packed, tops, _ = to_bytes(found.weights)
+    name = f"{number}/alternative/{i}"
+    chunks.add(name, packed)
+    return AlternativeEntry(at, name, tops, found.change, found.divergence, found.note)
+
+
+def _text(inputs: Mapping[str, Any], name: str) -> str | None:
+    given = inputs.get(name)
+    return given if isinstance(given, str) else None
+
+
+def _number(value: float | None) -> float | None:
+    return float(value) if value is not None and np.isfinite(value) else None

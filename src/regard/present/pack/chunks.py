@@ -1,0 +1,59 @@
+"""Chunks by name, with a budget; made at once or when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from regard.present.pack.weights import compressed
+
+Part = tuple[str, NDArray[Any]]
+
+
+class Chunks(Mapping[str, bytes]):
+    """name -> gzip bytes. `offer` takes parts only as long as they fit the budget, `add` always."""
+
+    def __init__(self, budget: int, *, lazy: bool) -> None:
+        self._raw: dict[str, NDArray[Any]] = {}
+        self._done: dict[str, bytes] = {}
+        self._budget, self._used, self._lazy = budget, 0, lazy
+
+    def add(self, name: str, array: NDArray[Any]) -> None:
+        if self._lazy:
+            self._raw[name] = array
+            self._used += array.nbytes
+        else:
+            made = compressed([(name, array)])
+            self._done |= made
+            self._used += len(made[name])
+
+    def offer(self, parts: Iterable[Part]) -> bool:
+        """All of these or none."""
+        some = list(parts)
+        if self._lazy:
+            size = sum(array.nbytes for _, array in some)
+            if fits := self._used + size <= self._budget:
+                self._raw |= dict(some)
+                self._used += size
+            return fits
+        if self._used >= self._budget:
+            return False  # what cannot fit need not be compressed to see it
+        made = compressed(some)
+        size = sum(map(len, made.values()))
+        if fits := self._used + size <= self._budget:
+            self._done |= made
+            self._used += size
+        return fits
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._done:
+            self._done |= compressed([(name, self._raw[name])])
+        return self._done[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._raw, **self._done})
+
+    def __len__(self) -> int:
+        return len({*self._raw, *self._done})

@@ -1,0 +1,74 @@
+"""The inputs of an example as a viewer draws them: a title, pixels, a series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.present.pack.records import Picture, Series
+from regard.records import Json, Units
+
+LONGEST_SIDE = 512
+SPECTROGRAM = 16
+"""Channels from which on a series is drawn as a map."""
+
+
+def title_of(inputs: Mapping[str, Any], units: Units, name: str, most: int = 80) -> str:
+    """What stands in a list of examples."""
+    text = inputs.get("text")
+    if not isinstance(text, str):
+        free = [str(n).strip() for n, s in zip(units.names, units.special, strict=True) if not s]
+        text = " ".join(free) if units.place_kind == "span" and free else name
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def label_of(value: Json, labels: Sequence[str]) -> str:
+    """The name of a class, where the value is the number of one."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(labels):
+        return str(labels[value])
+    return str(value)
+
+
+def picture_of(image: Any) -> tuple[Picture | None, NDArray[np.uint8] | None]:
+    """(height, width, channels) bytes, whichever axis the channels are on; large ones are averaged down."""
+    array = _array(image)
+    if array is None or array.ndim not in (2, 3):
+        return None, None
+    if array.ndim == 2:
+        array = array[:, :, None]
+    elif array.shape[0] <= 4 < array.shape[2]:
+        array = np.moveaxis(array, 0, 2)
+    if array.shape[2] != 3:
+        array = array[:, :, :3].mean(2, keepdims=True)
+    step = -(-max(array.shape[:2]) // LONGEST_SIDE)
+    if step > 1:
+        rows, columns = (n // step * step for n in array.shape[:2])
+        blocks = array[:rows, :columns].reshape(rows // step, step, columns // step, step, -1)
+        array = blocks.mean((1, 3))
+    low, high = float(array.min()), float(array.max())
+    if array.dtype == np.uint8:
+        low, high = 0.0, 255.0
+    pixels = np.rint(255.0 * (array - low) / ((high - low) or 1.0)).astype(np.uint8)
+    height, width, channels = pixels.shape
+    return Picture(height, width, channels, 1.0 / step), np.ascontiguousarray(pixels)
+
+
+def series_of(series: Any) -> tuple[Series | None, NDArray[np.float32] | None]:
+    """(steps, channels) float32."""
+    array = _array(series)
+    if array is None or array.ndim not in (1, 2):
+        return None, None
+    numbers = np.nan_to_num(array.astype("<f4").reshape(len(array), -1))
+    steps, channels = numbers.shape
+    return Series(steps, channels, channels >= SPECTROGRAM, [f"channel {i}" for i in range(channels)]), numbers
+
+
+def _array(given: Any) -> NDArray[Any] | None:
+    """None for what is not there, and for a reference to a large array that the reader did not resolve."""
+    if given is None or isinstance(given, Mapping):
+        return None
+    array = np.asarray(given)
+    return array if array.size and array.dtype.kind in "fiub" else None

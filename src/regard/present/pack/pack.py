@@ -1,0 +1,256 @@
+"""Records -> a pack, what every viewer shows: from a capture just made, or from a stored run.
+
+    pack = pack_of_capture(regard.capture("bilstm", "a quiet film"), model="bilstm")
+    page = viewer_page(pack)                      # present/pack/viewer_block.py: one self-contained file
+
+`pack_records` describes the format; `pack_build.pack` makes one from other material. A viewer is mounted as
+`mount(element, source)` with source = {manifest, chunk(id) -> Promise<ArrayBuffer>, live?}: `chunk` gives the gzip
+bytes of `pack.chunks[id]` as they are; `live`, what a host with a model can do, is described in viewer/src/source.ts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.measures.plausibility import inside
+from regard.measures.walkthrough import Walkthrough
+from regard.present.pack.alternatives import alternatives_of
+from regard.present.pack.build import BUDGET, Alternative, Shown, pack
+from regard.present.pack.records import (
+    AtlasEntry,
+    CurveEntry,
+    HeadEntry,
+    MeasuredEntry,
+    Pack,
+    PairEntry,
+    VerdictEntry,
+    WalkEntry,
+)
+from regard.present.retelling import retold
+from regard.present.run_reader import Material, RunReader
+from regard.present.messages.messages import say
+from regard.present.verdict_words import headline
+from regard.protocols import Capture
+from regard.records import Attention, Bools, Example, Json, Relevance, Units
+from regard.store.run import Run
+
+
+def pack_of_capture(
+    capture: Capture,
+    *,
+    model: str = "",
+    labels: Sequence[str] = (),
+    examples: Sequence[Example] | None = None,
+    predicted: Sequence[Json] | None = None,
+    relevances: Sequence[Relevance] = (),
+    made: Sequence[str] | None = None,
+    written: Sequence[Sequence[str] | None] | None = None,
+    reading: Mapping[str, Sequence[int]] | None = None,
+    alternatives: Mapping[int, Sequence[Alternative]] | None = None,
+    walks: Sequence[Walkthrough] = (),
+    judgement: Mapping[str, Any] | None = None,
+    survey: Mapping[str, Any] | None = None,
+    pairs: Sequence[PairEntry] = (),
+    first: Sequence[tuple[str, int]] = (),
+    title: str = "",
+    task: str = "",
+    budget_bytes: int = BUDGET,
+    lazy: bool = False,
+) -> Pack:
+    """The pack of every example of a capture.
+
+    A capture knows units and answers, not what was asked: `examples` gives texts and pictures (titles are made of the
+    units without them), `predicted` the targets. made: the tokens that the model wrote after every example; written:
+    those after each. relevances: columns over the same examples in the same order.
+    walks: of example 0. judgement, survey: JSON forms (`store.judgements`, `HeadSurvey.to_json`). lazy: see `pack`.
+    """
+    dense = [site.dense() for site in capture.sites]
+    shown = [
+        _captured(capture, dense, i, units, None if examples is None else examples[i],
+                  None if predicted is None else predicted[i], relevances,
+                  made if written is None else written[i], reading or {},
+                  (alternatives or {}).get(i, ()), [walk_entry(w, dense) for w in walks] if i == 0 else (), model)
+        for i, units in enumerate(capture.units)
+    ]  # fmt: skip
+    return pack(
+        shown, model=model, task=task, title=title, labels=labels, verdict=verdict_entry(judgement),
+        atlas=atlas_entry(survey), pairs=pairs, first=first, budget_bytes=budget_bytes, lazy=lazy,
+    )  # fmt: skip
+
+
+def _captured(
+    capture: Capture, dense: Sequence[Attention], i: int, units: Units, example: Example | None, predicted: Json,
+    relevances: Sequence[Relevance], made: Sequence[str] | None, reading: Mapping[str, Sequence[int]],
+    alternatives: Sequence[Alternative], walks: Sequence[WalkEntry], model: str,
+) -> Shown:  # fmt: skip
+    answers = capture.answers
+    rows = answers.rows(i) if len(answers.offsets) > i + 1 else slice(0, 0)
+    said = range(*rows.indices(len(answers.value)))
+    row = said[0] if len(said) else None
+    marked = None if example is None else rationale_units(units, example.rationale)
+    return Shown(
+        str(i) if example is None else example.id, units, [_alone(a, i) for a in dense], model,
+        {} if example is None else example.inputs, None if example is None else example.label, predicted,
+        None if row is None else float(answers.probability[row]), None if row is None else float(answers.value[row]),
+        () if row is None or answers.distribution is None else answers.distribution[row].tolist(),
+        {r.method: (r.signed, r[i]) for r in relevances}, marked, None, made, reading, {}, alternatives, walks,
+    )  # fmt: skip
+
+
+def _alone(attention: Attention, i: int) -> Attention:
+    """One example of a batch."""
+    sink = None if attention.sink is None else attention.sink[i : i + 1]
+    weights = attention.weights[i : i + 1]
+    if len(attention.weights) > 1:  # the padding of a shorter example is nothing to look at
+        rows, columns = (_used(weights[0].any((0, axis))) for axis in (2, 1))
+        weights = weights[:, :, :rows, :columns]
+        sink = None if sink is None else sink[:, :, :rows]
+    return Attention(attention.site, weights, sink, attention.checked)
+
+
+def _used(there: Bools) -> int:
+    """Length without the empty end."""
+    return int(np.flatnonzero(there)[-1]) + 1 if there.any() else len(there)
+
+
+def rationale_units(units: Units, rationale: Sequence[Sequence[float]] | None) -> list[int] | None:
+    """The free units that a rationale marks; None where there is none."""
+    if rationale is None:
+        return None
+    marked = inside(units.places, rationale) & (units.part == 0) & units.free
+    return [int(i) for i in np.flatnonzero(marked)]
+
+
+def pack_of_run(
+    run: RunReader,
+    *,
+    ids: Sequence[str] | None = None,
+    survey: Mapping[str, Any] | None = None,
+    pairs: Sequence[tuple[str, str, str]] = (),
+    first: Sequence[tuple[str, int]] = (),
+    budget_bytes: int = BUDGET,
+    lazy: bool = False,
+    most: int = 12,
+) -> Pack:
+    """The pack of a stored run: the kept examples with their attention, then others with relevance only.
+
+    ids: which examples (default: up to `most`, the kept ones first). pairs: (name, left id, right id) to compare.
+    """
+    material = Material(run)
+    kept = [name for name in run.kept() if name in material.by_id]
+    wanted = list(ids) if ids is not None else [*kept, *(n for n in material.by_id if n not in set(kept))][:most]
+    shown = [_stored(material, run, name, name in set(kept)) for name in wanted if name in material.by_id]
+    facts = material.manifest
+    judged = facts.get("judgements") or []
+    at = {s.id: i for i, s in enumerate(shown)}
+    linked = [PairEntry(name, at[a], at[b], None) for name, a, b in pairs if a in at and b in at]
+    made = pack(
+        shown, model=str(facts["model"]["name"]), task=str(facts["model"].get("task", "")),
+        title=say("pack.title", model=facts["model"]["name"], data=facts["data"]["name"]),
+        labels=list(facts["model"].get("labels") or ()),
+        verdict=verdict_entry(judged[0] if judged else None), atlas=atlas_entry(survey), pairs=linked, first=first,
+        budget_bytes=budget_bytes, lazy=lazy,
+    )  # fmt: skip
+    others = len(material.by_id) - len(shown)
+    if others > 0:
+        made.manifest.left_out.append(say("pack.left_examples", others=others, all=len(material.by_id)))
+    return made
+
+
+def _stored(material: Material, run: RunReader, name: str, has_attention: bool) -> Shown:
+    example = material.by_id[name]
+    u = example["units"]
+    n = len(u["names"])
+    units = Units(
+        tuple(u["names"]), u["kind"], u["place_kind"], np.asarray(u["places"], np.float64).reshape(n, -1),
+        np.asarray(u["special"], np.bool_), np.asarray(u["groups"], np.int64), np.asarray(u["part"], np.int64),
+        np.asarray(u["keys"], np.int64), tuple(u["shape"]),
+    )  # fmt: skip
+    inputs = {
+        key: run.array(value) if isinstance(value, Mapping) and "blob" in value and isinstance(run, Run) else value
+        for key, value in example["inputs"].items()
+    }
+    said = {
+        m: (material.relevances[m].signed, values)
+        for m in material.methods
+        if (values := material.relevance_of(m, name)) is not None
+    }
+    sites = run.capture(name) if has_attention else ()
+    keys = [s.site.key for s in sites]
+    return Shown(
+        name, units, sites, str(material.manifest["model"]["name"]), inputs,
+        example.get("label"), _shown(material, example), example.get("probability"), example.get("value"),
+        example.get("distribution") or (), said, rationale_units(units, example.get("rationale")),
+        reading=example.get("reading") or {}, alternatives=alternatives_of(material.findings, example, units, sites),
+        walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys and _is_finite(cut)],
+        made=example.get("written") if material.task == "sequence_to_sequence" else None,
+    )  # fmt: skip
+
+
+def _shown(material: Material, example: Mapping[str, Any]) -> Json:
+    """The prediction as it is shown; nothing where there is none."""
+    return None if example.get("predicted") is None else material.answer(example["predicted"])
+
+
+def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:
+    """What is said beside every map."""
+    if judgement is None:
+        return None
+    j = judgement
+    return VerdictEntry(
+        str(j["reading"]), headline(j), retold(str(j["sentence"])), retold(str(j["attention"])), int(j["n"])
+    )
+
+
+def atlas_entry(survey: Mapping[str, Any] | None) -> AtlasEntry | None:
+    """A survey of heads in its JSON form."""
+    if survey is None:
+        return None
+    heads = []
+    for row in survey["heads"]:
+        role, score = row["role"], row["role"]["score"]
+        heads.append(HeadEntry(
+            row["name"], row["site"], row["layer"], row["number"], role["name"], list(role["others"]),
+            _finite(role["confidence"]) if role["name"] else None,
+            _measured(score), _finite(score["baseline"]) if score else None, row["spread"], _measured(row["slope"]),
+            _measured(row["drop"]), row["group"],
+        ))  # fmt: skip
+    curve = [
+        CurveEntry(p["order"], p["measure"], p["removed"], p["share"], value)
+        for p in survey["curve"]
+        if (value := _measured(p)) is not None
+    ]
+    return AtlasEntry(survey["model"], survey["data"], survey["n"], survey["seed"], heads, curve, list(survey["notes"]))
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _measured(value: Mapping[str, Any] | None) -> MeasuredEntry | None:
+    if value is None or _finite(value["estimate"]) is None:
+        return None
+    return MeasuredEntry(float(value["estimate"]), _finite(value["low"]), _finite(value["high"]), int(value["n"]))
+
+
+def walk_entry(found: Walkthrough, sites: Sequence[Attention], *, features: int = 8, keys: int = 12) -> WalkEntry:
+    """A walk-through cut to what can be read: its strongest keys and features."""
+    return _walk(found.cut(features=features, keys=keys), [a.site.key for a in sites])
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether every number of a JSON value is one that a page can hold; a walk with NaN in it is not shown."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _walk(cut: Mapping[str, Any], sites: Sequence[str]) -> WalkEntry:
+    """`Walkthrough.cut` as an entry; its site by number."""
+    return WalkEntry(**{**cut, "site": list(sites).index(cut["site"])})

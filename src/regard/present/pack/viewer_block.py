@@ -1,0 +1,104 @@
+"""A pack as HTML: a block for any page, or a page of its own. Nothing in it can be executed but the viewer itself.
+
+The manifest and the chunks stand in data blocks (script elements of a type that no browser runs), the viewer puts text
+on the page through text nodes and canvases only, and styles itself by constructed sheets: a page needs the hash of
+`viewer_script()` in its script-src and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from regard.present.report.markup import Html, data, join, tag
+from regard.present.pack.records import Pack
+from regard.present.messages.messages import say
+from regard.records import Json
+
+
+@cache
+def viewer_script() -> str:
+    """The built viewer, one ES module for every host; goes into `<script type="module">` as it is."""
+    text = files("regard.present.pack").joinpath("static", "viewer.js").read_text("utf-8")
+    if "</script" in text.lower() or "<!--" in text:
+        raise AssertionError("viewer.js would end its own element")
+    return text
+
+
+def viewer_block(
+    pack: Pack,
+    *,
+    name: str = "viewer",
+    view: str = "",
+    views: Sequence[str] = (),
+    example: int = 0,
+    theme: str = "auto",
+    lang: str = "en",
+    height: int | None = None,
+    state: Mapping[str, Json] | None = None,
+) -> Html:
+    """The element that the viewer mounts itself into, and its data. Any number of blocks may share one script.
+
+    name: unique in the page. view: what is open at first; views: the only ones offered (default: all that have data).
+    state: what a user would have clicked by then (see viewer/src/state.ts).
+    The page must hold `tag("script", {"type": "module"}, Html(viewer_script()))` once, after the blocks.
+    """
+    settings: dict[str, Any] = {"view": view, "views": list(views), "example": example, "theme": theme, "lang": lang,
+                                "state": dict(state or {})}  # fmt: skip
+    chunks = [
+        tag("script", {"type": "application/gzip", "data-chunk": key}, Html(base64.b64encode(chunk).decode("ascii")))
+        for key, chunk in pack.chunks.items()
+    ]
+    return tag(
+        "div",
+        {"class": "regard-viewer", "id": name, "data-regard-viewer": "", "data-height": height},
+        tag("p", {"data-placeholder": ""}, say("pack.no_script", title=pack.manifest.title)),
+        tag("script", {"type": "application/json", "data-manifest": ""}, data(pack.manifest_json())),
+        tag("script", {"type": "application/json", "data-settings": ""}, data(settings)),
+        chunks,
+    )
+
+
+def digest(text: str) -> str:
+    """A script as a Content-Security-Policy names it."""
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") + "'"
+
+
+_PAGE_STYLE = (
+    ":root{color-scheme:light dark}body{margin:0;background:light-dark(#fff,#14161a);color:light-dark(#1b1b1b,#e8e8e8);"
+    "font:15px/1.5 system-ui,sans-serif}main{max-width:1280px;margin:0 auto;padding:12px 16px}h1{font-size:1.15rem;"
+    "margin:.2rem 0 .6rem}.regard-viewer{min-height:640px}"
+)
+
+
+def viewer_page(
+    pack: Pack, *, view: str = "", views: Sequence[str] = (), theme: str = "auto", lang: str = "en",
+    state: Mapping[str, Json] | None = None,
+) -> str:  # fmt: skip
+    """One self-contained page that works from a disk without network."""
+    script = viewer_script()
+    policy = (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(_PAGE_STYLE)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = tag(
+        "head", None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("meta", {"name": "referrer", "content": "no-referrer"}),
+        tag("title", None, f"{pack.manifest.title} – regard"),
+        tag("style", None, Html(_PAGE_STYLE)),
+    )  # fmt: skip
+    body = tag(
+        "body", None,
+        tag("main", None, tag("h1", None, pack.manifest.title),
+            viewer_block(pack, view=view, views=views, theme=theme, lang=lang, state=state)),
+        tag("script", {"type": "module"}, Html(script)),
+    )  # fmt: skip
+    return "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"

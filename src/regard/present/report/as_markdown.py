@@ -1,0 +1,179 @@
+"""A run as Markdown: the same order as the page, for a pull request, a model card or a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from regard.present import counts
+from regard.present.results_table import evidence, main_settings, shown
+from regard.present.report.exhibits.instead import instead
+from regard.present.report.exhibits.other_attention import OtherAttention, other_attention
+from regard.present.report.exhibits.reliance import reliance
+from regard.present.objective_scale import about_task
+from regard.present.summary import reading
+from regard.present.retelling import retold
+from regard.present.run_reader import Material, RunReader
+from regard.present.messages.messages import say
+from regard.present.report.sections.facts import examples, right
+from regard.present.report.sections.first_screen import code_lines, instead_lines, no_suspects, other_lines, suspect_line
+from regard.present.report.sections.limits import ALWAYS, untested
+from regard.present.judge_error_rate import in_a_sentence, track_record
+from regard.present.verdict_words import about, headline, said, weakest
+from regard.records import Floats, Summary
+from regard.visible import visible
+
+BOLD = 0.2
+"""Share of the largest weight from which on a unit is bold."""
+
+
+def run_markdown(run: RunReader) -> str:
+    """The whole report as text, in the language that is spoken."""
+    material = Material(run)
+    with about_task(material.task):
+        return _document(material)
+
+
+def _document(material: Material) -> str:
+    m = material.manifest
+    parts = [
+        f"# {_plain(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
+        _plain(_facts(material)),
+        *_broken(material), *_reading(material), *_exhibits(material), *_verdicts(material),
+        f"## {say('results.title')}", *_results(material), _list(map(_plain, reading(material))),
+        f"## {say('limits.title')}",
+        _list([*(say(f"limits.{name}") for name in ALWAYS), *map(_plain, untested(material))]),
+        _plain(say("caveat")),
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, whatever stands in it."""
+    text = visible(text)
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
+    return " ".join(text.split())
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _facts(material: Material) -> str:
+    m, share = material.manifest, right(material)
+    known = say("facts.right_short", right=share) if share else say("facts.no_labels")
+    return say(
+        "facts.line", model=m["model"]["name"], data=m["data"]["name"], examples=examples(material), right=known,
+        seed=m.get("seed", say("unknown")), profile=m.get("profile", say("unknown")),
+        made=str(m.get("created", say("unknown")))[:10],
+    )  # fmt: skip
+
+
+def _broken(material: Material) -> list[str]:
+    return [f"**{_plain(retold(material.broken))}**"] if material.broken else []
+
+
+def _exhibits(material: Material) -> list[str]:
+    return [] if material.broken else [*_other(material), *_reliance(material), *_instead(material)]
+
+
+def _reading(material: Material) -> list[str]:
+    found = material.manifest.get("judgements") or []
+    if not found:
+        return [f"## {say('reading.none')}", say("reading.none_said")]
+    first = found[0]
+    return [f"## {say('reading.verdict')}: {_plain(headline(first))}", _plain(retold(first["sentence"])),
+            _plain(about(first)), *(_plain(retold(note)) for note in first["notes"])]  # fmt: skip
+
+
+def _other(material: Material) -> list[str]:
+    found = other_attention(material)
+    head = f"### {say('other.title')}"
+    if found is None:
+        return [head, say("other.not_searched")]
+    if found.example is None or found.own is None or found.other is None:
+        return [head, say("other.none_exact" if found.exact else "other.none_searched")]
+    drawn = [f"{say(f'other.{who}')}: {_drawn(found, values)}" for who, values in
+             (("own", found.own), ("other", found.other))]  # fmt: skip
+    return [head, _list(drawn), *map(_plain, other_lines(found, material))]
+
+
+def _drawn(found: OtherAttention, values: Floats) -> str:
+    """The units, those with much weight in bold and with their number."""
+    assert found.example is not None
+    units, top = found.example["units"], float(values.max(initial=0.0)) or 1.0
+    shown_units = []
+    for name, value, special in zip(units["names"], values, units["special"], strict=True):
+        if not special:
+            strong = value >= BOLD * top and value > 0
+            shown_units.append(f"**{_plain(str(name))}** ({value:.2f})" if strong else _plain(str(name)))
+    return " ".join(shown_units)
+
+
+def _reliance(material: Material) -> list[str]:
+    found = reliance(material)
+    head = f"### {say('reliance.title')}"
+    if found is None:
+        return [head, say("reliance.none")]
+    lines = []
+    for c in found.classes:
+        units = ", ".join(
+            f"{_plain(u.name)} {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.units
+        )
+        lines.append(f"{_plain(say('reliance.of_class', name=c.name))} ({say('reliance.of_n', n=c.n)}): {units}")
+    suspects = [_plain(suspect_line(s)) for s in found.suspects] or [no_suspects(found)]
+    return [head, _plain(say("reliance.lead", method=found.method)), _list(lines),
+            f"**{say('reliance.suspects')}**", _list(suspects)]  # fmt: skip
+
+
+def _instead(material: Material) -> list[str]:
+    found = instead(material)
+    head = f"### {say('instead.title')}"
+    if found is None:
+        return [head, say("instead.nothing")]
+    title, lines = instead_lines(found, material)
+    spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
+    code = code_lines(material.manifest, found.best.method, spans=spans) if found.best.better else ()
+    return [head, f"**{_plain(title)}**", *map(_plain, lines), *(f"    {line}" for line in code)]
+
+
+def _verdicts(material: Material) -> list[str]:
+    found = material.manifest.get("judgements") or []
+    parts = []
+    for judgement in found:
+        head = [say(f"reading.{name}") for name in ("question", "answer", "in_words")]
+        rows = [
+            [_plain(retold(v["question"])), f"**{say('answer.' + v['answer'])}**",
+             _plain(said(v)) + (f" ({_plain(behind)})" if (behind := weakest(v)) else "")]
+            for v in judgement["verdicts"]
+        ]  # fmt: skip
+        parts += [f"## {say('verdicts.title')}", _table(head, rows)]
+    return [*parts, _plain(in_a_sentence(track_record()))] if found else []
+
+
+def _results(material: Material) -> list[str]:
+    found = evidence(material.summaries, material.methods, material.own_operators)
+    if not found.cells:
+        return [say("results.none")]
+    columns = main_settings(found.columns)
+    head = [say("results.method"), *(_plain(", ".join(filter(None, (c.title, c.detail)))) for c in columns)]
+    sizes = [counts.size(s) for (_, c), s in found.cells.items() if c in columns]
+    rows = []
+    for method in found.methods:
+        name = say("results.baseline_name", method=method) if found.role(method) == "baseline" else method
+        cells = [_cell(found.cells.get((method, c)), counts.largest(sizes)) for c in columns]
+        rows.append([_plain(name), *(_plain(cell) for cell in cells)])
+    first = next((s for s in found.cells.values() if s.n), None)
+    n = say("results.n_is", n=counts.in_caption(sizes))
+    note = "" if first is None else f"{n}, {say('facts.seed')} {first.seed}"
+    return [_table(head, rows), note]
+
+
+def _cell(summary: Summary | None, common: counts.Size) -> str:
+    own = "" if summary is None else counts.own(counts.size(summary), common)
+    return ", ".join(filter(None, (" ".join(shown(summary)), own)))

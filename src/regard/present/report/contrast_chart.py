@@ -1,0 +1,46 @@
+"""The comparisons of a verdict as a picture: estimate, interval, and the margin that it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from regard.present.report.charts import Axis
+from regard.present.report.markup import Html, tag
+from regard.present.retelling import retold
+from regard.present.messages.messages import say
+from regard.present.verdict_words import contrast, contrast_about
+
+MOST = 10
+WIDTH, LEFT, RIGHT, ROW, BOTTOM = 780, 470, 14, 22, 26
+LONGEST = 72
+"""Letters of a name."""
+
+
+def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
+    """One row per quantity with all its margins, the clearest first; None where none has an interval."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for c in contrasts:
+        if c["low"] is not None and c["high"] is not None:
+            groups.setdefault((c["name"], contrast_about(c)), []).append(c)
+    shown = sorted(groups.items(), key=lambda g: min(1.0 if c["p"] is None else c["p"] for c in g[1]))[:MOST]
+    if not shown:
+        return None
+    ends = [float(v) for _, some in shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
+    axis = Axis.over(ends, left=LEFT, right=WIDTH - RIGHT, height=ROW * len(shown))
+    px, height = axis.px, ROW * len(shown) + BOTTOM
+    parts = axis.grid(5)
+    for i, ((name, about), some) in enumerate(shown):
+        y, c = ROW * i + ROW / 2, some[0]
+        words = retold(name) + about
+        words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+        title = tag("title", None, " / ".join(contrast(x) for x in some))
+        parts.append(tag("text", {"x": LEFT - 8, "y": y + 4, "class": "end"}, words, title))
+        parts.append(tag("line", {"x1": px(c["low"]), "x2": px(c["high"]), "y1": y, "y2": y, "class": "whisker s4"}))
+        parts.append(tag("circle", {"cx": px(c["estimate"]), "cy": y, "r": 4, "class": "dot s4 c4"}, title))
+        for margin in sorted({float(x["margin"]) for x in some}):
+            at = px(margin)
+            parts.append(tag("line", {"x1": at, "x2": at, "y1": y - 7, "y2": y + 7, "class": "margin"}))
+    label = say("verdicts.margin_caption")
+    frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "chart wide", "role": "img", "aria-label": label}
+    return tag("svg", frame, parts)

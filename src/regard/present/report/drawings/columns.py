@@ -1,0 +1,60 @@
+"""A table row as bars, strongest column first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.present.report.markup import Attributes, Html, tag
+from regard.present.palette import side
+from regard.present.messages.messages import say
+from regard.records import Floats
+
+MOST_BARS = 12
+WIDTH, STEP, MIDDLE, REACH = 480, 18, 350, 128
+"""Left of a bar that goes both ways there is room for the longest name with its number."""
+
+
+def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
+    """A horizontal bar per column, left of the axis where it speaks against the answer."""
+    units = example["units"]
+    row = np.asarray(example["inputs"].get("row", ()), np.float64).ravel()
+    free = [i for i in range(len(values)) if not units["special"][i]]
+    shown = sorted((i for i in free if values[i]), key=lambda i: -abs(values[i]))[:MOST_BARS]
+    largest = max((abs(float(values[i])) for i in shown), default=0.0) or 1.0
+    origin, reach = (MIDDLE, REACH) if signed else (MIDDLE - REACH, 2 * REACH)
+    bars = []
+    for line, i in enumerate(shown):
+        length = reach * abs(float(values[i])) / largest
+        place = int(units["places"][i][0])
+        given = f" = {row[place]:.3g}" if place < len(row) else ""
+        y = line * STEP
+        bars.append(
+            tag(
+                "text",
+                {"x": origin - (reach if signed else 0) - 8, "y": y + 13, "class": "end"},
+                f"{_short(units['names'][i])}{given}",
+            )
+        )
+        x = origin - length if signed and values[i] < 0 else origin
+        shape = {"x": x, "y": y + 3, "width": length, "height": STEP - 6}
+        fill: Attributes = {"class": f"f{side(float(values[i]), signed=signed)}", "fill-opacity": 0.8}
+        bars.append(tag("rect", {**shape, **fill}, tag("title", None, f"{values[i]:+.3g}")))
+    height = max(1, len(shown)) * STEP
+    bars.append(tag("line", {"x1": origin, "x2": origin, "y1": 0, "y2": height, "class": "axis"}))
+    weaker = sum(bool(values[i]) for i in free) - len(shown)
+    more = say("worked_examples.columns_more", n=weaker) if weaker > 0 else ""
+    label = say("worked_examples.columns", n=len(shown)) + more
+    frame = {"viewBox": f"0 0 {WIDTH} {height}", "class": "bars", "role": "img", "aria-label": label}
+    return tag(
+        "figure",
+        {"class": "plain"},
+        tag("svg", frame, bars),
+        tag("figcaption", None, say("worked_examples.strongest_of", shown=len(shown), n=len(free))) if more else None,
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 22 else name[:21] + "…"

@@ -1,0 +1,68 @@
+"""The report as a PDF: printed by a browser of this machine, else by WeasyPrint, else a clear word about what to do."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from regard.errors import EnvironmentProblem
+from regard.present.report.report import write_report
+from regard.present.run_reader import RunReader
+from regard.store.blobs import write_output
+
+BROWSERS = (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)  # fmt: skip
+FLAGS = (
+    "--headless", "--disable-gpu", "--disable-background-networking", "--no-pdf-header-footer", "--disable-extensions",
+)  # fmt: skip
+SECONDS = 180
+
+
+def browser() -> str | None:
+    """A browser that can print: REGARD_BROWSER, or the first of the usual names."""
+    named = os.environ.get("REGARD_BROWSER", "")
+    found = [named] if named else [*BROWSERS]
+    return next((path for name in found if (path := shutil.which(name))), None)
+
+
+def write_pdf(run: RunReader, out: Path) -> Path:
+    """Write the report as a PDF; nothing is loaded from anywhere, and no profile of the user is touched."""
+    program = browser()
+    with tempfile.TemporaryDirectory() as folder:
+        page = write_report(run, Path(folder) / "report.html")
+        made = Path(folder) / "report.pdf"
+        if program is not None:
+            _printed(program, page, made)
+        elif find_spec("weasyprint") is not None:
+            importlib.import_module("weasyprint").HTML(filename=str(page)).write_pdf(str(made))
+        else:
+            raise EnvironmentProblem(
+                "report as pdf", expected="a browser (Chromium, Chrome or Edge) or the package weasyprint",
+                got="neither", remedy="pip install 'regard[pdf]', set REGARD_BROWSER, or print report.html yourself",
+            )  # fmt: skip
+        write_output(out, made.read_bytes())
+    return out
+
+
+def _printed(program: str, page: Path, out: Path) -> None:
+    # a container's root has no user namespaces for the sandbox; the page is our own and its policy loads nothing
+    root = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+    profile = f"--user-data-dir={page.parent / 'profile'}"
+    line = [program, *FLAGS, *root, profile, f"--print-to-pdf={out}", page.as_uri()]
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentProblem(f"browser {program}", expected="to print the report", got=str(error)) from error
+    if not out.is_file():
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise EnvironmentProblem(
+            f"browser {program}", expected="to print the report", got=said,
+            remedy="set REGARD_BROWSER to another browser, or print report.html yourself",
+        )  # fmt: skip

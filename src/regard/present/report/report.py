@@ -1,0 +1,147 @@
+"""One self-contained page: no network, no trackers, nothing executed but a few lines whose hash the page names."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from regard.present.report.markup import Html, join, tag
+from regard.present.objective_scale import about_task
+from regard.present.palette import LEVELS, SERIES_COLOURS
+from regard.present.run_reader import Material, RunReader
+from regard.present.messages.messages import language, say, speaking
+from regard.present.report.sections.facts import broken, fact_line, unfinished
+from regard.present.report.sections.first_screen import first_screen
+from regard.present.pack.viewer_block import digest, viewer_script
+from regard.store.blobs import write_output
+
+SECTIONS = (
+    "verdicts", "shift", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix",
+    "by_class", "by_slice", "worked_examples", "attention_view", "heads", "robustness", "improvement", "meaning",
+    "settings", "facts", "troubles", "limits",
+)  # fmt: skip
+"""Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
+CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
+"""These open when they are asked for: they are evidence and provenance, not the message."""
+MOST_BYTES = 50 << 20
+"""Of a page; what does not fit is left out, and named."""
+SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
+"""What may be left out: it is all in the run directory."""
+HTML_LANGUAGES = {"en": "en", "zh": "zh-Hans"}
+
+
+def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
+    """Write the report of a run; `out` is a file name, or a directory for `report.html`.
+
+    The file is whole or absent, whatever happens. lang: "en", "zh", or the language that is spoken.
+    """
+    path = Path(out)
+    if path.is_dir() or path.suffix == "":
+        path = path / "report.html"
+    with speaking(lang or language()):
+        page = report(run)
+    write_output(path, page.encode())
+    return path
+
+
+def report(run: RunReader) -> str:
+    """The whole page as text, in the language that is spoken."""
+    material = Material(run)
+    with about_task(material.task):
+        return _page(material)
+
+
+def _page(material: Material) -> str:
+    sections: dict[str, Html] = {}
+    titles: dict[str, str] = {}
+    for name in SECTIONS:
+        module = importlib.import_module(f"regard.present.report.sections.{name}")
+        inner = getattr(module, name)(material)
+        if inner is None:
+            continue
+        anchor, title = name.replace("_", "-"), say(f"{name}.title")
+        titles[name] = title
+        if name in CLOSED:
+            body = tag("details", {"class": "whole"}, tag("summary", None, tag("h2", None, title)), inner)
+            sections[name] = tag("section", {"id": anchor}, body)
+        else:
+            sections[name] = tag("section", {"id": anchor}, tag("h2", None, title), inner)
+    style, script = _style(), viewer_script() if "attention_view" in sections else ""
+    cut = _within(sections, titles, len(style) + len(script))
+    entries = [tag("li", None, tag("a", {"href": f"#{n.replace('_', '-')}"}, titles[n])) for n in sections]
+    script = script if "attention_view" in sections else ""
+    model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
+    version = (material.manifest.get("versions") or {}).get("regard", "")
+    head = tag(
+        "head", None,
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": _policy(style, script)}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("meta", {"name": "referrer", "content": "no-referrer"}),
+        tag("title", None, f"{say('page.title', model=model, data=data)} – regard"),
+        tag("style", None, Html(style)),
+    )  # fmt: skip
+    body = tag(
+        "body", None,
+        tag("a", {"class": "skip", "href": "#main"}, say("page.skip")),
+        tag("header", None, tag("h1", None, say("page.title", model=model, data=data)), fact_line(material),
+            broken(material), unfinished(material), _veiled(material)),
+        tag("main", {"id": "main"}, first_screen(material), tag("p", {"class": "note"}, say("caveat")),
+            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections.values(), cut),
+        tag("footer", None, tag("p", None, say("page.footer", version=version))),
+        tag("script", {"type": "module"}, Html(script)) if script else None,
+    )  # fmt: skip
+    return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
+
+
+def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) -> Html:
+    """Takes sections out until the page is within its budget, the largest first; says which, or that none had to go.
+
+    frame: bytes of style and script.
+    """
+    left_out = []
+    while (size := frame + sum(len(s.encode()) for s in sections.values())) > MOST_BYTES:
+        largest = max((n for n in sections if n in SPARE), key=lambda n: len(sections[n]), default=None)
+        if largest is None:
+            break
+        del sections[largest]
+        left_out.append(titles[largest])
+    if left_out:
+        words = say("limits.left_out", budget=MOST_BYTES >> 20, what=say("listed").join(left_out))
+        return tag("p", {"class": "warn"}, words)
+    shown = f"{size / (1 << 20):.1f}"
+    return tag("p", {"class": "soft"}, say("limits.left_out_nothing", budget=MOST_BYTES >> 20, size=shown))
+
+
+def _veiled(material: Material) -> Html | None:
+    """That words are placeholders, where they are."""
+    why = material.manifest.get("veil")
+    return tag("p", {"class": "note"}, say("page.no_text" if why == "no text" else "page.redacted")) if why else None
+
+
+def _style() -> str:
+    """The style sheet with the colour classes, of which there is one per level: no style attributes are needed."""
+    rules = [_static("report.css")]
+    for side, name in (("p", "plus"), ("m", "minus"), ("a", "amount")):
+        rules.append(f".f{side} {{ fill: rgb(var(--{name})); }}")
+        rules += [f".{side}{i} {{ background: rgba(var(--{name}), {0.075 * i:.3f}); }}" for i in range(1, LEVELS + 1)]
+    for i in range(1, SERIES_COLOURS + 1):
+        rules.append(f".s{i} {{ stroke: var(--s{i}); }} .c{i} {{ fill: var(--s{i}); }}")
+    return "\n".join(rules)
+
+
+def _static(name: str) -> str:
+    text = files("regard.present.pack").joinpath("static", name).read_text("utf-8")
+    if re.search(r"</(script|style)", text, re.IGNORECASE):
+        raise AssertionError(f"{name} would end its own element")
+    return text
+
+
+def _policy(style: str, script: str) -> str:
+    run = f"script-src {digest(script)}" if script else "script-src 'none'"
+    only = f"style-src {digest(style)}; {run}; img-src data:"
+    return f"default-src 'none'; {only}; base-uri 'none'; form-action 'none'"

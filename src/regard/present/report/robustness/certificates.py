@@ -1,0 +1,39 @@
+"""What is certain about the smoothed model."""
+
+from __future__ import annotations
+
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.report.robustness.columns import cell, largest_n, n_in_caption, of_mean, picked
+from regard.present.run_reader import Material
+from regard.present.messages.messages import say
+
+
+def certificates(material: Material) -> Html | None:
+    """Certified accuracy by radius, with abstention."""
+    scores = picked(material, "certified_accuracy")
+    if not scores:
+        return None
+    where = scores[0].where
+    words = where.get("sigma") is None
+    shares = {
+        say("robustness.smoothed"): of_mean(material, picked(material, "smoothed_accuracy")),
+        say("robustness.abstained"): of_mean(material, picked(material, "abstained")),
+    }
+    key = "robustness.radius_words" if words else "robustness.radius_l2"
+    by_radius = {float(str(s.where["radius"])): s for s in scores}
+    shares |= {say(key, radius=f"{r:g}"): of_mean(material, [by_radius[r]]) for r in sorted(by_radius)}
+    usual = largest_n(shares.values())
+    rows = [[name, cell(share, usual)] for name, share in shares.items()]
+    how = (
+        say("robustness.masks", how=str(where["smoothing"]))
+        if words
+        else say("robustness.gaussian", sigma=where["sigma"])
+    )
+    n, alpha = n_in_caption(shares.values()), where.get("alpha", 0.001)
+    caption = say("robustness.certified_caption", how=how, samples=where["samples"], n=n, alpha=alpha)
+    about = ("certified_about", "certified_words") if words else ("certified_about",)
+    return join(
+        tag("h3", None, say("robustness.certified")),
+        table([say("robustness.what"), say("robustness.share")], rows, caption=caption, numeric=True),
+        tag("p", {"class": "soft"}, " ".join(say(f"robustness.{k}") for k in about)),
+    )

@@ -1,0 +1,32 @@
+"""The attention of the kept examples, and what every method says about them: the interactive views."""
+
+from __future__ import annotations
+
+from regard.present.report.markup import Html, join, tag
+from regard.present.pack.pack import pack_of_run
+from regard.present.run_reader import Material
+from regard.present.messages.messages import language, say
+from regard.present.verdict_words import headline
+from regard.present.pack.viewer_block import viewer_block
+
+BUDGET = 40 << 20
+"""Bytes of weights and relevances in one page, compressed; with base64 around them the page stays below 50 MB ..."""
+PAGE_BUDGET = 50
+"""... of these, in MB."""
+
+
+def attention_view(material: Material) -> Html | None:
+    """The viewer with its data, under the caveat and this model's own verdict; None where no attention was kept."""
+    if not any(name in material.by_id for name in material.run.kept()):
+        return None
+    pack = pack_of_run(material.run, budget_bytes=BUDGET * 3 // 4)
+    judged = material.manifest.get("judgements") or []
+    verdict = say("attention_view.verdict", reading=headline(judged[0])) if judged else None
+    # that some examples were not chosen is said in the view itself; here it is about size
+    left_out = pack.manifest.left_out[: -1 if len(pack.manifest.examples) < len(material.by_id) else None]
+    notes = say("limits.left_out", budget=PAGE_BUDGET, what="; ".join(left_out)) if left_out else None
+    return join(
+        tag("p", {"class": "note"}, say("caveat"), f" {verdict}" if verdict else None),
+        viewer_block(pack, name="attention-viewer", lang=language()),
+        tag("p", {"class": "soft"}, notes) if notes else None,
+    )

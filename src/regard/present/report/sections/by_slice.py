@@ -1,0 +1,12 @@
+"""The main numbers apart for every slice of the data (`--slice COLUMN`)."""
+
+from __future__ import annotations
+
+from regard.present.report.markup import Html
+from regard.present.by_group import parts_tables
+from regard.present.run_reader import Material
+
+
+def by_slice(material: Material) -> Html | None:
+    """Methods down, slices across; nothing where no column was kept as a slice."""
+    return parts_tables(material, "slice")

@@ -1,0 +1,39 @@
+"""How often the judge errs where the truth is known: the table that stands beside every verdict."""
+
+from __future__ import annotations
+
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.run_reader import Material
+from regard.present.messages.messages import known, say
+from regard.present.judge_error_rate import ANSWERS, in_a_sentence, track_record
+
+
+def errs(material: Material) -> Html | None:
+    """The sealed table, in every report that has verdicts."""
+    if not material.manifest.get("judgements"):
+        return None
+    record = track_record()
+    if record is None:
+        return tag("p", {"class": "soft"}, in_a_sentence(None))
+    rows = [
+        (_name(question), say(f"answer.{truth}"), *(str(counts[truth][said]) for said in ANSWERS))
+        for question, counts in record["tables"].items()
+        for truth in ANSWERS
+        if sum(counts[truth].values())
+    ]
+    head = [say("reading.question"), say("errs.true")]
+    head += [say("errs.said", answer=say(f"answer.{a}")) for a in ANSWERS]
+    when = {"date": record["date"][:10], "commit": record["commit"], "openings": record["openings"]}
+    return join(
+        tag("p", None, in_a_sentence(record)),
+        tag(
+            "details", None,
+            tag("summary", None, say("page.numbers")),
+            table(head, rows, caption=say("errs.caption", **when)),
+        ),
+        tag("p", {"class": "soft"}, say("errs.small")),
+    )  # fmt: skip
+
+
+def _name(question: str) -> str:
+    return say(f"errs.names.{question}") if known(f"errs.names.{question}") else question

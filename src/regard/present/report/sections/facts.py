@@ -1,0 +1,92 @@
+"""What was audited, with what: one line in the head of the report, and all of it further down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.measures.intervals import wilson
+from regard.present.report.markup import Html, join, tag
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import count, say
+
+
+def facts(material: Material) -> Html | None:
+    """Everything that names this run."""
+    m = material.manifest
+    model, data = m["model"], m["data"]
+    lines = {
+        "model": join(str(model["name"]), " ", tag("span", {"class": "soft"}, str(model.get("task", "")))),
+        "data": str(data["name"]),
+        "examples": examples(material),
+        "right": right(material) or say("facts.no_labels"),
+        "seed": str(m.get("seed", say("unknown"))),
+        "profile": str(m.get("profile", say("unknown"))),
+        "made": str(m.get("created", say("unknown"))),
+        "checked": _checked(m.get("checked")),
+        "model_hash": tag("code", None, short(model.get("fingerprint"))),
+        "data_hash": tag("code", None, short(data.get("fingerprint"))),
+        "regard": str((m.get("versions") or {}).get("regard", say("unknown"))),
+    }
+    grid = [tag("div", None, tag("dt", None, say(f"facts.{n}")), tag("dd", None, value)) for n, value in lines.items()]
+    return tag("dl", {"class": "facts"}, grid)
+
+
+def fact_line(material: Material) -> Html:
+    """The same in a line."""
+    m = material.manifest
+    share = right(material)
+    said = say("facts.right_short", right=share) if share else say("facts.no_labels")
+    words = say(
+        "facts.line", model=m["model"]["name"], data=m["data"]["name"], examples=examples(material), right=said,
+        seed=m.get("seed", say("unknown")), profile=m.get("profile", say("unknown")),
+        made=str(m.get("created", say("unknown")))[:10],
+    )  # fmt: skip
+    return tag("p", {"class": "lead"}, words)
+
+
+def unfinished(material: Material) -> Html | None:
+    """A banner where the run is not complete."""
+    status = str(material.manifest.get("status", "complete"))
+    if status in {"complete", "done", "finished"}:
+        return None
+    n, everything = len(material.examples), int(material.manifest["data"].get("n", len(material.examples)))
+    words = say("facts.unfinished", status=status, n=n, all=everything)
+    return tag("p", {"class": "warn", "role": "status"}, words)
+
+
+def broken(material: Material) -> Html | None:
+    """A banner where the model does not repeat its answers."""
+    return tag("p", {"class": "warn", "role": "alert"}, retold(material.broken)) if material.broken else None
+
+
+def examples(material: Material) -> str:
+    asked = len(material.examples)
+    everything = int(material.manifest["data"].get("n", asked))
+    said = count(asked, "example")
+    return say("facts.of", n=said, all=everything) if asked != everything else said
+
+
+def right(material: Material) -> str:
+    """How often the prediction is the label: explanations of a model that guesses are about its guesses. "" unknown."""
+    classes = {str(name) for name in material.manifest["model"].get("labels") or []}
+    told = [e for e in material.examples if e.get("label") is not None and material.label(e["label"]) in classes]
+    if not told:
+        return ""
+    hits = sum(material.label(e["label"]) == material.label(e.get("predicted")) for e in told)
+    said = {"right": hits, "n": len(told), "share": f"{hits / len(told):.0%}"}
+    if len({material.cluster(e["id"]) for e in told}) < len(told):
+        return say("facts.right_of", **said)  # rows of one group are not independent: no simple interval
+    low, high = wilson(hits, len(told))
+    return say("facts.right_interval", **said, low=f"{float(low):.0%}", high=f"{float(high):.0%}")
+
+
+def short(value: Any) -> str:
+    """A hash that can be read aloud; the whole one is in the settings."""
+    return str(value)[:16] if value else say("unknown")
+
+
+def _checked(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k}: {v}" for k, v in value.items()) or say("facts.not_checked")
+    return retold(str(value)) if value else say("facts.not_recorded")

@@ -1,0 +1,249 @@
+"""The first screen: the overall reading, and three exhibits found in the user's own data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from regard.measures.intervals import Interval
+from regard.present.report.drawings.unit_drawing import unit_drawing
+from regard.present.results_table import unit_kind
+from regard.present.report.exhibits.instead import Instead, instead
+from regard.present.report.exhibits.other_attention import CAP, LARGEST, READABLE, OtherAttention, other_attention
+from regard.present.report.exhibits.reliance import OfClass, Reliance, Suspect, reliance
+from regard.present.report.markup import Attributes, Child, Html, join, tag
+from regard.present.decimals import at_least, decimals
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import count, say
+from regard.present.verdict_words import about, headline
+from regard.visible import shell_word, visible
+
+MARKS = {
+    "read as evidence": "good", "debugging only": "part", "do not read": "bad", "nothing to read": "bad",
+    "undecided": "open",
+}  # fmt: skip
+
+TEXT, DOTS = "--text '...'", '"..."'
+
+
+def first_screen(material: Material) -> Html:
+    """What a reader with two minutes sees."""
+    if material.broken:
+        return _reading(material)
+    exhibits = (_other(material), _reliance(material), _instead(material))
+    return join(
+        _reading(material),
+        tag("h2", {"class": "quiet"}, say("exhibits.title")),
+        tag("div", {"class": "exhibits"}, exhibits),
+    )
+
+
+def _reading(material: Material) -> Html:
+    judgements = material.manifest.get("judgements") or []
+    if not judgements:
+        return tag(
+            "div", {"class": "reading open"},
+            tag("p", {"class": "question"}, say("reading.title")),
+            tag("p", {"class": "headline"}, say("reading.none")),
+            tag("p", None, say("reading.none_said")),
+        )  # fmt: skip
+    first, others = judgements[0], judgements[1:]
+    more = None
+    if others:
+        lines = [tag("li", None, f"{retold(j['attention'])}: {headline(j)}") for j in others]
+        more = tag("details", None, tag("summary", None, say("reading.other_maps")), tag("ul", None, lines))
+    return tag(
+        "div", {"class": f"reading {MARKS[first['reading']]}"},
+        tag("p", {"class": "question"}, say("reading.title")),
+        tag("p", {"class": "headline"}, headline(first)),
+        tag("p", None, retold(first["sentence"])),
+        tag("p", {"class": "soft"}, about(first), " ", say("reading.why", why=retold(first["why"]))),
+        [tag("p", {"class": "soft"}, retold(note)) for note in first["notes"]],
+        more,
+    )  # fmt: skip
+
+
+def _card(name: str, *inner: Child) -> Html:
+    return tag("article", {"id": f"exhibit-{name}", "class": "exhibit"}, tag("h3", None, say(f"{name}.title")), *inner)
+
+
+def written(found: Interval, sign: str = "") -> tuple[str, str]:
+    """An estimate and its interval."""
+    d = decimals(found.estimate, found.low, found.high)
+    return f"{found.estimate:{sign}.{d}f}", f"[{found.low:{sign}.{d}f}, {found.high:{sign}.{d}f}]"
+
+
+# ---------------------------------------------------------------------- the same prediction with another attention
+
+
+def _other(material: Material) -> Html:
+    found = other_attention(material)
+    if found is None:
+        return _card("other", tag("p", {"class": "soft"}, say("other.not_searched")))
+    if found.example is None or found.own is None or found.other is None:
+        none = say("other.none_exact" if found.exact else "other.none_searched")
+        return _card("other", tag("p", None, tag("strong", None, none)))
+    drawn = [
+        tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, say(f"other.{who}")),
+            unit_drawing(found.example, values, signed=False))
+        for who, values in (("own", found.own), ("other", found.other))
+    ]  # fmt: skip
+    pictures = found.example["units"]["place_kind"] == "box"
+    lines = other_lines(found, material)
+    return _card(
+        "other", tag("div", {"class": "twins pictures" if pictures else "twins"}, drawn), tag("p", None, lines[0]),
+        [tag("p", {"class": "soft"}, line) for line in lines[1:]],
+    )  # fmt: skip
+
+
+def other_lines(found: OtherAttention, material: Material) -> list[str]:
+    """The same in words."""
+    example = found.example or {}
+    p = example.get("probability")
+    texts = count(found.n, "example")
+    said = say(
+        "other.said", predicted=material.answer(example.get("predicted")),
+        probability=say("unknown") if p is None else f"{float(p):.2f}", change=f"{found.change:.3f}",
+    )  # fmt: skip
+    units = example.get("units") or {"names": (), "place_kind": ""}
+    short = say("other.short") if units["place_kind"] == "span" and len(units["names"]) <= READABLE else ""
+    pair = say("other.pair", distance=f"{found.distance:.2f}", largest=f"{LARGEST:.2f}", n=texts, short=short)
+    (mean, interval), seed = written(found.divergence), material.manifest.get("seed", 0)
+    over = say("other.over_all", far=found.far, n=texts, cap=CAP, mean=mean, interval=interval)
+    kind = say("other.exact" if found.exact else "other.bound")
+    shuffled = ""
+    if found.shuffled is not None:
+        moved, interval = written(found.shuffled)
+        shuffled = say("other.shuffled", mean=moved, interval=interval, n=count(found.shuffled_n, "example"))
+    return [
+        said,
+        pair,
+        say("joint").join((over, kind, say("other.seed", seed=seed))),
+        say("joint").join(filter(None, (shuffled, say("other.alone")))),
+    ]
+
+
+# ---------------------------------------------------------------------- what the model relies on
+
+
+def _reliance(material: Material) -> Html:
+    found = reliance(material)
+    if found is None:
+        return _card("reliance", tag("p", {"class": "soft"}, say("reliance.none")))
+    top = max((u.share.estimate for c in found.classes for u in c.units), default=0.0) or 1.0
+    drawn = [_class(c, found, material, top) for c in found.classes]
+    more = say("reliance.more_classes", n=count(len(found.classes) + found.left_out, "class")) if found.left_out else ""
+    return _card(
+        "reliance",
+        tag("p", {"class": "soft"}, say("reliance.lead", method=found.method), f" {more}" if more else None),
+        tag("div", {"class": "classes"}, drawn),
+        tag("h4", None, say("reliance.suspects")),
+        _suspects(found),
+    )
+
+
+def _class(c: OfClass, found: Reliance, material: Material, top: float) -> Html:
+    head = join(say("reliance.of_class", name=c.name), " ", tag("small", None, say("reliance.of_n", n=c.n)))
+    if c.places is not None:
+        first = next(e for e in material.examples if material.label(e["predicted"]) == c.name)
+        blank = {**first, "inputs": {k: v for k, v in first["inputs"].items() if k != "image"}}
+        drawn = unit_drawing(blank, c.places, signed=material.relevances[found.method].signed)
+        note = tag("p", {"class": "gone"}, say("reliance.map", name=c.name))
+        return tag("div", {"class": "class"}, tag("p", {"class": "who"}, head), drawn, note)
+    if not c.units:
+        return tag("div", {"class": "class"}, tag("p", {"class": "who"}, head),
+                   tag("p", {"class": "soft"}, say("reliance.no_units", kind=unit_kind(found.kind))))  # fmt: skip
+    rows = [
+        tag("tr", None,
+            tag("th", {"scope": "row"}, u.name),
+            tag("td", {"class": "bar"}, _bar(u.share.estimate / top)),
+            tag("td", {"class": "n"}, f"{u.share.estimate:.1%} ",
+                tag("small", None, f"[{100 * u.share.low:.1f}, {100 * u.share.high:.1f}] ",
+                    say("reliance.unit_in", n=u.n))))
+        for u in c.units
+    ]  # fmt: skip
+    return tag("table", {"class": "class"}, tag("caption", {"class": "who"}, head), tag("tbody", None, rows))
+
+
+def _bar(share: float) -> Html:
+    shape: Attributes = {"x": 0, "y": 2, "width": round(60 * share, 1), "height": 8, "class": "fp"}
+    return tag("svg", {"viewBox": "0 0 60 12", "class": "spark", "aria-hidden": "true"}, tag("rect", shape))
+
+
+def no_suspects(found: Reliance) -> str:
+    """What an empty list means for units of this kind."""
+    which = {"word": "", "column": "_column"}.get(found.kind, "_place")
+    return say(f"reliance.no_suspects{which}")
+
+
+def _suspects(found: Reliance) -> Html:
+    silent = None if found.labelled else tag("p", {"class": "soft"}, say("reliance.no_labels"))
+    if not found.suspects:
+        return join(tag("p", {"class": "soft"}, no_suspects(found)), silent)
+    lines = [tag("li", None, suspect_line(s)) for s in found.suspects[:3]]
+    return join(tag("ul", {"class": "suspects"}, lines), tag("p", {"class": "soft"}, say("reliance.check")), silent)
+
+
+def suspect_line(s: Suspect) -> str:
+    of = f"{s.of:.2f}" if s.why == "separates" else f"{s.of:g}"
+    share = f"{s.share.estimate:.1%} [{s.share.low:.1%}, {s.share.high:.1%}]"
+    base, low = f"{s.base:.0%}", at_least(s.low)
+    return say(f"reliance.{s.why}", name=s.name, of=of, n=s.n, label=s.label, low=low, base=base, share=share)
+
+
+# ---------------------------------------------------------------------- read this instead
+
+
+def _instead(material: Material) -> Html:
+    found = instead(material)
+    if found is None:
+        return _card("instead", tag("p", {"class": "soft"}, say("instead.nothing")))
+    title, lines = instead_lines(found, material)
+    spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
+    code = code_lines(material.manifest, found.best.method, spans=spans) if found.best.better else ()
+    return _card(
+        "instead",
+        tag("p", {"class": "pick-this"}, title),
+        tag("p", None, lines[0]),
+        [tag("p", {"class": "soft"}, line) for line in lines[1:]],
+        [tag("pre", {"tabindex": "0"}, tag("code", None, line)) for line in code],
+    )
+
+
+def instead_lines(found: Instead, material: Material) -> tuple[str, list[str]]:
+    """(what to read, the sentences behind it)."""
+    best, seed = found.best, material.manifest.get("seed", 0)
+    (gain, interval), level = written(best.gain, "+"), f"{best.gain.level:.1%}"
+    operators = ", ".join(o for o in best.operators if o)
+    fair = say("instead.fair", operators=operators, level=level, compared=found.compared, seed=seed)
+    if not best.better:
+        said = {"compared": found.compared, "method": best.method, "gain": gain, "interval": interval, "n": best.n}
+        return say("instead.none"), [say("instead.none_said", **said), fair]
+    lines = [say("instead.margin", gain=gain, interval=interval, n=best.n)]
+    for name, pair in (("removed", best.removed), ("kept", best.kept)):
+        if pair is not None:
+            lines.append(say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])))
+    return best.method, [lines[0], say("joint").join(lines[1:]), say("joint").join((fair, say("instead.still")))]
+
+
+def _fall(value: float) -> str:
+    return say("instead.rises" if value < 0 else "instead.falls", x=f"{abs(value):.2f}")
+
+
+def code_lines(manifest: Mapping[str, Any], method: str, *, spans: bool) -> tuple[str, ...]:
+    """One line for a shell, one for Python."""
+    source = str(manifest["model"].get("source") or manifest["model"]["name"])
+    data = str(manifest["data"].get("source") or manifest["data"]["name"])
+    row = TEXT if spans else f"--data {shell_word(data)} --row 0"
+    example = DOTS if spans else f"list(regard.read({_literal(data)}))[0]"
+    return (
+        f"regard explain {shell_word(source)} {row} --method {shell_word(method)}",
+        f"regard.explain({_literal(source)}, {example}, [{_literal(method)}])",
+    )
+
+
+def _literal(text: str) -> str:
+    """A Python string in double quotes."""
+    return json.dumps(visible(text), ensure_ascii=False)

@@ -1,0 +1,45 @@
+"""What a recipe of `regard improve` made better or worse, where the audited model is one that it made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.run_reader import Material
+from regard.present.messages.messages import say
+
+
+def improvement(material: Material) -> Html | None:
+    """Only where the model lies in a directory that `regard improve` wrote."""
+    found = material.manifest["model"].get("improvement")
+    if not found:
+        return None
+    return join(
+        tag("p", None, say("improvement.lead", arm=found["arm"], what=found["what"], seeds=len(found["seeds"]))),
+        [_compared(comparison, found) for comparison in found["comparisons"]],
+        tag("p", {"class": "soft"}, say("improvement.rule")),
+    )
+
+
+def _compared(comparison: dict[str, Any], found: dict[str, Any]) -> Html:
+    control = comparison["against"] != "plain"
+    head = [say(f"improvement.{key}") for key in ("quantity", "before", "after", "difference", "seeds", "n", "verdict")]
+    rows = [_row(row, found) for row in comparison["rows"]]
+    return table(head, rows, caption=say("improvement.control" if control else "improvement.plain"), numeric=True)
+
+
+def _row(row: dict[str, Any], found: dict[str, Any]) -> list[str | Html]:
+    plan = found["plan"]
+    name = say(
+        f"improvement.{row['quantity']}", learned=", ".join(plan["learned_noises"]),
+        others=", ".join(plan["other_noises"]), first=plan["learned_noises"][0], attack=plan["attack"],
+    )  # fmt: skip
+    verdict = row["verdict"] if row["verdict"] in ("better", "worse") else "none"
+    means = [say("unknown") if row[k] is None else f"{row[k]:.3f}" for k in ("before", "after")]
+    gap = say("unknown") if row["difference"] is None else f"{row['difference']:+.3f}"
+    gap += "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
+    told = say(f"improvement.verdict_{verdict}")
+    return [
+        name, *means, gap, f"{row['seeds_better']}/{row['seeds']}",
+        str(row["n"]), told if verdict == "none" else tag("strong", None, told),
+    ]  # fmt: skip

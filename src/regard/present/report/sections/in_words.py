@@ -1,0 +1,12 @@
+"""What the numbers say in plain words."""
+
+from __future__ import annotations
+
+from regard.present.report.markup import Html, tag
+from regard.present.summary import reading
+from regard.present.run_reader import Material
+
+
+def in_words(material: Material) -> Html | None:
+    """One sentence per finding, each with its numbers."""
+    return tag("ul", None, [tag("li", None, sentence) for sentence in reading(material)])

@@ -1,0 +1,21 @@
+"""Whether there is anything to look at: defects of the attention itself, told before any map of it."""
+
+from __future__ import annotations
+
+from regard.present.report.markup import Html, join, tag
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import count, say
+
+
+def preconditions(material: Material) -> Html | None:
+    """A warning for every defect; one quiet line where there is none; nothing where it was not tested."""
+    found = material.manifest.get("preconditions")
+    if not found:
+        return None
+    warnings = [tag("p", {"class": "warn", "role": "status"}, retold(str(d["sentence"]))) for d in found["defects"]]
+    notes = [tag("p", {"class": "soft"}, retold(str(note))) for note in found["notes"]]
+    if warnings or not found["n"]:
+        return join(warnings, notes) if warnings or notes else None
+    said = say("preconditions.none", n=count(found["n"], "example"), sites=count(found["sites"], "site"))
+    return join(tag("p", None, said), notes)

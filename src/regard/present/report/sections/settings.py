@@ -1,0 +1,88 @@
+"""Where the numbers came from: data notes, labels, methods with their parameters, costs, versions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import known, say
+from regard.records import Spec
+
+
+def settings(material: Material) -> Html | None:
+    """Enough to repeat the run and to argue about it."""
+    m = material.manifest
+    return join(_notes(m), _labels(m), _specs(m), _costs(material), _versions(m))
+
+
+def _notes(m: Any) -> Html:
+    notes = [str(n) for n in m["data"].get("notes") or []]
+    said = [tag("li", None, retold(n)) for n in notes] or [tag("li", None, say("settings.nothing"))]
+    return join(
+        tag("h3", None, say("settings.data")),
+        tag("p", None, say("settings.source", source=m["data"].get("source", say("unknown")))),
+        tag("ul", None, said),
+    )
+
+
+def _labels(m: Any) -> Html | None:
+    found = m.get("label_table")
+    head = tag("h3", None, say("settings.labels"))
+    if isinstance(found, dict):
+        both = [say("settings.in_data"), say("settings.in_model")]
+        return join(head, table(both, [[str(k), str(v)] for k, v in found.items()]))
+    if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
+        names = list(found[0])
+        return join(head, table(map(_head, names), [[str(row.get(n, "")) for n in names] for row in found]))
+    if isinstance(found, list) and found:
+        return join(head, tag("ul", None, [tag("li", None, str(row)) for row in found]))
+    labels = m["model"].get("labels") or []
+    return join(head, tag("p", None, ", ".join(map(str, labels)))) if labels else None
+
+
+def _head(name: str) -> str:
+    key = f"settings.{name.replace(' the ', '_').replace(' ', '_')}"
+    return say(key) if known(key) else name
+
+
+def _specs(m: Any) -> Html | None:
+    specs = [Spec.from_json(s) for s in m.get("specs") or [] if isinstance(s, dict)]
+    if not specs:
+        return None
+    rows = [[s.kind, s.name, json.dumps(dict(s.params)) if s.params else say("settings.defaults")] for s in specs]
+    head = [say(f"settings.{name}") for name in ("kind", "name", "parameters")]
+    return join(tag("h3", None, say("settings.methods")), table(head, rows))
+
+
+def _costs(material: Material) -> Html | None:
+    costs = material.run.costs()
+    if not costs:
+        return None
+    rows = []
+    for cost in costs:
+        limit = say("settings.no_limit") if cost.get("limit") is None else f"{cost['limit']:.0%}"
+        shown = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}", limit]
+        rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in shown)])
+    head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share", "limit")]
+    return join(
+        tag("h3", None, say("settings.costs")),
+        table(head, rows, caption=say("settings.cost_caption"), numeric=True),
+    )
+
+
+def _versions(m: Any) -> Html:
+    rows: list[list[str]] = [[str(k), str(v)] for k, v in (m.get("versions") or {}).items()]
+    command = m.get("command") or []
+    line = " ".join(map(str, command)) if isinstance(command, list) else str(command)
+    rows += [[say("settings.command"), _code(line)]] if line else []
+    rows += [[say("settings.model_fingerprint"), _code(m["model"].get("fingerprint"))]]
+    rows += [[say("settings.model_source"), _code(m["model"].get("source"))]]
+    rows += [[say("settings.data_fingerprint"), _code(m["data"].get("fingerprint"))]]
+    return join(tag("h3", None, say("settings.versions")), table([say("settings.what"), say("settings.which")], rows))
+
+
+def _code(value: Any) -> Html:
+    return tag("td", None, tag("code", None, str(value) if value else say("unknown")))

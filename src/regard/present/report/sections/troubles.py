@@ -1,0 +1,37 @@
+"""What did not work: methods that were skipped, examples that failed."""
+
+from __future__ import annotations
+
+from regard.present.results_table import of_a_part, other_method
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import count, say
+
+MOST = 30
+
+
+def troubles(material: Material) -> Html | None:
+    """Always shown: an empty list is a statement too."""
+    skipped = dict(material.manifest.get("skipped") or {})
+    problems = material.run.problems()
+    parts: list[Html] = []
+    if skipped:
+        head = [say("troubles.method"), say("troubles.why")]
+        parts.append(table(head, [[k, retold(str(v))] for k, v in skipped.items()]))
+    if problems:
+        rows = [
+            [str(p["id"]) or say("troubles.whole"), str(p["stage"]), str(p["message"])] for p in problems[:MOST]
+        ]  # fmt: skip
+        cut, said = len(problems) > MOST, count(len(problems), "problem")
+        caption = say("troubles.caption_cut" if cut else "troubles.caption", count=said, most=MOST, n=len(problems))
+        parts.append(table([say(f"troubles.{k}") for k in ("example", "stage", "message")], rows, caption=caption))
+    # a method compared with itself is no missing value, and a class's values are counted among all of them already
+    undefined = sum(
+        s.undefined for s in material.summaries if not of_a_part(s.where) and other_method(s.where) != s.method
+    )
+    if undefined:
+        parts.append(tag("p", None, say("troubles.undefined", count=count(undefined, "value"))))
+    if not parts:
+        parts.append(tag("p", None, say("troubles.none")))
+    return join(parts)

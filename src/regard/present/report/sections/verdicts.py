@@ -1,0 +1,110 @@
+"""The verdicts in plain words, each opening to its rule, its comparisons, curves and examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.present.report.contrast_chart import contrast_chart
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import known, say
+from regard.present.report.sections.meaning import anchor
+from regard.present.verdict_evidence import evidence_behind
+from regard.present.verdict_words import about, contrast, headline, said, weakest
+
+SIGNS = {"holds": "✓", "fails": "✗", "mixed": "~", "uninformative": "?"}
+"""Told apart by shape, not by colour alone."""
+
+
+def verdicts(material: Material) -> Html | None:
+    """One list for each attention that was audited."""
+    found = material.manifest.get("judgements")
+    if not found:
+        return tag("p", None, say("verdicts.none"))
+    lead = tag("p", {"class": "soft"}, say("verdicts.lead"))
+    return join(lead, [_judgement(j, material, alone=len(found) == 1) for j in found])
+
+
+def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool) -> Html:
+    margins = table(
+        (say("verdicts.margin_of"), say("verdicts.margin")),
+        [(retold(k), str(v)) for k, v in judgement["margins"].items()],
+    )
+    head = None if alone else tag("h3", None, f"{headline(judgement)} ", tag("small", None, about(judgement)))
+    return join(
+        head,
+        tag("div", {"class": "verdicts"}, [_verdict(v, material) for v in judgement["verdicts"]]),
+        tag("details", None, tag("summary", None, say("verdicts.margins")), margins),
+    )
+
+
+def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
+    """The answer and its words are seen at once; the rest opens."""
+    behind, target = weakest(verdict), anchor(verdict["question"])
+    badge = tag("span", {"class": f"badge {verdict['answer']}"}, tag("span", {"aria-hidden": "true"},
+                SIGNS[verdict["answer"]]), f" {_answer(verdict)}")  # fmt: skip
+    told = tag("span", {"class": "told"}, tag("b", None, _capital(retold(verdict["question"]))), tag("br"),
+               said(verdict), tag("span", {"class": "soft hangs"}, behind) if behind else None)  # fmt: skip
+    link = tag("a", {"href": f"#{target}"}, say("page.to_meaning")) if target else None
+    return tag(
+        "details", {"class": "verdict"},
+        tag("summary", None, badge, told),
+        tag("div", {"class": "behind"},
+            tag("p", None, say("verdicts.rule", rule=_rule(verdict["rule"]), words=retold(verdict["rule_in_words"]))),
+            tag("p", None, say("verdicts.not_claimed", words=retold(verdict["not_claimed"])), " ", link),
+            _compared(verdict), evidence_behind(verdict, material), _rows(verdict)),
+    )  # fmt: skip
+
+
+def _answer(verdict: Mapping[str, Any]) -> str:
+    """In a word; what was not asked is not the same as what was asked in vain."""
+    return say("answer.not_tested" if ".not tested" in verdict["rule"] else f"answer.{verdict['answer']}")
+
+
+def _rule(name: str) -> str:
+    """`Q2.fails, not asked`: the name of the rule, and what else happened to it."""
+    first, *more = name.split(", ")
+    return say("listed").join([first, *map(retold, more)])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _compared(verdict: Mapping[str, Any]) -> Html | None:
+    """Every comparison: as a picture where there are few, as lines in any case."""
+    known_ones = [c for c in verdict["contrasts"] if c["estimate"] is not None]
+    if not known_ones:
+        return None
+    lines = tag("ul", {"class": "soft"}, [tag("li", None, contrast(c)) for c in known_ones])
+    drawn = contrast_chart(known_ones)
+    return join(
+        tag("figure", None, drawn, tag("figcaption", None, say("verdicts.margin_caption"))) if drawn else None,
+        tag("details", None, tag("summary", None, say("verdicts.compared")), lines),
+    )
+
+
+def _rows(verdict: Mapping[str, Any]) -> Html | None:
+    """What was found by class and operator, where the question is asked so."""
+    rows = [row for row in verdict["rows"] if row]
+    columns = [*dict.fromkeys(key for row in rows for key in row)]
+    if not rows:
+        return None
+    head = [_head(c) for c in columns]
+    body = [[_cell(c, row.get(c)) for c in columns] for row in rows]
+    return tag("details", None, tag("summary", None, say("verdicts.by_class")), table(head, body))
+
+
+def _head(column: str) -> str:
+    key = f"column.{column.replace(' ', '_')}"
+    return say(key) if known(key) else retold(column)
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if column == "answer":
+        return say(f"cell.{value}")
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

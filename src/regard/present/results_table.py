@@ -1,0 +1,158 @@
+"""The table of an audit: methods down, metrics across; every cell a summary with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from regard.present.objective_scale import current_scale
+from regard.present.messages.messages import known, say
+from regard.records import Json, Summary
+
+Setting = tuple[tuple[str, str], ...]
+OTHER = ("other", "with", "against", "reference")
+"""Names under which a metric says which other method it compares with."""
+USUAL = (("measure", "kendall"),)
+"""Settings that go without saying."""
+PARTS = ("class", "slice")
+"""Names under which a summary says that it is about some of the examples only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One metric in one setting (operator, k, the other method)."""
+
+    metric: str
+    setting: Setting
+    better: str
+
+    @property
+    def title(self) -> str:
+        return metric_title(self.metric)
+
+    @property
+    def detail(self) -> str:
+        return ", ".join(_said(key, value) for key, value in self.setting if (key, value) not in USUAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """columns in the order of the run; methods with the baseline last; cells where there is a number."""
+
+    columns: tuple[Column, ...]
+    methods: tuple[str, ...]
+    cells: Mapping[tuple[str, Column], Summary]
+    own: Mapping[str, str]
+
+    def judged_by_itself(self, method: str, column: Column) -> bool:
+        """Whether the column removes units the way the method itself did to find its relevance: easy praise."""
+        return method in self.own and ("operator", self.own[method]) in column.setting
+
+    def best(self, column: Column) -> str | None:
+        """The method with the best estimate, if it lies beyond the interval of the baseline.
+
+        Never a baseline, a method without an interval, or one judged by itself.
+        """
+        found = [
+            (summary.estimate, method)
+            for (method, c), summary in self.cells.items()
+            if c == column
+            and summary.role == "method"
+            and math.isfinite(summary.low)
+            and math.isfinite(summary.high)
+            and not self.judged_by_itself(method, column)
+        ]
+        if not found or column.better == "none":
+            return None
+        pick = max if column.better == "higher" else min
+        estimate, method = pick(found, key=lambda pair: pair[0])
+        base = self.baseline(column)
+        if base is not None and math.isfinite(base.low) and base.low <= estimate <= base.high:
+            return None  # the best of methods that are no better than random is no winner
+        beaten = base is None or not math.isfinite(base.estimate) or pick(estimate, base.estimate) == estimate
+        return method if beaten else None
+
+    def role(self, method: str) -> str:
+        roles = {s.role for (m, _), s in self.cells.items() if m == method}
+        return "baseline" if "baseline" in roles else "method"
+
+    def baseline(self, column: Column) -> Summary | None:
+        return next((s for (_, c), s in self.cells.items() if c == column and s.role == "baseline"), None)
+
+
+def metric_title(name: str) -> str:
+    """A metric by the name that people use in the language that is spoken, on the scale of the model's task."""
+    if name == "log_odds" and (scale := current_scale()) != "log_odds":
+        return say(f"metric.{scale}")
+    return say(f"metric.{name}") if known(f"metric.{name}") else name.replace("_", " ")
+
+
+def unit_kind(name: str) -> str:
+    """What a unit is called: word, patch, step, column."""
+    return say(f"unit.{name}") if known(f"unit.{name}") else name
+
+
+def _said(key: str, value: str) -> str:
+    if key in OTHER:
+        return say("results.with", method=value)
+    return value if key == "operator" else f"{key} {value}"
+
+
+def setting(where: Mapping[str, Json]) -> Setting:
+    """What was chosen, without what was measured along the way (those are fractions).
+
+    >>> setting({"operator": "mask", "fractions": [0.1, 0.5], "null_sd": 0.2})
+    (('fractions', '[0.1, 0.5]'), ('operator', 'mask'))
+    """
+    chosen = ((k, v) for k, v in sorted(where.items()) if k not in PARTS and isinstance(v, str | int | list))
+    return tuple((k, str(v)) for k, v in chosen)
+
+
+def of_a_part(where: Mapping[str, Json]) -> bool:
+    """Whether a summary is about one predicted class or one slice, not about all examples."""
+    return any(name in where for name in PARTS)
+
+
+def other_method(where: Mapping[str, Json]) -> str | None:
+    """The method that a comparison is with."""
+    return next((str(where[name]) for name in OTHER if name in where), None)
+
+
+def evidence(
+    summaries: Sequence[Summary], methods: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
+) -> Evidence:
+    """Every summary over all examples as a table; those of one class are left out. own: method -> its operator."""
+    columns: dict[Column, None] = {}
+    cells: dict[tuple[str, Column], Summary] = {}
+    for summary in summaries:
+        if of_a_part(summary.where):
+            continue
+        column = Column(summary.metric, setting(summary.where), summary.better)
+        columns[column] = None
+        cells[summary.method, column] = summary
+    named = list(dict.fromkeys(method for method, _ in cells))
+    known = [m for m in methods if m in named] + [m for m in named if m not in methods]
+    found = Evidence(tuple(columns), tuple(known), cells, own)
+    return replace(found, methods=tuple(sorted(known, key=lambda m: found.role(m) == "baseline")))
+
+
+def main_settings(columns: Sequence[Column], *, each: int = 2) -> tuple[Column, ...]:
+    """The first settings of every metric (two removal operators); the rest is shown apart."""
+    found: dict[str, list[Column]] = {}
+    for column in columns:
+        found.setdefault(column.metric, []).append(column)
+    return tuple(column for group in found.values() for column in group[:each])
+
+
+def shown(summary: Summary | None) -> tuple[str, str]:
+    """Estimate and interval as text."""
+    if summary is None:
+        return say("unknown"), say("results.not_computed")
+    if not math.isfinite(summary.estimate):
+        alone = other_method(summary.where) == summary.method
+        return say("unknown"), say("results.with_itself" if alone else "results.undefined")
+    if not math.isfinite(summary.low):
+        return f"{summary.estimate:.3f}", say("results.few")
+    return f"{summary.estimate:.3f}", f"[{summary.low:.3f}, {summary.high:.3f}]"

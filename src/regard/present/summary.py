@@ -1,0 +1,154 @@
+"""What the numbers say in plain words, and what they do not. Rules, not opinions: each sentence has its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.errors import UnknownName
+from regard.present import counts
+from regard.present.differences import Difference, differences
+from regard.present.results_table import Column, evidence, main_settings, of_a_part, other_method
+from regard.present.retelling import retold
+from regard.present.run_reader import Material
+from regard.present.messages.messages import count, say
+from regard.records import Summary
+from regard.registry import entry
+
+FEW = 20
+"""Independent draws below which the intervals come with a warning."""
+
+SPOKEN = ("comprehensiveness", "sufficiency", "agreement")
+TRUTH_SEEKING = ("faithfulness", "agreement", "plausibility")
+
+TOLERABLE = 0.1
+"""Share of the whole that an additive method may miss, and share of examples that may do so, before it is said."""
+
+
+def reading(material: Material) -> list[str]:
+    """Sentences in the order in which a reader needs them."""
+    found = evidence(material.summaries, material.methods, material.own_operators)
+    if not found.cells:
+        return [*_broken(material), say("words.no_summary")]
+    if material.broken:
+        return [*_broken(material), *_few(material), *_left_nothing(material)]
+    against = differences(material)
+    sentences = []
+    for column in _spoken(main_settings(found.columns)):
+        here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
+        if here:
+            own = {d.method for d in here if found.judged_by_itself(d.method, column)}
+            sentences.append(_against_random(column, here, own))
+    sentences += _few(material)
+    sentences += _agreement(material)
+    sentences += _incomplete(material)
+    sentences += _left_nothing(material)
+    if not any(example.get("label") is not None for example in material.examples):
+        sentences.append(say("words.no_labels"))
+    if not material.manifest.get("judgements"):
+        sentences.append(say("not_a_verdict"))
+    return sentences
+
+
+def _broken(material: Material) -> list[str]:
+    """That the model does not repeat its answers: then nothing else may be said about methods."""
+    return [retold(material.broken)] if material.broken else []
+
+
+def _spoken(columns: Sequence[Column]) -> list[Column]:
+    """The columns that get a sentence: those every audit has; without any of them, all that ask what is true.
+
+    Stable, simple or hard to forget is not better than random, only other.
+    """
+    usual = [column for column in columns if column.metric in SPOKEN]
+    return usual or [column for column in columns if _family(column.metric) in TRUTH_SEEKING]
+
+
+def _family(metric: str) -> str:
+    try:
+        return str(entry("metric", metric).facts.get("family", "faithfulness"))
+    except UnknownName:  # a score that was made elsewhere
+        return "faithfulness"
+
+
+def _few(material: Material) -> list[str]:
+    """A bootstrap over few independent draws promises more than it holds."""
+    independent = len({material.cluster(example["id"]) for example in material.examples})
+    if independent >= FEW:
+        return []
+    return [say("words.few", draws=count(independent, "draw"))]
+
+
+def _against_random(column: Column, here: list[Difference], own: set[str]) -> str:
+    parts = []
+    for outcome in ("better", "worse", "not told apart", "undefined"):
+        names = [
+            say("words.own", method=d.method) if d.method in own else d.method for d in here if d.reading == outcome
+        ]
+        if names:
+            parts.append(say(f"words.{outcome.replace(' ', '_')}", names=", ".join(names)))
+    where = say("words.where", detail=column.detail) if column.detail else ""
+    n = counts.examples(d.n for d in here)
+    return say("words.column", title=column.title.capitalize(), where=where, examples=n, said=" ".join(parts))
+
+
+def _agreement(material: Material) -> list[str]:
+    """Where attention stands between chance and the ceiling."""
+    whole = [s for s in material.summaries if other_method(s.where) and not of_a_part(s.where)]
+    summary = next((s for s in whole if s.method == "attention" and math.isfinite(s.low)), None)
+    if summary is None:
+        return []
+    other = other_method(summary.where) or ""
+    spread = summary.where.get("null_sd")
+    chance = say("words.agreement_chance", spread=f"{spread:.2f}") if isinstance(spread, float) else ""
+    ceiling = next(
+        (s for s in whole if s.role == "ceiling" and s.where.get("other") == summary.where.get("other")), None
+    )
+    beside = ""
+    if ceiling is not None and math.isfinite(ceiling.low):
+        beside = say("words.agreement_ceiling", method=ceiling.method, other=other, interval=_interval(ceiling))
+    return [
+        say("words.agreement", other=other, interval=_interval(summary), measure=_measure(summary), n=summary.n,
+            chance=chance, ceiling=beside)
+    ]  # fmt: skip
+
+
+def _left_nothing(material: Material) -> list[str]:
+    """Methods that were asked for and failed on every example: they have no row and no column to be seen in."""
+    skipped = material.manifest.get("skipped", {})
+    judged = {score.metric for score in material.scores}
+    wanted = [(f"explainer {m}", m) for m in material.manifest.get("methods", []) if m not in material.methods]
+    specs = [s for s in material.manifest.get("specs", []) if s["kind"] == "metric" and s["name"] not in judged]
+    wanted += [(f"metric {name} of", name) for name in dict.fromkeys(s["name"] for s in specs)]
+    sentences = []
+    for stage, name in wanted:
+        told = [p["message"] for p in material.run.problems() if str(p["stage"]).startswith(stage)]
+        if told and name not in skipped:
+            times = count(len(told), "time")
+            sentences.append(say("words.left_nothing", name=name, times=times, message=told[0]))
+    return sentences
+
+
+def _incomplete(material: Material) -> list[str]:
+    """Additive methods whose parts do not sum to the whole: the path was too coarse, or the model jumps along it."""
+    sentences = []
+    for method, relevance in material.relevances.items():
+        error, whole = relevance.extras.get("completeness_error"), relevance.extras.get("difference")
+        if error is None or whole is None:
+            continue
+        off = np.abs(error) > TOLERABLE * np.abs(whole)
+        if off.mean() > TOLERABLE:
+            share, n = f"{TOLERABLE:.0%}", len(off)
+            sentences.append(say("words.incomplete", method=method, share=share, off=int(off.sum()), n=n))
+    return sentences
+
+
+def _interval(s: Summary) -> str:
+    return f"{s.estimate:.2f} [{s.low:.2f}, {s.high:.2f}]"
+
+
+def _measure(s: Summary) -> str:
+    name = str(s.where.get("measure", "kendall"))
+    return say("words.kendall") if name == "kendall" else name

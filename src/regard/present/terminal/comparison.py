@@ -1,0 +1,72 @@
+"""Several methods on one input, side by side: units down, methods across, and how far the methods agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from regard.measures.agreement import kendall, null_sd
+from regard.present.results_table import unit_kind
+from regard.present.palette import level, side
+from regard.present.messages.messages import columns, say
+from regard.present.terminal.terminal import plain_table, style
+from regard.records import Floats
+
+
+def comparison(example: Mapping[str, Any], methods: Mapping[str, tuple[Floats, bool]]) -> RenderableType:
+    """A row for each unit that is not special, a column for each method: `methods[method]` is (values, signed).
+
+    Colours are relative to the largest value of each method, numbers are as the method gives them.
+    """
+    units = example["units"]
+    free = [i for i in range(len(units["names"])) if not units["special"][i]]
+    table = Table(box=None, pad_edge=False)
+    table.add_column(Text(unit_kind(str(units["kind"])), style="dim"), overflow="fold", max_width=24)
+    for method in methods:
+        table.add_column(Text(method, style="dim"), justify="right", overflow="fold")
+    largest = {m: float(np.max(np.abs(values[free]), initial=0.0)) for m, (values, _) in methods.items()}
+    for i in free:
+        cells = [Text(str(units["names"][i]).strip() or say("term.compare.blank"))]
+        for method, (values, signed) in methods.items():
+            look = style(level(values[i], largest[method]), side(values[i], signed=signed))
+            cells.append(Text(f" {values[i]:+.3f} " if signed else f" {values[i]:.3f} ", style=look))
+        table.add_row(*cells)
+    return table
+
+
+def agreements(example: Mapping[str, Any], methods: Mapping[str, tuple[Floats, bool]]) -> list[dict[str, Any]]:
+    """Kendall's tau of every pair of methods over this input's units, with its spread under chance.
+
+    Where one of the two has no direction, sizes are compared.
+    """
+    units = example["units"]
+    free = np.array([not special for special in units["special"]])
+    names, found = list(methods), []
+    for a in range(len(names)):
+        for b in range(a + 1, len(names)):
+            x, y = (methods[names[c]][0][free] for c in (a, b))
+            directed = methods[names[a]][1] and methods[names[b]][1]
+            tau = float(kendall(x, y) if directed else kendall(np.abs(x), np.abs(y)))
+            found.append({
+                "a": names[a], "b": names[b], "tau": None if np.isnan(tau) else tau, "units": int(free.sum()),
+                "null_sd": float(null_sd(int(free.sum()))) if free.sum() > 1 else None,
+            })  # fmt: skip
+    return found
+
+
+def agreement_table(pairs: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """The pairs from the most to the least agreeing; what chance gives stands beside."""
+    if not pairs:
+        return Text("")
+    rows = []
+    for pair in sorted(pairs, key=lambda p: -(p["tau"] if p["tau"] is not None else -2.0)):
+        tau = say("term.compare.constant") if pair["tau"] is None else f"{pair['tau']:+.2f}"
+        spread = "" if pair["null_sd"] is None else f"0 ± {pair['null_sd']:.2f}"
+        rows.append((say("term.compare.pair", a=pair["a"], b=pair["b"]), tau, spread))
+    table = plain_table(columns("term.compare.columns"), rows, title=say("term.compare.title"), right=(1, 2))
+    return Group(table, Text(say("term.compare.note", n=pairs[0]["units"]), style="dim"))

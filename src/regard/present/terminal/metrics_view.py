@@ -1,0 +1,218 @@
+"""The metrics of a run: methods down, settings and classes across, baseline and ceiling marked.
+
+And how stable the order of the methods is between removal operators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from regard.errors import UnknownName
+from regard.measures.stability import Stability, rank_stability
+from regard.present import counts
+from regard.present.results_table import Column, metric_title, setting, shown
+from regard.present.messages.messages import columns, say
+from regard.present.terminal.terminal import plain_table
+from regard.records import Json, Score, Summary
+from regard.registry import entry
+from regard.store.run import summary_to_json
+
+FAMILIES = ("faithfulness", "agreement", "plausibility", "robustness", "randomisation", "complexity")
+GAP, INTERVAL = 2, 16
+"""Characters between columns, and of an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The order of the methods by one metric, under two operators."""
+
+    metric: str
+    setting: str
+    operators: tuple[str, str]
+    methods: tuple[str, ...]
+    found: Stability
+
+    @property
+    def best(self) -> tuple[str, str]:
+        return self.methods[self.found.best[0]], self.methods[self.found.best[1]]
+
+    def to_json(self) -> dict[str, Json]:
+        f = self.found
+        numbers = {"tau": f.tau, "low": f.low, "high": f.high, "same_best": f.same_best}
+        return {
+            "metric": self.metric, "setting": self.setting, "operators": [*self.operators],
+            "methods": [*self.methods], "best": [*self.best], "n": f.n, "clusters": f.clusters,
+            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        }  # fmt: skip
+
+
+def stabilities(scores: Sequence[Score], summaries: Sequence[Summary], clusters: Mapping[str, str]) -> list[Between]:
+    """For every metric that was computed under several operators: the first operator with each other. No baselines."""
+    baselines = {s.method for s in summaries if s.role == "baseline"}
+    seed = next((s.seed for s in summaries), 0)
+    groups: dict[tuple[str, str], dict[str, dict[str, Score]]] = {}
+    for score in scores:
+        if "operator" in score.where and score.method not in baselines and score.better != "none":
+            rest = ", ".join(f"{k} {v}" for k, v in setting(score.where) if k != "operator")
+            by_operator = groups.setdefault((score.metric, rest), {})
+            by_operator.setdefault(str(score.where["operator"]), {})[score.method] = score
+    found = []
+    for (metric, rest), by_operator in groups.items():
+        first, *others = by_operator
+        for other in others:
+            methods = tuple(m for m in by_operator[first] if m in by_operator[other])
+            ids = _common([by_operator[o][m] for o in (first, other) for m in methods])
+            one, two = (np.array([_column(by_operator[o][m], ids) for m in methods]) for o in (first, other))
+            if len(methods) < 2 or not ids:
+                continue
+            better = next(iter(by_operator[first].values())).better
+            names = [clusters.get(name, name) for name in ids]
+            made = rank_stability(one, two, names, higher_is_better=better == "higher", seed=seed)
+            if made is not None:
+                found.append(Between(metric, rest, (first, other), methods, made))
+    return found
+
+
+def _common(scores: Sequence[Score]) -> list[str]:
+    if not scores:
+        return []
+    there = set.intersection(*(set(s.ids) for s in scores))
+    return [name for name in scores[0].ids if name in there]
+
+
+def _column(score: Score, ids: Sequence[str]) -> list[float]:
+    values = dict(zip(score.ids, score.values.tolist(), strict=True))
+    return [values[name] for name in ids]
+
+
+def metrics_view(
+    summaries: Sequence[Summary], stable: Sequence[Between], methods: Sequence[str], *, width: int = 120
+) -> RenderableType:
+    """A table for each metric, by family, and the table of rank stability."""
+    parts: list[RenderableType] = []
+    names = list(dict.fromkeys(s.metric for s in summaries))
+    for metric in sorted(names, key=lambda name: FAMILIES.index(_fact(name, "family", FAMILIES[0]))):
+        parts += [*_metric(metric, [s for s in summaries if s.metric == metric], methods, width), Text("")]
+    if stable:
+        parts += _stability(stable)
+    return Group(*parts)
+
+
+def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: int) -> list[RenderableType]:
+    settings = list(dict.fromkeys(_heading(s) for s in own))
+    cells = {(s.method, _heading(s)): s for s in own}
+    order = [m for m in methods if any(s.method == m for s in own)]
+    roles = {m: {s.role for s in own if s.method == m} for m in order}
+    order.sort(key=lambda m: ("baseline" in roles[m]) - ("ceiling" in roles[m]))
+    first = next((s for s in own if s.n), own[0])
+    better, family = say(f"term.metrics.{first.better}"), _fact(metric, "family", "")
+    name = metric_title(metric)
+    told = say("term.metrics.title", metric=name, better=better, family=say(f"term.family.{family}") if family else "–")
+    title = Text(told)
+    title.stylize("bold", 0, len(name))
+    names = {m: say("term.metrics.baseline_of", method=m) if "baseline" in roles[m] else m for m in order}
+    common = {c: counts.largest(counts.size(s) for (_, at), s in cells.items() if at == c) for c in settings}
+    apart = len({n for n in common.values() if n[0]}) > 1
+    heads = {c: "\n".join((c, say("results.n_is", n=counts.written(common[c])))) if apart else c for c in settings}
+    tables: list[RenderableType] = []
+    for some in _fitting(settings, width - max(map(len, names.values()), default=0)):
+        rows = [[names[m], *(_cell(cells.get((m, c)), common[c]) for c in some)] for m in order]
+        tables.append(
+            plain_table([say("term.metrics.method"), *(heads[c] for c in some)], rows, right=range(1, len(some) + 1))
+        )
+    ceiling = _fact(metric, "ceiling", "")
+    said = say("term.metrics.said", level=f"{first.level:.0%}", n=_n_of(own, apart=apart), seed=first.seed,
+               baseline=_fact(metric, "baseline", "random"))  # fmt: skip
+    said += say("term.metrics.ceiling", ceiling=ceiling) if ceiling else ""
+    chance = first.where.get("null_sd")
+    if isinstance(chance, float):
+        said += say("term.metrics.chance", x=f"{chance:.2f}")
+    said += _random_order(own)
+    return [title, *tables, Text(said, style="dim italic")]
+
+
+def _random_order(own: Sequence[Summary]) -> str:
+    """What the same values score in random order, where the metric knows it."""
+    known = [s.where["chance"] for s in own if s.n and "chance" in s.where]
+    levels = sorted(f"{x:.2f}" for x in known if isinstance(x, float))
+    if not levels:
+        return ""
+    same = levels[0] == levels[-1]
+    x = levels[0] if same else say("counts.range", least=levels[0], most=levels[-1])
+    return say("term.metrics.random_order", x=x)
+
+
+def _n_of(own: Sequence[Summary], *, apart: bool) -> str:
+    """One n for the table, or the range of those in its heads."""
+    return counts.between(s.n for s in own) if apart else counts.in_caption(map(counts.size, own))
+
+
+def _fitting(columns: Sequence[str], room: int) -> list[list[str]]:
+    """The columns in groups that fit beside the names of the methods."""
+    groups: list[list[str]] = [[]]
+    used = 0
+    for column in columns:
+        wide = GAP + max(INTERVAL, *map(len, column.split("\n")))
+        if groups[-1] and used + wide > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(column)
+        used += wide
+    return groups
+
+
+def _heading(s: Summary) -> str:
+    chosen = Column(s.metric, setting(s.where), s.better).detail
+    part = ", ".join(f"{say(f'column.{k}')} {s.where[k]}" for k in ("class", "slice") if k in s.where)
+    return "\n".join(filter(None, (chosen, part))) or say("all")
+
+
+def _cell(s: Summary | None, common: counts.Size) -> str:
+    estimate, interval = shown(s)
+    if s is None or not s.n:
+        return estimate
+    notes = [own] if (own := counts.own(counts.size(s), common)) else []
+    notes += [say("term.metrics.undefined", n=s.undefined)] if s.undefined else []
+    notes += [say("term.metrics.is_ceiling")] if s.role == "ceiling" else []
+    return "\n".join([estimate, interval, *notes])
+
+
+def _stability(stable: Sequence[Between]) -> list[RenderableType]:
+    rows = []
+    for b in stable:
+        name = metric_title(b.metric) + (f" ({b.setting})" if b.setting else "")
+        interval = (
+            f"[{b.found.low:.2f}, {b.found.high:.2f}]"
+            if math.isfinite(b.found.low)
+            else say("term.metrics.no_interval")
+        )
+        same = f"{b.found.same_best:.0%}" if math.isfinite(b.found.same_best) else "–"
+        rows.append((name, " / ".join(b.operators), f"{b.found.tau:.2f} {interval}", *b.best, same, str(b.found.n)))
+    title, note = Text(say("term.metrics.stability"), style="bold"), say("term.metrics.stability_note")
+    table = plain_table(columns("term.metrics.stability_columns"), rows, right=(2, 5, 6))
+    return [title, table, Text(note, style="dim italic")]
+
+
+def metrics_json(summaries: Sequence[Summary], stable: Sequence[Between]) -> dict[str, Any]:
+    """The same as JSON."""
+    names = dict.fromkeys(s.metric for s in summaries)
+    facts = ("family", "better", "formula", "cite", "baseline", "ceiling", "cost", "misleads")
+    return {
+        "metrics": {name: {fact: _fact(name, fact, "") for fact in facts} for name in names},
+        "summaries": [summary_to_json(s) for s in summaries],
+        "rank_stability": [b.to_json() for b in stable],
+    }
+
+
+def _fact(metric: str, name: str, otherwise: str) -> str:
+    try:
+        return str(entry("metric", metric).facts.get(name, otherwise))
+    except UnknownName:  # a score that was made elsewhere
+        return otherwise

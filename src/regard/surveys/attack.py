@@ -1,0 +1,250 @@
+"""An attack on a model and data: every example, every attack, sanity checks, transfer; stoppable and resumable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regard.errors import InputError, Unsupported
+from regard.audits import resolve
+from regard.surveys.attack_records import Lines
+from regard.surveys.attack_sanity import Check, sanity
+from regard.surveys.attack_table import AttackRow, row, worst
+from regard.surveys.attack_drift import watched
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.audits.repeatability import warning
+from regard.desk.answers import finite
+from regard.audits.torch_threads import threads_for, torch_threads
+from regard.surveys.transfer import Transfer, transfer
+from regard.tap.pass_history import forget_passes
+from regard.protocols import Dataset, Model
+from regard.records import Attacked, Example, Json, Spec, Threat
+from regard.registry import arguments, entry
+
+SHARD = 16
+"""Examples after which a stopped attack can go on."""
+WIDE = 64
+"""The same for inputs of numbers, which go through the model in larger batches."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRun:
+    """What came of attacks. found: attack -> one record per example, in the order of `examples`."""
+
+    model: str
+    data: str
+    seed: int
+    threat: Threat
+    labels: tuple[str, ...]
+    examples: tuple[Example, ...]
+    found: Mapping[str, tuple[Attacked, ...]]
+    rows: tuple[AttackRow, ...]
+    checks: tuple[Check, ...]
+    transfers: tuple[Transfer, ...]
+    notes: tuple[str, ...]
+    seconds: float
+    path: Path | None = None
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the labelled examples that are answered rightly before anything is changed."""
+        first = next(iter(self.found.values()))
+        known = [one for one, e in zip(first, self.examples, strict=True) if e.label is not None]
+        return sum(one.why != "misclassified" for one in known) / len(known) if known else None
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "model": self.model, "data": self.data, "seed": self.seed, "n": len(self.examples),
+            "accuracy": self.accuracy, "threat": self.threat.to_json(),
+            "attacks": [r.to_json() for r in self.rows], "sanity": [c.to_json() for c in self.checks],
+            "transfer": [t.to_json() for t in self.transfers], "notes": list(self.notes),
+            "seconds": round(self.seconds, 2), "examples": None if self.path is None else str(self.path),
+        }  # fmt: skip
+
+
+def attack(
+    model: str | Model,
+    data: str | Dataset | Sequence[Example] | None = None,
+    attacks: Sequence[str | Spec] | None = None,
+    *,
+    threat: Threat | None = None,
+    n: int = 100,
+    seed: int = 0,
+    out: str | Path | None = None,
+    to: Sequence[str | Model] = (),
+    watch: str | None = "attention",
+    check: bool = True,
+    device: str = "auto",
+    labels: str | Mapping[str, int] | None = None,
+    batch: int | None = None,
+    progress: Progress | None = None,
+) -> AttackRun:
+    """Attack a model on the first n examples.
+
+    attacks: by default a black-box and a white-box one for the kind of input. to: other models, for the transfer
+    matrix; each is attacked too. watch: an explainer whose move is measured on every success; None for none. check: the
+    sanity checks, which cost about as much again on a few examples. out: a directory; `attacks.jsonl` there holds every
+    record with both inputs, and a stopped attack goes on from it.
+
+    >>> from regard.testing.toy import TEXTS
+    >>> examples = [Example(str(i), {"text": text}) for i, text in enumerate(TEXTS[:4])]
+    >>> run = attack("bilstm", examples, ["greedy_char"], threat=Threat(budget=40), check=False, watch=None)
+    >>> run.rows[0].attacked, run.rows[0].attack
+    (4, 'greedy_char')
+    """
+    start = time.perf_counter()
+    wanted = threat or Threat()
+    if attacks is not None and not attacks:
+        raise InputError("attack", expected="at least one attack", got="none", remedy="regard list attacks")
+    for given in attacks or ():  # before a model is opened
+        arguments(given if isinstance(given, Spec) else Spec.parse("attack", given))
+    live = resolve.open_model(model, device)
+    specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
+    examples, name, notes = _examples(model, live, data, n, seed, labels)
+    notes += filter(None, [warning(live, examples[0])])
+    companions = () if "text" in examples[0].inputs else examples
+
+    desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
+
+    def fresh_case(some: Sequence[Example]) -> DeskCase:
+        """A case of these examples whose records do not depend on what was asked before."""
+        forget_passes()
+        return DeskCase(desk.fresh(), some, companions=companions)
+
+    with torch_threads(threads_for(live, 1)):
+        forget_passes()
+        case = DeskCase(desk, examples, companions=companions)
+        _fits(live, case, specs)
+        said = case.base().distribution
+        if said is not None:
+            finite(said, live.name)
+        who: dict[str, Json] = {
+            "model": live.name, "fingerprint": live.fingerprint, "data": name, "examples": resolve.digest(examples),
+            "seed": seed, "threat": wanted.to_json(), "watch": watch,
+        }  # fmt: skip
+        lines = Lines(None if out is None else Path(out), who)
+        try:
+            found = {
+                str(spec): _one(fresh_case, examples, spec, _Question(wanted, watch), lines, progress) for spec in specs
+            }
+        finally:
+            lines.close()
+        say = progress or (lambda what, done, total: None)
+        checks: list[Check] = []
+        if check:
+            say("sanity checks", 0, 1)
+            checks = sanity(fresh_case(examples), specs, found, wanted)
+        transfers: list[Transfer] = []
+        if to:
+            forget_passes()
+            models = [live, *(resolve.open_model(m, device) for m in to)]
+            transfers = transfer(models, examples, specs, wanted, found, seed, say)
+    rows = []
+    for spec in specs:
+        facts = entry("attack", spec.name).facts
+        keeps = facts["goal"] != "prediction"
+        rows.append(row(str(spec), str(facts["access"]), found[str(spec)], wanted.budget, keeps=keeps))
+    about = {str(s): found[str(s)] for s in specs if _counts(s)}
+    together = worst(about, wanted.budget)
+    return AttackRun(
+        live.name, name, seed, wanted, live.labels, tuple(examples), found, (*rows, *([together] if together else [])),
+        tuple(checks), tuple(transfers), tuple(notes), time.perf_counter() - start, lines.path,
+    )  # fmt: skip
+
+
+USUAL = {"text": ("greedy_word", "hotflip"), "image": ("pgd", "square"), "audio": ("pgd", "square"),
+         "series": ("pgd", "square"), "tabular": ("pgd", "square")}  # fmt: skip
+
+
+def usual(live: Model) -> list[str]:
+    """A black-box and a white-box attack for the kind of input that a model reads."""
+    from regard.models.adapter import TorchModel
+
+    kind = live.modality if isinstance(live, TorchModel) else "text"
+    if kind == "text":
+        try:
+            live.lexicon()
+        except Unsupported:  # words of a model that reads by a function of the user's own cannot be looked up
+            return ["greedy_char", "input_reduction"]
+    return list(USUAL.get(kind, USUAL["text"]))
+
+
+def _counts(spec: Spec) -> bool:
+    """Whether an attack belongs into the worst case: it is after the prediction, and it is no baseline."""
+    facts = entry("attack", spec.name).facts
+    return facts["goal"] == "prediction" and facts["role"] == "method" and facts["scope"] == "example"
+
+
+def _examples(
+    model: str | Model, live: Model, data: str | Dataset | Sequence[Example] | None, n: int, seed: int,
+    labels: str | Mapping[str, int] | None,
+) -> tuple[list[Example], str, list[str]]:  # fmt: skip
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        found = list(data)[:n]
+        if not found:
+            raise InputError("data", expected="at least one example", got="none")
+        return found, "examples given", []
+    read = resolve.open_data(resolve.default_data(model) if data is None else data, n, seed)
+    whole, notes = resolve.prepared(live, read, n)
+    examples, _ = resolve.matched(live, read, whole, labels)
+    return examples, read.name, [*notes, *read.notes]
+
+
+def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
+    """Refuse an attack that is not about this kind of input, before anything is asked."""
+    inputs = case.examples[0].inputs
+    mine = "text" if "text" in inputs else {"row": "tabular"}.get(next(iter(inputs)), next(iter(inputs)))
+    for spec in specs:
+        there = entry("attack", spec.name).facts["modality"]
+        known = [str(m) for m in there] if isinstance(there, list) else []
+        if mine not in known and not (mine == "text" and "embeddings" in known):
+            raise Unsupported(
+                f"attack {spec.name} on {live.name}", expected=f"an attack on {mine}",
+                got=f"one on {', '.join(known)}", remedy="regard list attacks",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of every attack: the threat, and the explainer whose move is measured."""
+
+    threat: Threat
+    watch: str | None
+
+
+def _one(
+    fresh_case: Callable[[Sequence[Example]], DeskCase], examples: Sequence[Example], spec: Spec, asked: _Question,
+    lines: Lines, progress: Progress | None,
+) -> tuple[Attacked, ...]:  # fmt: skip
+    """One attack on every example, shard by shard; a shard that the file holds is not asked again.
+
+    A shard of which the file holds a part is asked as a whole: its batches are those of an undisturbed attack.
+    """
+    name, total = str(spec), len(examples)
+    whole = entry("attack", spec.name).facts["scope"] == "case"
+    size = total if whole else SHARD if "text" in examples[0].inputs else WIDE
+    for first in range(0, total, size):
+        part = examples[first : first + size]
+        missing = [e.id for e in part if (name, e.id) not in lines.known]
+        if not missing:
+            continue
+        if progress is not None:
+            progress(name, first, total)
+        made = zip(_shard(fresh_case(part), spec, asked), part, strict=True)
+        lines.add((name, one, example) for one, example in made if example.id in missing)
+    if progress is not None:
+        progress(name, total, total)
+    return tuple(lines.known[name, e.id] for e in examples)
+
+
+def _shard(case: DeskCase, spec: Spec, asked: _Question) -> list[Attacked]:
+    made = [replace(one, attack=str(spec)) for one in case.attacked(spec, asked.threat)]
+    if asked.watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
+        with suppress(Unsupported):  # a model without attention is attacked all the same
+            made = watched(case, made, asked.watch)
+    return made

@@ -1,0 +1,51 @@
+"""How far an explanation (attention, by default) moved while an attack changed the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regard.attacks._drift import by_place, drift
+from regard.desk.case import DeskCase
+from regard.records import Attacked, Floats
+
+FIRST = 3
+"""How many of the most relevant places are compared."""
+
+
+def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[Attacked]:
+    """The same records with extras `EXPLAINER top_k_overlap`, `... jensen_shannon`, ... for every changed input.
+
+    Words are compared one by one; a deleted word has no relevance afterwards. Texts that were added to are compared on
+    their own words, with what lies on the added ones left out.
+    """
+    some = [i for i, one in enumerate(found) if one.example is not None and one.status == "success"]
+    if not some:
+        return list(found)
+    made = [example for i in some if (example := found[i].example) is not None]
+    before, there = case.subset(some), case.subset(some).instead(made)
+    one, other = before.relevance(explainer), there.relevance(explainer)
+    out = list(found)
+    for n, i in enumerate(some):
+        old, new = by_place(before, n, one[n]), by_place(there, n, other[n])
+        placed = _aligned(new, len(old), found[i].origin)
+        if placed is None:
+            continue
+        moved = drift(old, placed, FIRST)
+        out[i] = replace(found[i], extras={**found[i].extras, **{f"{explainer} {k}": v for k, v in moved.items()}})
+    return out
+
+
+def _aligned(new: Floats, places: int, origin: tuple[int, ...] | None) -> Floats | None:
+    """What lies now on each place of the original; None where places cannot be told."""
+    if origin is None or len(origin) != len(new):
+        if len(new) < places:
+            return None
+        own = new[len(new) - places :]  # what was added stands in front
+        return own / own.sum() if own.sum() > 0 else None
+    back = np.zeros(places)
+    for value, at in zip(new, origin, strict=True):
+        back[at] += value
+    return back

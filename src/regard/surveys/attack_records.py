@@ -1,0 +1,160 @@
+"""Records of attacks as lines of JSON, and the file that an attack is continued from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from regard.errors import InputError
+from regard.store.example_json import example_from_json, example_to_json
+from regard.records import Attacked, Example, Json
+from regard.store.blobs import room_on_disk, write_atomically
+from regard.store.ledger import canonical
+from regard.store.shapes import (
+    ANYTHING,
+    COUNT,
+    NUMBER_OR_NAN,
+    SCALAR,
+    TEXT,
+    WHOLE,
+    Mismatch,
+    choice,
+    decoded,
+    either,
+    line_of,
+    listed,
+    optional,
+    record,
+    row,
+    table,
+)
+from regard.store.stored_shapes import PLACES
+
+FILE = "attacks.jsonl"
+ANYTHING_NAMED = table(ANYTHING)
+_PROBABILITIES = listed(NUMBER_OR_NAN)
+_ARRAY = record({"array": TEXT, "dtype": TEXT, "shape": listed(COUNT)})
+_TRAVELLED = record(
+    {
+        "id": TEXT, "label": ANYTHING, "rationale": optional(PLACES), "group": optional(SCALAR),
+        "parent": optional(TEXT), "slices": table(SCALAR),
+        "inputs": table(either(record({"value": ANYTHING}), _ARRAY)),
+    },
+    {"alignment": optional(listed(row(COUNT, COUNT, COUNT, COUNT)))},
+)  # fmt: skip
+RECORD = record(
+    {
+        "attack": TEXT, "id": TEXT, "status": choice("success", "failed", "skipped"), "why": TEXT, "queries": COUNT,
+        "before": optional(COUNT), "after": optional(COUNT), "said_before": _PROBABILITIES,
+        "said_after": _PROBABILITIES, "perturbed": optional(NUMBER_OR_NAN), "similarity": optional(NUMBER_OR_NAN),
+        "similarity_is": TEXT, "curve": listed(row(COUNT, NUMBER_OR_NAN)), "origin": optional(listed(WHOLE)),
+        "extras": table(optional(NUMBER_OR_NAN)), "notes": listed(TEXT), "original": table(ANYTHING),
+        "adversarial": optional(_TRAVELLED),
+    }
+)  # fmt: skip
+"""The shape of a line after the first."""
+
+
+def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
+    """One line: what was asked, what came of it, and both inputs."""
+    return {
+        "attack": attack, "id": one.id, "status": one.status, "why": one.why, "queries": one.queries,
+        "label": original.label, "before": one.before, "after": one.after, "said_before": list(one.said_before),
+        "said_after": list(one.said_after), "perturbed": _null(one.perturbed), "similarity": _null(one.similarity),
+        "similarity_is": one.similarity_is, "curve": [list(point) for point in one.curve],
+        "origin": None if one.origin is None else list(one.origin),
+        "extras": {name: _null(value) for name, value in one.extras.items()},
+        "notes": list(one.notes), "original": example_to_json(original),
+        "adversarial": None if one.example is None else example_to_json(one.example),
+    }  # fmt: skip
+
+
+def _null(value: float) -> float | None:
+    """JSON has no NaN, and readers other than Python's refuse it."""
+    return value if math.isfinite(value) else None
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def from_json(value: Mapping[str, Any]) -> Attacked:
+    made = value["adversarial"]
+    return Attacked(
+        value["id"], value["attack"], value["status"], value["queries"],
+        None if made is None else example_from_json(made), value["before"], value["after"],
+        tuple(value["said_before"]), tuple(value["said_after"]), _nan(value["perturbed"]),
+        _nan(value["similarity"]), value["similarity_is"], tuple((int(q), float(p)) for q, p in value["curve"]),
+        None if value["origin"] is None else tuple(value["origin"]),
+        {name: _nan(number) for name, number in value["extras"].items()}, tuple(value["notes"]), value["why"],
+    )  # fmt: skip
+
+
+class Lines:
+    """The file of an attack: a first line that says what was asked, then a line for every attack and example.
+
+    A last line that was cut off by a stop is dropped, and written again when the attack goes on.
+    """
+
+    def __init__(self, folder: Path | None, who: Mapping[str, Json]) -> None:
+        self.known: dict[tuple[str, str], Attacked] = {}
+        self.path = None if folder is None else folder / FILE
+        self._file: BinaryIO | None = None
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        whole = _whole(self.path)
+        if whole and canonical(dict(whole[0])) != canonical(dict(who)):
+            raise InputError(
+                f"--out {folder}", expected="a new directory, or one with the same model, data, threat and seed",
+                got="another attack", remedy="another --out",
+            )  # fmt: skip
+        for number, line in enumerate(whole[1:], 2):
+            try:
+                self.known[line["attack"], line["id"]] = from_json(line)
+            except ValueError as error:  # of an array: its base64, its type, its size
+                raise _damaged(self.path, number, "", "an input as it was written", str(error)) from error
+        # whole or not at all: a stop while the old lines are written again must not lose them
+        with room_on_disk(self.path):
+            write_atomically(self.path, b"".join(map(line_of, whole or [dict(who)])))
+        self._file = self.path.open("ab")
+
+    def add(self, lines: Iterable[tuple[str, Attacked, Example]]) -> None:
+        text = b""
+        for attack, one, original in lines:
+            self.known[attack, one.id] = one
+            text += line_of(to_json(one, attack, original))
+        if self._file is not None and self.path is not None:
+            with room_on_disk(self.path):
+                self._file.write(text)
+                self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # what could not be written was said when it was added
+                self._file.close()
+
+
+def _whole(path: Path) -> list[dict[str, Any]]:
+    """Every line but a last one that was cut off; a damaged line in between is an error that names it."""
+    if not path.exists():
+        return []
+    found: list[dict[str, Any]] = []
+    *lines, _cut_off = path.read_bytes().split(b"\n")
+    for number, text in enumerate(lines, 1):
+        try:
+            value = decoded(text)
+            (ANYTHING_NAMED if number == 1 else RECORD)(value, "")
+        except Mismatch as error:
+            raise _damaged(path, number, error.place, error.expected, error.got) from error
+        found.append(value)
+    return found
+
+
+def _damaged(path: Path, number: int, field: str, expected: str, got: str) -> InputError:
+    subject = f"file {path}, line {number}" + (f", field {field}" if field else "")
+    remedy = "another --out" if number == 1 else "remove that line: the example is attacked again"
+    return InputError(subject, expected=expected, got=got, remedy=remedy)

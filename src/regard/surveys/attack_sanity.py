@@ -1,0 +1,193 @@
+"""Does an attack deserve to be believed? An attack that fails says little until it was seen to succeed.
+
+After Carlini et al. 2019: success must come near 100 % when everything is allowed, gradients must not be worse than
+none, and an attack must beat noise of the same size. Where one of these fails, gradients may be masked (or the search
+is too weak), and a low success rate is no sign of robustness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.desk.case import DeskCase
+from regard.measures.intervals import binomial_tail
+from regard.records import Attacked, Json, Spec, Threat
+from regard.registry import entry
+
+MOST = 24
+"""Examples that are looked at; the checks cost as much as an attack."""
+NEARLY_ALL = 0.95
+ALPHA = 0.05
+LADDER = (1.0, 4.0, 16.0)
+"""Times the size of the attack, and then the whole range of the inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check. passed: None where it could not be asked. numbers: what it is based on, with n."""
+
+    name: str
+    passed: bool | None
+    sentence: str
+    numbers: Mapping[str, Json]
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
+
+
+def sanity(
+    case: DeskCase, specs: Sequence[Spec], found: Mapping[str, Sequence[Attacked]], threat: Threat
+) -> list[Check]:
+    """The checks that these attacks allow, on up to MOST of the examples that were attacked."""
+    about = [s for s in specs if entry("attack", s.name).facts["goal"] == "prediction"]
+    methods = [s for s in about if (f := entry("attack", s.name).facts)["role"] == "method" and f["scope"] == "example"]
+    if not methods:
+        return []
+    first = found[str(methods[0])]
+    few = [i for i, one in enumerate(first) if one.status != "skipped"][:MOST]
+    if not few:
+        return []
+    some = case.subset(few)
+    known = {str(s): [found[str(s)][i] for i in few] for s in methods}
+    rates = {name: _rate(records) for name, records in known.items()}
+    strongest = max(methods, key=lambda s: (rates[str(s)], -methods.index(s)))
+    text = "text" in case.examples[0].inputs and "text" in _listed(strongest, "modality")
+    asked = {
+        "success rises to about 100 %": lambda: _everything(some, strongest, threat, text=text, known=known),
+        "stronger than noise of the same size": lambda: _noise(some, strongest, known, threat, text=text),
+        "white box at least as strong as black box": lambda: _boxes(some, methods, known, threat, text=text),
+    }
+    return [_tried(name, check) for name, check in asked.items()]
+
+
+def _tried(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Unsupported as error:
+        return Check(name, None, f"not asked: {error}", {})
+
+
+def _listed(spec: Spec, fact: str) -> list[str]:
+    value = entry("attack", spec.name).facts[fact]
+    return [str(v) for v in value] if isinstance(value, list) else []
+
+
+def _rate(records: Sequence[Attacked]) -> float:
+    met = [one.status == "success" for one in records if one.status != "skipped"]
+    return float(np.mean(met)) if met else float("nan")
+
+
+def _everything(
+    some: DeskCase, spec: Spec, threat: Threat, *, text: bool, known: Mapping[str, Sequence[Attacked]]
+) -> Check:
+    """With everything allowed the attack has to win; for inputs of numbers, size by size."""
+    rate, rates = _rate(known[str(spec)]), dict[str, float]()
+    if text:
+        free = replace(
+            threat, budget=4 * threat.budget, max_share=1.0, stop_words=True, keep=(), max_edits=None,
+            min_similarity=0.0,
+        )  # fmt: skip
+        rates["as asked"] = rate
+        rates["any word, 4 times the budget"] = _rate(some.attacked(spec, free))
+    else:
+        eps = _eps(spec)
+        for size in [*(eps * k for k in LADDER if eps * k < 1), 1.0]:
+            larger = Spec("attack", spec.name, _with_eps(spec, size))
+            rates[f"eps {size:g}"] = rate if size == eps else _rate(some.attacked(larger, threat))
+    values = list(rates.values())
+    rises = all(b >= a - 1 / len(some.ids) - 1e-9 for a, b in pairwise(values))
+    passed = rises and values[-1] >= NEARLY_ALL
+    shown = ", ".join(f"{name}: {value:.0%}" for name, value in rates.items())
+    end = "" if passed else "; masked gradients or too weak a search: a low success rate is no sign of robustness"
+    return Check(
+        "success rises to about 100 %", passed, f"{spec}: {shown} of {len(some.ids)}{end}",
+        {"attack": str(spec), "n": len(some.ids), "rates": dict(rates)},
+    )  # fmt: skip
+
+
+def _eps(spec: Spec) -> float:
+    given = spec.params.get("eps")
+    known = {p.name: p.default for p in entry("attack", spec.name).parameters}
+    value = given if given is not None else known.get("eps", 0.03)
+    return float(value) if isinstance(value, int | float) else 0.03
+
+
+def _with_eps(spec: Spec, eps: float) -> dict[str, Json]:
+    if spec.name == "worst_case":
+        parts = spec.params.get("attacks") or next(
+            p.default for p in entry("attack", spec.name).parameters if p.name == "attacks"
+        )
+        named = [Spec.parse("attack", str(part)) for part in parts] if isinstance(parts, list | tuple) else []
+        return {"attacks": [str(Spec("attack", s.name, {**s.params, "eps": eps})) for s in named]}
+    return {**spec.params, "eps": eps}
+
+
+def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool) -> Check:
+    """Noise of the same kind and size, once per example."""
+    source = "misspellings" if spec.name == "greedy_char" else spec.params.get("source", "neighbours")
+    control = (
+        Spec("attack", "random_words", {"source": source})
+        if text
+        else Spec(
+            "attack",
+            "random_noise",
+            {"eps": _eps(spec), **({"norm": spec.params["norm"]} if "norm" in spec.params else {})},
+        )
+    )
+    mine = known[str(spec)]
+    return _compared(
+        "stronger than noise of the same size", spec, mine, control, lambda: some.attacked(control, threat),
+        "noise of the same size does as well: this is no attack",
+    )  # fmt: skip
+
+
+def _boxes(
+    some: DeskCase, methods: Sequence[Spec], known: Mapping[str, Sequence[Attacked]], threat: Threat, *, text: bool
+) -> Check:
+    """Gradients against none, with the same threat; the side that was not asked for is run here."""
+    white = [s for s in methods if _white(s)]
+    black = [s for s in methods if not _white(s)]
+    eps = _eps(methods[0])
+    one = max(white, key=lambda s: _rate(known[str(s)])) if white else None
+    other = max(black, key=lambda s: _rate(known[str(s)])) if black else None
+    if one is None:
+        one = Spec("attack", "hotflip") if text else Spec("attack", "pgd", {"eps": eps})
+    if other is None:
+        other = Spec("attack", "greedy_word") if text else Spec("attack", "square", {"eps": eps})
+    mine = known[str(one)] if str(one) in known else some.attacked(one, threat)
+    return _compared(
+        "white box at least as strong as black box", one, mine, other,
+        lambda: known[str(other)] if str(other) in known else some.attacked(other, threat),
+        "gradients help less than blind search: they may be masked", tie=True,
+    )  # fmt: skip
+
+
+def _white(spec: Spec) -> bool:
+    return entry("attack", spec.name).facts["access"] == "white box" or spec.params.get("importance") == "gradient"
+
+
+def _compared(
+    name: str, spec: Spec, mine: Sequence[Attacked], other: Spec, run: Callable[[], Sequence[Attacked]], else_: str,
+    *, tie: bool = False,
+) -> Check:  # fmt: skip
+    """A sign test on the examples on which the two differ; with `tie` only a significant loss is one."""
+    theirs = run()
+    pairs = [
+        (a.status == "success", b.status == "success")
+        for a, b in zip(mine, theirs, strict=True) if "skipped" not in (a.status, b.status)
+    ]  # fmt: skip
+    ours, others = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    lost = others > ours and binomial_tail(others, ours + others, 0.5) < ALPHA
+    passed = not lost if tie else ours > others
+    a, b = (float(np.mean([p[k] for p in pairs])) if pairs else float("nan") for k in (0, 1))
+    shown = f"{spec} {a:.0%}, {other} {b:.0%} of {len(pairs)}; alone on {ours} and {others}"
+    return Check(
+        name, passed, shown if passed else f"{shown}; {else_}",
+        {"attack": str(spec), "other": str(other), "n": len(pairs), "rate": a, "other_rate": b, "only": ours,
+         "only_other": others},
+    )  # fmt: skip

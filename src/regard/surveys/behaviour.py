@@ -1,0 +1,125 @@
+"""Tests of behaviour, put to a model: how many fillings pass, with an interval, and which fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from regard.errors import InputError, Unsupported
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.desk.answers import finite
+from regard.measures.intervals import wilson
+from regard.perturbations.apply import perturbed
+from regard.perturbations.templates import BehaviourTest
+from regard.protocols import Model
+from regard.records import Example, Floats, Json, Spec
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One filling that failed: what was asked, what was said (class and its probability), before and after."""
+
+    text: str
+    changed: str | None
+    said: str
+    said_after: str | None
+    probability: float
+    probability_after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviourResult:
+    """passed of n, with Wilson's interval for the share; possible: fillings that the template has in all."""
+
+    test: BehaviourTest
+    passed: int
+    n: int
+    low: float
+    high: float
+    failures: tuple[Failure, ...]
+
+    @property
+    def status(self) -> Literal["met", "failed", "open", "-"]:
+        """Whether the required share is met, on the bound of the interval and not on the point."""
+        wanted = self.test.require
+        if wanted is None:
+            return "-"
+        return "met" if self.low >= wanted else "failed" if self.high < wanted else "open"
+
+    def to_json(self) -> dict[str, Any]:
+        test = self.test
+        failures: list[Json] = [
+            {"text": f.text, "changed": f.changed, "said": f.said, "said_after": f.said_after,
+             "probability": f.probability, "probability_after": f.probability_after} for f in self.failures
+        ]  # fmt: skip
+        return {
+            "test": test.name, "kind": test.kind, "passed": self.passed, "n": self.n, "possible": test.possible,
+            "share": self.passed / self.n if self.n else None, "low": self.low, "high": self.high,
+            "require": test.require, "status": self.status, "label": test.label, "failures": failures,
+        }  # fmt: skip
+
+
+def behaviour(
+    model: Model, tests: Sequence[BehaviourTest], *, seed: int = 0, progress: Progress | None = None
+) -> list[BehaviourResult]:
+    """Every test on a model that decides among classes."""
+    for test in tests:
+        if test.label is not None and test.label not in model.labels:
+            raise InputError(
+                f"test {test.name!r}", expected=f"label = one of {', '.join(model.labels)}", got=test.label,
+            )  # fmt: skip
+    found = []
+    for i, test in enumerate(tests):
+        if progress is not None:
+            progress(test.name, i, len(tests))
+        found.append(_result(model, test, seed))
+    return found
+
+
+def _result(model: Model, test: BehaviourTest, seed: int) -> BehaviourResult:
+    firsts = [Example(f"{test.name} {i}", {"text": text}) for i, (text, _) in enumerate(test.pairs)]
+    seconds: list[Example] = []
+    if test.noise is not None:
+        spec = Spec.parse("perturbation", test.noise)
+        seconds = [perturbed(e, spec, test.severity, seed, model).example for e in firsts]
+    elif any(changed is not None for _, changed in test.pairs):
+        seconds = [Example(e.id, {"text": changed or ""}) for e, (_, changed) in zip(firsts, test.pairs, strict=True)]
+    before, after = _said(model, firsts, seed), _said(model, seconds, seed) if seconds else None
+    failures = []
+    for i, first in enumerate(firsts):
+        old, new = before[i], None if after is None else after[i]
+        if not _passes(test, model.labels, old, new):
+            name, probability = _best(model.labels, old)
+            changed = None if after is None else str(seconds[i].inputs["text"])
+            later = (None, None) if new is None else _best(model.labels, new)
+            failures.append(Failure(str(first.inputs["text"]), changed, name, later[0], probability, later[1]))
+    n = len(firsts)
+    low, high = wilson(n - len(failures), n)
+    return BehaviourResult(test, n - len(failures), n, float(low), float(high), tuple(failures))
+
+
+def _said(model: Model, examples: Sequence[Example], seed: int) -> Floats:
+    rows = DeskCase(Desk(model, seed=seed), examples).base().distribution
+    if rows is None:
+        raise Unsupported("tests of behaviour", expected="a model that decides among classes", got=model.task)
+    return finite(rows, model.name)
+
+
+def _best(labels: Sequence[str], row: Floats) -> tuple[str, float]:
+    at = int(row.argmax())
+    return labels[at] if at < len(labels) else str(at), float(row[at])
+
+
+def _passes(test: BehaviourTest, labels: Sequence[str], old: Floats, new: Floats | None) -> bool:
+    if test.kind == "minimum functionality" or new is None:
+        return _best(labels, old)[0] == test.label
+    if test.kind == "invariance":
+        at = int(old.argmax())
+        return int(new.argmax()) == at and (not test.tolerance or abs(float(new[at] - old[at])) <= test.tolerance)
+    at = list(labels).index(str(test.label))
+    rise = float(new[at] - old[at])
+    return (rise if test.direction == "up" else -rise) >= -test.tolerance

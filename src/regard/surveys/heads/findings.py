@@ -1,0 +1,100 @@
+"""What a survey of heads found, as records and as tidy rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.surveys.heads.health import Health
+from regard.surveys.heads.naming import Head, former_name
+from regard.surveys.heads.redundancy import HeadGroup
+from regard.surveys.heads.removal import CurvePoint
+from regard.surveys.heads.roles import DRAWS, HeadScore, Role
+from regard.measures.keyed_random import keyed_rng
+from regard.measures.significance import resampled_means
+from regard.records import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A mean over examples with an interval over clusters."""
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+def measured(table: Floats, clusters: Ints, heads: Sequence[Head], seed: int) -> dict[str, Measured]:
+    """(example, head) values -> head name -> mean and interval."""
+    there = ~np.isnan(table)
+    mean = np.where(there, table, 0.0).sum(0) / np.maximum(there.sum(0), 1)
+    low = high = np.full(table.shape[1], np.nan)
+    if len(np.unique(clusters)) > 1 and there.all(0).any():
+        drawn = resampled_means(table, clusters, keyed_rng(seed, "importance"), DRAWS)
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return {
+        head.name: Measured(float(mean[i]), float(low[i]), float(high[i]), int(there[:, i].sum()))
+        for i, head in enumerate(heads)
+        if there[:, i].any()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRow:
+    """One head. spread: "broad", "focused" or "". slope: |d objective / d gate|; drop: how much the objective loses
+    when the head is switched off. group: its number among the groups of near-identical heads."""
+
+    name: str
+    site: str
+    kind: str
+    layer: int
+    number: int
+    role: Role
+    spread: str
+    slope: Measured | None
+    drop: Measured | None
+    group: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadSurvey:
+    """What every head of a model does on a corpus. `scores` is tidy: one row per head and score."""
+
+    model: str
+    data: str
+    n: int
+    clusters: int
+    seed: int
+    heads: tuple[HeadRow, ...]
+    scores: tuple[HeadScore, ...]
+    groups: tuple[HeadGroup, ...]
+    curve: tuple[CurvePoint, ...]
+    health: Health
+    notes: tuple[str, ...]
+
+    def role(self, head: str) -> Role:
+        """The role of a head by its name."""
+        return next(row.role for row in self.heads if head in (row.name, former_name(row.name)))
+
+    def score(self, head: str, score: str) -> HeadScore | None:
+        """A score of a head; None where it is defined nowhere."""
+        mine = (s for s in self.scores if s.score == score and head in (s.head, former_name(s.head)))
+        return next(mine, None)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Tidy rows: one per head and score, with the head's place and its role."""
+        about = {row.name: row for row in self.heads}
+        rows = []
+        for score in self.scores:
+            row = about[score.head]
+            place = {"site": row.site, "kind": row.kind, "layer": row.layer, "number": row.number}
+            role = {"role": row.role.name, "confidence": row.role.confidence, "other_roles": "; ".join(row.role.others)}
+            rows.append({"model": self.model, "data": self.data, **place, **asdict(score), **role, "seed": self.seed})
+        return rows
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,97 @@
+"""How much a head matters: the slope of the objective along a gate on it, and what happens when it is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.surveys.heads.naming import Head
+from regard.desk.finite_answers import known_weight_slopes
+from regard.protocols import Encoded, Model, Target
+from regard.records import Answers, Edit, Floats
+
+BATCH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """Heads switched off one at a time: (example, head) change of the objective, and whether the decision stayed
+    (None where a task has no small set of classes)."""
+
+    drop: Floats
+    kept: Floats | None
+
+
+def gradient_importance(
+    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], heads: Sequence[Head],
+    *, progress: Callable[[int], None] | None = None,
+) -> Floats:  # fmt: skip
+    """(example, head) |d objective / d gate of the head| (Michel et al. 2019), one backward pass per example.
+
+    A gate scales all weights of a head, so its slope is the sum of weight x gradient, later layers included.
+    """
+    out = np.full((len(encoded), len(heads)), np.nan)
+    for i, (item, target) in enumerate(zip(encoded, targets, strict=True)):
+        found = {s.site.key: s for s in known_weight_slopes(model.weight_slopes(item, target, "in_graph"), model.name)}
+        for h, head in enumerate(heads):
+            slopes = found.get(head.site.key)
+            if slopes is not None:
+                weights, gradient = (a[head.number].astype(np.float64) for a in (slopes.weights, slopes.gradient))
+                out[i, h] = abs(float((weights * gradient).sum()))
+        if progress is not None:
+            progress(i + 1)
+    return out
+
+
+def within_layer(importance: Floats, heads: Sequence[Head]) -> Floats:
+    """(head,) divided by its Euclidean length over the heads of the site, as Michel et al. rank them."""
+    lengths: dict[str, float] = {}
+    for x, head in zip(importance, heads, strict=True):
+        lengths[head.site.key] = float(np.hypot(lengths.get(head.site.key, 0.0), np.nan_to_num(x)))
+    whole = np.array([lengths[head.site.key] for head in heads])
+    return np.where(whole > 0, importance / np.where(whole > 0, whole, 1.0), 0.0)
+
+
+def ranking(importance: Floats, heads: Sequence[Head]) -> Floats:
+    """(head,) mean over the examples, within its layer; infinite where it is unknown, so that such a head goes last."""
+    known = np.isfinite(importance)
+    mean = np.where(known, importance, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+    return np.where(known.any(0), within_layer(mean, heads), np.inf)
+
+
+def switched_off(
+    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], heads: Sequence[Head],
+    *, progress: Callable[[int], None] | None = None,
+) -> Switched:  # fmt: skip
+    """Every head switched off alone, every example: one forward each, from the head's own layer upwards."""
+    drop, kept = np.zeros((len(encoded), len(heads))), np.zeros((len(encoded), len(heads)))
+    told = True
+    for batch in batches(encoded):
+        items, about = [encoded[i] for i in batch], [targets[i] for i in batch]
+        base = model.forward(items, about)
+        for h, head in enumerate(heads):
+            said = model.forward(items, about, [Edit("mask_heads", head.site.key, (head.number,))])
+            drop[batch, h] = base.value - said.value
+            same = same_decision(base, said)
+            told = told and same is not None
+            kept[batch, h] = 0.0 if same is None else same
+        if progress is not None:
+            progress(batch[-1] + 1)
+    return Switched(drop, kept if told else None)
+
+
+def same_decision(base: Answers, said: Answers) -> Floats | None:
+    """(row,) 1 where the most probable class is the same, NaN where an answer is; None where there are no classes."""
+    if base.distribution is None or said.distribution is None:
+        return None
+    same: Floats = (base.distribution.argmax(-1) == said.distribution.argmax(-1)).astype(np.float64)
+    known = np.isfinite(base.distribution).all(-1) & np.isfinite(said.distribution).all(-1)
+    return np.where(known, same, np.nan)
+
+
+def batches(encoded: Sequence[Encoded]) -> Iterator[list[int]]:
+    """Numbers of examples that go together: `BATCH` at a time, in order."""
+    for start in range(0, len(encoded), BATCH):
+        yield list(range(start, min(start + BATCH, len(encoded))))

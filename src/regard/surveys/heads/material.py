@@ -1,0 +1,77 @@
+"""From what the caller gave to examples that the model has decided about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.datasets.examples import Examples
+from regard.errors import InputError, RegardError
+from regard.surveys.heads.importance import batches
+from regard.audits.resolve import default_data, matched, open_data, prepared
+from regard.protocols import Dataset, Encoded, Model, Target
+from regard.records import Example, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Examples as the model reads them, and what its objective is about for each."""
+
+    model: Model
+    examples: list[Example]
+    encoded: list[Encoded]
+    targets: list[Target]
+
+    @property
+    def clusters(self) -> Ints:
+        return np.unique([e.cluster for e in self.examples], return_inverse=True)[1].astype(np.int64)
+
+    def some(self, chosen: Sequence[int]) -> Material:
+        examples, encoded, targets = self.examples, self.encoded, self.targets
+        return Material(
+            self.model, [examples[i] for i in chosen], [encoded[i] for i in chosen], [targets[i] for i in chosen]
+        )
+
+
+def material_of(
+    live: Model, model: str | Model, data: str | Dataset | Sequence[str | Example] | None, limit: int, seed: int
+) -> tuple[Material, list[int | None], list[str], str]:
+    """(the material, the class of each example where it is known, what must be said about the data, its name)."""
+    if limit < 1:
+        raise InputError("limit", expected="at least one example", got=str(limit))
+    opened = _opened(default_data(model) if data is None else data, limit, seed)
+    examples, notes = prepared(live, opened, limit)
+    labelled = bool(live.labels) and "classification" in live.task and any(e.label is not None for e in examples)
+    if labelled:
+        try:
+            examples, _ = matched(live, opened, examples, None)
+        except RegardError as reason:
+            labelled = False
+            notes.append(f"no accuracy: the labels of the data do not fit the model ({reason})")
+    kept: list[Example] = []
+    encoded: list[Encoded] = []
+    for example in examples:
+        try:
+            encoded.append(live.encode(example))
+            kept.append(example)
+        except RegardError as reason:
+            notes.append(f"left out: {reason}")
+    if not kept:
+        raise InputError(f"data {opened.name}", expected="an example that the model can read", got="none")
+    targets: list[Target] = []
+    for batch in batches(encoded):
+        targets += live.decide([encoded[i] for i in batch])[1]
+    at = {label: i for i, label in enumerate(live.labels)}
+    gold = [at.get(str(e.label)) if labelled and e.label is not None else None for e in kept]
+    return Material(live, kept, encoded, targets), gold, notes, opened.name
+
+
+def _opened(data: str | Dataset | Sequence[str | Example], limit: int, seed: int) -> Dataset:
+    if isinstance(data, str):
+        return open_data(data, limit, seed)
+    if isinstance(data, Sequence):
+        given = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(data)]
+        return Examples("given texts", tuple(given), (), ())
+    return data

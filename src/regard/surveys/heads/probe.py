@@ -1,0 +1,55 @@
+"""Sequences of random tokens that repeat, on which induction and duplicate-token heads show themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel
+from regard.models.read.encoded import Item
+from regard.models.read.text import TextReader
+from regard.protocols import Encoded, Model
+from regard.records import Bools, Ints, Units
+
+SHORTEST, LONGEST = 6, 22
+"""Tokens before the repetition. They differ from sequence to sequence, so that no fixed offset finds the target."""
+
+
+def repeated_tokens(model: Model, template: Encoded, *, n: int, seed: int) -> Sequence[Item]:
+    """n sequences s s of different random tokens s, between the special tokens that `template` begins and ends with.
+
+    None where the model reads no tokens of a vocabulary, or too few positions.
+    """
+    if not isinstance(model, TorchModel) or not isinstance(model.reader, TextReader) or model.traits.two_towers:
+        return []
+    if not isinstance(template, Item) or template.aside or len(template.units) != template.length:
+        return []
+    alphabet, free = model.reader.alphabet.plain, np.flatnonzero(template.units.free)
+    head = template.arrays["input_ids"][: free[0]]
+    tail = template.arrays["input_ids"][free[-1] + 1 :]
+    room = (model.reader.limit or 2 * LONGEST + len(head) + len(tail)) - len(head) - len(tail)
+    longest = min(LONGEST, room // 2, len(alphabet))
+    if longest < 3:
+        return []
+    made = []
+    for number in range(n):
+        rng = keyed_rng(seed, "repeated tokens", number)
+        period = int(rng.integers(min(SHORTEST, longest), longest + 1))
+        drawn = rng.choice(alphabet, size=period, replace=False)
+        ids = np.concatenate([head, drawn, drawn, tail]).astype(np.int64)
+        special = np.zeros(len(ids), np.bool_)
+        special[: len(head)] = special[len(ids) - len(tail) :] = True
+        made.append(_item(template, ids, special))
+    return made
+
+
+def _item(template: Item, ids: Ints, special: Bools) -> Item:
+    n = len(ids)
+    zeros = np.zeros(n, np.int64)
+    arrays = {name: np.ones(n, np.int64) if name == "attention_mask" else zeros for name in template.arrays}
+    names = tuple(f"#{i}" for i in ids.tolist())
+    groups = np.where(special, -1, np.arange(n))
+    units = Units(names, "token", "span", np.zeros((n, 2)), special, groups, zeros, np.arange(n), (n,))
+    return Item(units, {**arrays, "input_ids": ids}, np.arange(n), n)

@@ -1,0 +1,91 @@
+"""The pruning curve: what is left of a model as heads go, the least important first, or at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.surveys.heads.importance import batches, same_decision
+from regard.surveys.heads.naming import Head, by_site
+from regard.measures.intervals import ClusterSums, bootstrap
+from regard.measures.keyed_random import keyed_rng
+from regard.protocols import Encoded, Model, Target
+from regard.records import Edit, Floats
+
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+RANDOM = 3
+"""Random orders that are averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One point: how many heads are gone, in which order, and what is left, with an interval over clusters.
+
+    measure: accuracy (against labels), agreement (with the whole model's decisions) or objective.
+    """
+
+    order: str
+    measure: str
+    removed: int
+    share: float
+    estimate: float
+    low: float
+    high: float
+    n: int
+
+
+def masks(heads: Sequence[Head]) -> list[Edit]:
+    """The edits that switch these heads off."""
+    return [Edit("mask_heads", site, numbers) for site, numbers in by_site(heads).items()]
+
+
+def pruning_curve(
+    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], gold: Sequence[int | None],
+    clusters: Sequence[str], heads: Sequence[Head], ranking: Sequence[int],
+    *, seed: int, shares: Sequence[float] = SHARES, draws: int = RANDOM, progress: Callable[[int], None] | None = None,
+) -> list[CurvePoint]:  # fmt: skip
+    """`ranking`: numbers of heads, the least important first. `gold`: class of each example where it is known."""
+    orders = [("least important first", list(ranking))]
+    for draw in range(draws):
+        orders.append(("random", keyed_rng(seed, "random heads", draw).permutation(len(heads)).tolist()))
+    found: dict[tuple[str, str, int], list[Floats]] = {}
+    done = 0
+    for name, order in orders:
+        for share in shares:
+            count = round(share * len(heads))
+            for measure, column in _judged(model, encoded, targets, gold, [heads[i] for i in order[:count]]).items():
+                found.setdefault((name, measure, count), []).append(column)
+            done += 1
+            if progress is not None:
+                progress(done)
+    points = []
+    for (name, measure, count), columns in found.items():
+        value = np.mean(columns, axis=0)  # per example, over the random orders
+        interval = bootstrap(ClusterSums.of(value, list(clusters)), seed=seed)
+        n = int((~np.isnan(value)).sum())
+        ends = interval.estimate, interval.low, interval.high
+        points.append(CurvePoint(name, measure, count, count / len(heads), *ends, n))
+    return points
+
+
+def _judged(
+    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], gold: Sequence[int | None],
+    gone: Sequence[Head],
+) -> dict[str, Floats]:  # fmt: skip
+    """What is left without these heads, per example and measure."""
+    value, kept, right = (np.full(len(encoded), np.nan) for _ in range(3))
+    for batch in batches(encoded):
+        items, about = [encoded[i] for i in batch], [targets[i] for i in batch]
+        base = model.forward(items, about)
+        said = model.forward(items, about, masks(gone)) if gone else base
+        value[batch] = said.value
+        same = same_decision(base, said)
+        if same is not None and said.distribution is not None:
+            kept[batch] = same
+            for row, i in enumerate(batch):
+                if gold[i] is not None and np.isfinite(said.distribution[row]).all():
+                    right[i] = float(int(said.distribution[row].argmax()) == gold[i])
+    named = {"accuracy": right, "agreement": kept, "objective": value}
+    return {name: column for name, column in named.items() if not np.isnan(column).all()}

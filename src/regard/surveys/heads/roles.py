@@ -1,0 +1,228 @@
+"""From scores to a role: only where a head beats a baseline, by enough, on most resamples, after correction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.surveys.heads.naming import Head
+from regard.surveys.heads.streaming import Streamed
+from regard.measures.keyed_random import keyed_rng
+from regard.measures.significance import holm, resampled_means, upper_tail
+from regard.records import Floats, Ints, Site, Spec
+from regard.registry import entry
+
+DRAWS = 1000
+LEVEL = 0.95
+ALPHA = 0.05
+STRENGTH = 0.3
+"""How far from the baseline (0) to all attention (1) a head must be to be called by a role."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadScore:
+    """One score of one head: its mean over examples with an interval over clusters, against its baseline.
+
+    strength: (estimate - baseline) / (1 - baseline), for scores that are roles. p: probability of so large a mean
+    under the baseline, corrected for all heads and roles asked (Holm); NaN for plain descriptions.
+    """
+
+    head: str
+    score: str
+    estimate: float
+    low: float
+    high: float
+    n: int
+    clusters: int
+    undefined: int
+    baseline: float
+    baseline_is: str
+    strength: float
+    strength_low: float
+    p: float
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a head does; name "" where it beats no baseline.
+
+    confidence: share of resamples of the examples in which this head gets this role. others: further roles that it
+    also has: weaker ones, and places where it rests (sink, special tokens) when it has nothing to do. resting: the
+    role itself is such a place.
+    """
+
+    head: str
+    name: str
+    confidence: float
+    score: HeadScore | None
+    others: tuple[str, ...] = ()
+    resting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One pass over a corpus: what was streamed, which cluster each example is in, and what the corpus is."""
+
+    streamed: Streamed
+    clusters: Ints
+    on: str
+    probe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """(example, head) tables of one score, the clusters of the examples, and the best fixed place where it counts."""
+
+    value: Floats
+    null: Floats
+    variance: Floats
+    clusters: Ints
+    fixed: tuple[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A score of all heads of a site, with its resamples (draw, head)."""
+
+    score: str
+    role: str
+    resting: bool
+    known: _Known
+    drawn: Floats
+    drawn_null: Floats
+    on: str
+
+    @property
+    def baseline(self) -> Floats:
+        mean = _mean(self.known.null)
+        return mean if self.known.fixed is None else np.maximum(mean, self.known.fixed[1])
+
+    @property
+    def drawn_strength(self) -> Floats:
+        base = self.drawn_null if self.known.fixed is None else np.maximum(self.drawn_null, self.known.fixed[1])
+        return (self.drawn - base) / np.maximum(1.0 - base, 1e-9)
+
+    def probability(self) -> Floats:
+        """(head,) one-sided. The standard error is the larger of two: that of shuffled rows, which is exact, and that
+        between clusters, which knows that the rows of one text are not independent."""
+        excess = self.known.value - (
+            self.known.null if self.known.fixed is None else np.maximum(self.known.null, self.known.fixed[1])
+        )
+        mean, n = _mean(excess), (~np.isnan(excess)).sum(0)
+        shuffled = np.sqrt(np.nansum(self.known.variance, 0)) / np.maximum(n, 1)
+        between, count = _between(excess, self.known.clusters)
+        error = np.maximum(shuffled, np.nan_to_num(between))
+        freedom = np.where(np.nan_to_num(between) >= shuffled, np.maximum(count - 1, 1), np.inf)
+        z = mean / np.where(error > 0, error, np.inf)
+        return np.where(np.isnan(mean), np.nan, upper_tail(np.nan_to_num(z), freedom))
+
+
+def judge(
+    passes: Sequence[Seen], heads: Sequence[Head], *, seed: int, strength: float = STRENGTH
+) -> tuple[list[HeadScore], list[Role]]:
+    """Every score of every head, and every head's role."""
+    columns = {site: _columns(passes, site, seed) for site in dict.fromkeys(h.site.key for h in heads)}
+    asked = [(head, column) for head in heads for column in columns[head.site.key]]
+    raw = {(site, c.score): c.probability() for site, cs in columns.items() for c in cs if c.role}
+    p = np.array([raw[h.site.key, c.score][h.number] if c.role else np.nan for h, c in asked])
+    scores = [_score(head, column, float(q)) for (head, column), q in zip(asked, holm(p), strict=True)]
+    roles = []
+    for head in heads:
+        mine = [(s, c) for s, (h, c) in zip(scores, asked, strict=True) if h is head and c.role]
+        roles.append(_role(head, mine, strength))
+    return scores, roles
+
+
+def _columns(passes: Sequence[Seen], site: str, seed: int) -> list[_Column]:
+    made = []
+    for number, seen in enumerate(passes):
+        if site not in seen.streamed.sites:
+            continue
+        for spec in seen.streamed.specs:
+            value, null, variance = (seen.streamed.table(site, spec, p) for p in ("value", "null", "variance"))
+            if np.isnan(value).all():
+                continue
+            facts = entry("head", spec.name).facts
+            if facts["probe"] and len(passes) > 1 and seen.probe != _asked_on_probe(seen.streamed.sites[site]):
+                continue
+            rng = keyed_rng(seed, "heads", number)  # the same resamples for every score and head
+            width = value.shape[1]
+            drawn = resampled_means(np.concatenate([value, null], 1), seen.clusters, rng, DRAWS)
+            fixed = seen.streamed.columns[site, str(spec)].best_blind
+            content = facts["role"] and not facts["positional"] and seen.streamed.columns[site, str(spec)].rows
+            named = str(spec), _called(spec, str(facts["role"])), bool(facts["resting"])
+            known = _Known(value, null, variance, seen.clusters, fixed if content else None)
+            made.append(_Column(*named, known, drawn[:, :width], drawn[:, width:], seen.on))
+    return made
+
+
+def _asked_on_probe(site: Site) -> bool:
+    """Causal heads are asked about repetition on repeated random tokens, others on the data."""
+    return site.kind in ("causal", "windowed")
+
+
+def _called(spec: Spec, role: str) -> str:
+    """The role in words: `offset -2`."""
+    own = " ".join(f"{v:+d}" if isinstance(v, int) else str(v) for v in spec.params.values())
+    return f"{role} {own}" if role and own else role
+
+
+def _score(head: Head, column: _Column, p: float) -> HeadScore:
+    h = head.number
+    drawn = column.drawn[:, h]
+    defined = ~np.isnan(column.known.value[:, h])
+    clusters = len(np.unique(column.known.clusters[defined]))
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.nanquantile(drawn, tails) if clusters > 1 else (np.nan, np.nan)
+    baseline = float(column.baseline[h])
+    estimate = float(_mean(column.known.value)[h])
+    strength = lower = float("nan")
+    if column.role:
+        strength = (estimate - baseline) / max(1.0 - baseline, 1e-9)
+        lower = float(np.nanquantile(column.drawn_strength[:, h], tails[0])) if clusters > 1 else float("nan")
+    is_ = "uniform attention" if not column.role else "the same rows shuffled"
+    if column.known.fixed is not None and column.known.fixed[1] >= baseline > 0:
+        is_ = f"a head that always looks at {column.known.fixed[0]}"
+    return HeadScore(
+        head.name, column.score, estimate, float(low), float(high), int(defined.sum()), clusters,
+        int((~defined).sum()), baseline, is_, strength, lower, p, column.on,
+    )  # fmt: skip
+
+
+def _role(head: Head, mine: Sequence[tuple[HeadScore, _Column]], strength: float) -> Role:
+    fitting = [(s, c) for s, c in mine if s.p < ALPHA and s.strength_low >= strength]
+    if not fitting:
+        return Role(head.name, "", float("nan"), None)
+    # what a head does comes before where it rests; stable, so that ties keep the order of the scores
+    fitting.sort(key=lambda pair: (pair[1].resting, -round(pair[0].strength, 6)))
+    best, column = fitting[0]
+    rivals = [c for _, c in mine if c.resting <= column.resting]
+    drawn = np.stack([np.nan_to_num(c.drawn_strength[:, head.number], nan=-np.inf) for c in rivals])
+    own = drawn[rivals.index(column)]
+    # a resting head must not do anything else in this resample; a working one must do this most
+    other = np.array([-np.inf if c.resting == column.resting else strength for c in rivals])[:, None]
+    beaten = np.where(other == -np.inf, drawn <= own, drawn < other).all(0)
+    confidence = float(np.mean((own >= strength) & beaten))
+    return Role(head.name, column.role, confidence, best, tuple(c.role for _, c in fitting[1:]), column.resting)
+
+
+def _mean(values: Floats) -> Floats:
+    there = ~np.isnan(values)
+    n = there.sum(0)
+    return np.where(n > 0, np.where(there, values, 0.0).sum(0) / np.maximum(n, 1), np.nan)
+
+
+def _between(values: Floats, clusters: Ints) -> tuple[Floats, Ints]:
+    """(head,) standard error of the mean from the sums of clusters, and how many clusters there are."""
+    there = ~np.isnan(values)
+    count = int(clusters.max(initial=-1)) + 1
+    sums, sizes = np.zeros((count, values.shape[1])), np.zeros((count, values.shape[1]))
+    centred = np.where(there, values - _mean(values), 0.0)
+    np.add.at(sums, clusters, centred)
+    np.add.at(sizes, clusters, there)
+    n, m = sizes.sum(0), (sizes > 0).sum(0)
+    factor = np.where(m > 1, m / np.maximum(m - 1, 1), np.nan)
+    return np.sqrt(factor * (sums**2).sum(0)) / np.maximum(n, 1), m

@@ -1,0 +1,124 @@
+"""Accuracy by noise and severity, each with its interval: what `regard perturb MODEL` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from regard.errors import InputError, Unsupported
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.desk.answers import finite
+from regard.measures.answer_change import Answered, Kind, answered
+from regard.measures.mean_interval import mean_interval
+from regard.perturbations.apply import modality_of, noises
+from regard.protocols import Model
+from regard.records import Example, Json, Spec
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseRow:
+    """One noise at one severity ("none" at 0). accuracy: NaN without labels. flips: share of changed answers.
+
+    change: how far answers move on average (see `Answered.change`). answer: "classes", "labels" or "number"; only
+    classes have an accuracy. left_out: examples that the model could not read under the noise (too long, nothing left).
+    changed: share of the inputs in which the noise found anything to change. labelled: examples behind the accuracy.
+    """
+
+    noise: str
+    severity: int
+    accuracy: float
+    low: float
+    high: float
+    flips: float
+    flips_low: float
+    flips_high: float
+    n: int
+    left_out: int
+    change: float = 0.0
+    change_low: float = 0.0
+    change_high: float = 0.0
+    answer: Kind = "classes"
+    changed: float = 1.0
+    labelled: int = 0
+
+    def to_json(self) -> dict[str, Json]:
+        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()}
+
+
+def specs_of(example: Example, names: Sequence[str]) -> list[Spec]:
+    """Noises by name; "all" is every one for this modality."""
+    wanted = [Spec.parse("perturbation", name) for name in names if name != "all"]
+    return [*wanted, *(s for s in (noises(modality_of(example)) if "all" in names else ()) if s not in wanted)]
+
+
+def noise_table(
+    model: Model, examples: Sequence[Example], specs: Sequence[Spec], severities: Sequence[int], *, seed: int = 0,
+    progress: Progress | None = None,
+) -> list[NoiseRow]:  # fmt: skip
+    """A row for the examples as they are, then one for each noise and severity.
+
+    Intervals: Wilson's over the examples (one draw each, however many noises are tried on it).
+    """
+    if not examples:
+        raise InputError("examples", expected="at least one that the model can read", got="none")
+    case = DeskCase(Desk(model, seed=seed), examples, companions=examples)
+    clean = answered(case.base(), None, "answers under noise")
+    finite(clean.rows, model.name)
+    table = [_row("none", 0, case, clean, clean, seed, 0)]
+    total = len(specs) * len(severities)
+    for i, spec in enumerate(specs):
+        for j, severity in enumerate(severities):
+            if progress is not None:
+                progress(f"{spec.name} {severity}", i * len(severities) + j, total)
+            readable, variant = _changed(case, spec, severity)
+            said, same = clean.like(variant.base()), replace(clean, rows=clean.rows[readable])
+            row = _row(str(spec), severity, variant, said, same, seed, len(examples) - len(readable))
+            table.append(replace(row, changed=_changed_share([examples[k] for k in readable], variant.examples)))
+    return table
+
+
+def _changed(case: DeskCase, spec: Spec, severity: int) -> tuple[list[int], DeskCase]:
+    """The case under a noise; where some example cannot be read any more, without those."""
+    try:
+        return list(range(len(case.ids))), case.changed(spec, severity)
+    except Unsupported:
+        raise
+    except InputError:
+        readable = []
+        for i in range(len(case.ids)):
+            try:
+                case.subset([i]).changed(spec, severity)
+            except InputError:
+                continue
+            readable.append(i)
+        if not readable:
+            raise
+        return readable, case.subset(readable).changed(spec, severity)
+
+
+def _changed_share(before: Sequence[Example], after: Sequence[Example]) -> float:
+    """In how many inputs the noise found anything to change: a Chinese one finds nothing in English."""
+    same = [all(np.array_equal(a.inputs[k], b.inputs[k]) for k in a.inputs) for a, b in zip(before, after, strict=True)]
+    return 1 - float(np.mean(same)) if same else 0.0
+
+
+def _row(
+    noise: str, severity: int, case: DeskCase, said: Answered, clean: Answered, seed: int, gone: int
+) -> NoiseRow:  # fmt: skip
+    places = {label: i for i, label in enumerate(case.labels)}
+    truth = [e.label if isinstance(e.label, int) else places.get(str(e.label)) for e in case.examples]
+    known = np.array([np.nan if t is None or said.kind != "classes" else t for t in truth], np.float64)
+    right = np.where(np.isnan(known), np.nan, said.rows.argmax(-1) == known)
+    clusters = [e.cluster for e in case.examples]
+    hits = mean_interval(right, clusters, seed=seed)
+    flips = mean_interval((~clean.same(said)).astype(np.float64), clusters, seed=seed)
+    moved = mean_interval(clean.change(said), clusters, kind="amount", seed=seed)
+    return NoiseRow(
+        noise, severity, hits.estimate, hits.low, hits.high, flips.estimate, flips.low, flips.high, len(right), gone,
+        moved.estimate, moved.low, moved.high, said.kind, labelled=int((~np.isnan(right)).sum()),
+    )  # fmt: skip

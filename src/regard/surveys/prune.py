@@ -1,0 +1,225 @@
+"""`prune`: heads taken out of a model for good, the model written, and what it cost, measured before and after."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import CaptureError, InputError, Unsupported
+from regard.surveys.heads.importance import batches, gradient_importance
+from regard.surveys.heads.importance import ranking as by_importance
+from regard.surveys.heads.material import Material, material_of
+from regard.surveys.heads.naming import Head, by_site, chosen_heads, named_heads
+from regard.surveys.heads.removal import masks
+from regard.measures.intervals import ClusterSums, bootstrap
+from regard.models.adapter import TorchModel, own
+from regard.models.open.load import load
+from regard.models.ask.pruning import drop, projections, silence, why_not_dropped
+from regard.models.open.save import folder_of, refuse_taken, save_changed
+from regard.protocols import Dataset, Model
+from regard.records import Answers, Edit, Example, Floats
+from regard.store.blobs import write_output
+
+SAME = 1e-3
+"""How far the written model may be from the whole model with its heads switched off, in units of the objective."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One measure of the whole and of the pruned model on the same examples, and their difference with an interval."""
+
+    measure: str
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Weights, weights that are not zero, and bytes of the files with weights."""
+
+    parameters: int
+    not_zero: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was taken out, how, what it cost, and how far the written model is from the masked one.
+
+    how: "dropped" (the matrices are smaller) or "silenced" (their columns of the output projection are zero).
+    """
+
+    path: str
+    model: str
+    data: str
+    heads: tuple[str, ...]
+    of: int
+    how: str
+    why: str
+    audit: tuple[Kept, ...]
+    before: Size
+    after: Size
+    error: float
+    n: int
+    seed: int
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def prune(
+    model: str,
+    *,
+    out: str | Path,
+    heads: str | Sequence[str] | None = None,
+    fraction: float | None = None,
+    data: str | Dataset | Sequence[str | Example] | None = None,
+    limit: int = 100,
+    seed: int = 0,
+    device: str = "auto",
+) -> Pruned:
+    """Writes `model` without some heads into `out`, a directory that `load` opens, and audits it.
+
+    heads: names as `regard heads` prints them ("L0H1,L3H7"). fraction: that share of all heads, the least important
+    first (Michel et al. 2019), ranked on one half of the examples and audited on the other. The written model is read
+    again, and must say what the whole model says with these heads switched off.
+    """
+    if (heads is None) == (fraction is None):
+        raise InputError("pruning", expected="heads or a fraction", got="both" if heads is not None else "neither")
+    if fraction is not None and not 0 < fraction < 1:
+        raise InputError("fraction", expected="a share between 0 and 1", got=str(fraction))
+    folder = folder_of(model)
+    place = Path(out)
+    refuse_taken(place)
+    live = _torch(load(model, device=device))
+    material, gold, notes, name = material_of(live, model, data, limit, seed)
+    known = named_heads([s.site for s in live.capture(material.encoded[:1], material.targets[:1]).sites])
+    judged, gone = _chosen(material, known, heads, fraction, notes)
+    some = material.some(judged)
+    base, masked = _said(live, some, ()), _said(live, some, masks(gone))
+    size = _size(live, folder)
+    why = _take_out(live, some, known, gone)
+    save_changed(live, folder, place, {"pruned": [head.name for head in gone]})
+    written = _torch(load(str(place), device=device))
+    again = _said(written, some, ())
+    error = float(np.max(np.abs(again.value - masked.value)))
+    if not error <= SAME * max(1.0, float(np.abs(masked.value).max())):
+        raise CaptureError(
+            f"model written to {place}", expected="what the whole model says with these heads switched off",
+            got=f"a difference of {error:.2g}", remedy="report this model; do not use the directory",
+        )  # fmt: skip
+    audit = _audit(base, again, [gold[i] for i in judged], [e.cluster for e in some.examples], seed)
+    found = Pruned(
+        str(place), live.name, name, tuple(h.name for h in gone), len(known), "silenced" if why else "dropped", why,
+        tuple(audit), size, _size(written, place), error, len(judged), seed, tuple(notes),
+    )  # fmt: skip
+    write_output(place / "pruning.json", (json.dumps(_finite(found.to_json()), indent=1) + "\n").encode())
+    return found
+
+
+def _torch(model: Model) -> TorchModel:
+    if not isinstance(model, TorchModel):
+        raise Unsupported(f"pruning of {model.name}", expected="a torch model", got=type(model).__name__)
+    return model
+
+
+def _chosen(
+    material: Material, known: Sequence[Head], heads: str | Sequence[str] | None, fraction: float | None,
+    notes: list[str],
+) -> tuple[list[int], list[Head]]:  # fmt: skip
+    """(examples to audit on, heads to take out)."""
+    every = list(range(len(material.encoded)))
+    if heads is not None:
+        text = heads if isinstance(heads, str) else ",".join(heads)
+        return every, _sensible(chosen_heads(text, known))
+    count = round((fraction or 0.0) * len(known))
+    if not count:
+        raise InputError("fraction", expected=f"at least one of {len(known)} heads", got=str(fraction))
+    ranking = [i for i in every if material.clusters[i] % 2 == 0]
+    judged = [i for i in every if material.clusters[i] % 2 == 1]
+    if not judged:
+        judged = ranking
+        notes.append("one independent example only: heads are ranked and audited on the same")
+    some = material.some(ranking)
+    table = gradient_importance(material.model, some.encoded, some.targets, known)
+    important = by_importance(table, known)
+    order = sorted(range(len(known)), key=lambda i: (round(float(important[i]), 6), i))
+    return judged, _sensible([known[i] for i in sorted(order[:count])])
+
+
+def _sensible(heads: list[Head]) -> list[Head]:
+    pooling = [head.name for head in heads if head.site.kind == "pooling"]
+    if pooling:
+        raise Unsupported(
+            f"pruning of head {pooling[0]}", expected="a head beside others or a residual stream",
+            got="the pooling that the answer is read from",
+        )  # fmt: skip
+    return heads
+
+
+def _take_out(live: TorchModel, some: Material, known: Sequence[Head], gone: Sequence[Head]) -> str:
+    """Drops the heads, or silences them and says why."""
+    sites = list({head.site.key: head.site for head in known}.values())
+    chosen = by_site(gone)
+    why = why_not_dropped(live, sites, chosen)
+    if why:
+        silence(live, projections(live, own(some.encoded[0]), some.targets[0], chosen))
+    else:
+        drop(live, sites, chosen)
+    return why
+
+
+def _said(model: TorchModel, some: Material, edits: Sequence[Edit]) -> Answers:
+    value, tables = np.zeros(len(some.encoded)), []
+    for batch in batches(some.encoded):
+        said = model.forward([some.encoded[i] for i in batch], [some.targets[i] for i in batch], edits)
+        value[batch] = said.value
+        tables.append(said.distribution)
+    table = None if any(t is None for t in tables) else np.concatenate([t for t in tables if t is not None])
+    return Answers(np.arange(len(value) + 1), value, value, table)
+
+
+def _audit(base: Answers, again: Answers, gold: Sequence[int | None], clusters: Sequence[str], seed: int) -> list[Kept]:
+    pairs: dict[str, tuple[Floats, Floats]] = {}
+    if base.distribution is not None and again.distribution is not None:
+        first, second = base.distribution.argmax(-1), again.distribution.argmax(-1)
+        fine = np.asarray(np.isfinite(base.distribution).all(-1) & np.isfinite(again.distribution).all(-1))
+        known = np.array([float(g) if g is not None and ok else math.nan for g, ok in zip(gold, fine, strict=True)])
+        if not np.isnan(known).all():
+            right = [np.where(np.isnan(known), np.nan, (x == known).astype(float)) for x in (first, second)]
+            pairs["accuracy"] = (right[0], right[1])
+        pairs["agreement"] = (np.where(fine, 1.0, np.nan), np.where(fine, (first == second).astype(np.float64), np.nan))
+    pairs["objective"] = (base.value, again.value)
+    rows = []
+    for measure, (a, b) in pairs.items():
+        interval = bootstrap(ClusterSums.of(b - a, list(clusters)), seed=seed)
+        n = int((~np.isnan(a)).sum())
+        ends = float(np.nanmean(a)), float(np.nanmean(b)), interval.estimate, interval.low, interval.high
+        rows.append(Kept(measure, *ends, n))
+    return rows
+
+
+def _size(model: TorchModel, folder: Path) -> Size:
+    parameters = list(model.module.parameters())
+    files = [p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin")]
+    not_zero = sum(int(p.count_nonzero()) for p in parameters)
+    return Size(sum(p.numel() for p in parameters), not_zero, sum(p.stat().st_size for p in files))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, (list, tuple)) else value

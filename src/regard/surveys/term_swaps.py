@@ -1,0 +1,155 @@
+"""Does it matter to a model who it is about? Sensitive terms exchanged, against a placebo exchange.
+
+That an answer moves when a name is exchanged says little by itself: answers move when any word is. So the same texts
+get a placebo (another name of the same group, or a neutral word), and what counts is the difference between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.errors import Unsupported
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.audits.resolve import unknown_words
+from regard.desk.unit_alignment import words_of_units
+from regard.desk.answers import finite
+from regard.measures.intervals import Interval
+from regard.measures.keyed_random import keyed_stream
+from regard.measures.mean_interval import mean_interval
+from regard.measures.paired import paired_difference
+from regard.perturbations.terms import Family, Swapped, swapped
+from regard.protocols import Model
+from regard.records import Example, Floats, Perturbed
+
+Progress = Callable[[str, int, int], None]
+MEASURES = {
+    "flips": "share of texts whose answer changes",
+    "score": "mean change of the probability of the answer (total variation)",
+    "relevance": "mean share of the relevance that lies on the exchanged words",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One measure: under the swap, under the placebo, and their difference over the same texts, each an interval."""
+
+    measure: str
+    swap: Interval
+    placebo: Interval
+    difference: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveResult:
+    """One family of terms. texts: how many have such a term; worst: (text, swapped, change), the largest first.
+
+    unknown: what the vocabulary does not know of the swapped texts and of the placebo, in words: a model that knows the
+    names of one group only looks unfair, and is, by its vocabulary.
+    """
+
+    family: str
+    texts: int
+    of: int
+    effects: tuple[Effect, ...]
+    worst: tuple[tuple[str, str, float], ...]
+    unknown: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        def shown(x: Interval) -> dict[str, float | None]:
+            pairs = (("mean", x.estimate), ("low", x.low), ("high", x.high))
+            return {k: None if np.isnan(v) else float(v) for k, v in pairs}
+
+        return {
+            "family": self.family, "texts": self.texts, "of": self.of,
+            "effects": [{"measure": e.measure, "swap": shown(e.swap), "placebo": shown(e.placebo),
+                         "difference": shown(e.difference)} for e in self.effects],
+            "unknown": list(self.unknown), "worst": [{"text": a, "swapped": b, "change": c} for a, b, c in self.worst],
+        }  # fmt: skip
+
+
+def sensitive(
+    model: Model, examples: Sequence[Example], families: Sequence[Family], *, method: str | None = "attention",
+    seed: int = 0, progress: Progress | None = None,
+) -> list[SensitiveResult]:  # fmt: skip
+    """Every family on the texts that have its terms. method: whose relevance is looked at; None for nobody's."""
+    found = []
+    for i, family in enumerate(families):
+        if progress is not None:
+            progress(family.name, i, len(families))
+        streams = ((e, keyed_stream(seed, "swap", family.name, e.id)) for e in examples)
+        pairs = [(e, made) for e, rng in streams if (made := swapped(e, family, rng)) is not None]
+        found.append(_result(model, family, pairs, len(examples), method, seed))
+    return found
+
+
+def _result(
+    model: Model, family: Family, pairs: Sequence[tuple[Example, Swapped]], of: int, method: str | None, seed: int
+) -> SensitiveResult:
+    if not pairs:
+        return SensitiveResult(family.name, 0, of, (), ())
+    clusters = [e.cluster for e, _ in pairs]
+    case = DeskCase(Desk(model, seed=seed), [e for e, _ in pairs])
+    clean = finite(_rows(case), model.name)
+    columns: dict[str, dict[str, Floats]] = {}
+    unknown: list[str] = []
+    for which in ("swap", "placebo"):
+        made: list[Perturbed] = [getattr(pair, which) for _, pair in pairs]
+        words = [pair.words if which == "swap" else pair.placebo_words for _, pair in pairs]
+        variant = DeskCase(Desk(model, seed=seed), [one.example for one in made])
+        said = _rows(variant)
+        unknown += [f"{which}: {sentence}" for sentence in unknown_words(model, variant.examples)]
+        columns[which] = {
+            "flips": (said.argmax(-1) != clean.argmax(-1)).astype(np.float64),
+            "score": 0.5 * np.abs(said - clean).sum(-1),
+            **_relevance(variant, made, words, method),
+        }
+    effects = []
+    for measure in columns["swap"]:
+        one, other = columns["swap"][measure], columns["placebo"][measure]
+        if measure == "flips":  # yes or no: no change in a few texts is no certainty
+            swap, placebo = (mean_interval(column, clusters, seed=seed) for column in (one, other))
+            difference = paired_difference(one, other, clusters, seed=seed)[0]
+        else:
+            swap, placebo, difference = (
+                mean_interval(column, clusters, kind="amount", seed=seed) for column in (one, other, one - other)
+            )
+        effects.append(Effect(measure, swap, placebo, difference))
+    order = np.argsort(-columns["swap"]["score"], kind="stable")[:5]
+    worst = [(_text(pairs[i][0]), _text(pairs[i][1].swap.example), float(columns["swap"]["score"][i])) for i in order]
+    return SensitiveResult(family.name, len(pairs), of, tuple(effects), tuple(worst), tuple(unknown))
+
+
+def _rows(case: DeskCase) -> Floats:
+    rows = case.base().distribution
+    if rows is None:
+        raise Unsupported("sensitive terms", expected="a model that decides among classes", got="another task")
+    return rows
+
+
+def _text(example: Example) -> str:
+    return str(example.inputs["text"])
+
+
+def _relevance(
+    case: DeskCase, made: Sequence[Perturbed], words: Sequence[Sequence[int]], method: str | None
+) -> dict[str, Floats]:
+    """The share of |relevance| on the words that come from the exchanged ones."""
+    if method is None:
+        return {}
+    try:
+        relevance = case.relevance(method)
+    except Unsupported:
+        return {}
+    shares = []
+    for i, (one, mine) in enumerate(zip(made, words, strict=True)):
+        where = words_of_units(case.units[i], one.example)
+        origin = np.append(-1 if one.origin is None else one.origin, -1)[where]
+        strength = np.abs(relevance[i])
+        total = float(strength.sum())
+        shares.append(float(strength[np.isin(origin, mine)].sum()) / total if total > 0 else np.nan)
+    return {"relevance": np.array(shares)}

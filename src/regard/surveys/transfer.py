@@ -1,0 +1,85 @@
+"""The transfer matrix: what was found against one model, given to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from regard.errors import InputError
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.measures.intervals import wilson
+from regard.models.open.labels import match_labels
+from regard.protocols import Model
+from regard.records import Attacked, Example, Json, Spec, Threat
+
+CAVEAT = "that examples do not transfer proves little: an attack made for the target itself is the test"
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Of the successes against `source` that `target` answers rightly unchanged: how many it then gets wrong.
+
+    n: those; rate with a Wilson interval of 95 %. On the diagonal n is the number of successes and the rate is 1.
+    """
+
+    attack: str
+    source: str
+    target: str
+    n: int
+    fooled: int
+    rate: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
+
+
+def transfer(
+    models: Sequence[Model], examples: Sequence[Example], specs: Sequence[Spec], threat: Threat,
+    known: Mapping[str, Sequence[Attacked]], seed: int, say: Callable[[str, int, int], None],
+) -> list[Transfer]:  # fmt: skip
+    """Every model attacked and every success given to every other; `known` is what the first one's attacks came to."""
+    names = [model.name for model in models]
+    if len(set(names)) < len(names):
+        raise InputError("transfer", expected="different models", got=", ".join(names))
+    cases = [DeskCase(Desk(model, seed=seed), _labelled(model, examples)) for model in models]
+    found = []
+    for spec in specs:
+        for a, (source, case) in enumerate(zip(models, cases, strict=True)):
+            say(f"{spec} on {source.name}, for the transfer", a, len(models))
+            made = known[str(spec)] if a == 0 else case.attacked(spec, threat)
+            found += [_given(str(spec), source, made, models[b], cases[b]) for b in range(len(models))]
+    return found
+
+
+def _labelled(model: Model, examples: Sequence[Example]) -> list[Example]:
+    """The examples with labels as this model calls them."""
+    seen = [e.label for e in examples if e.label is not None]
+    if not seen or not model.labels:
+        return list(examples)
+    table = match_labels(model.labels, sorted(set(map(str, seen))))
+    return [e if e.label is None else replace(e, label=table.model[table.of(str(e.label))]) for e in examples]
+
+
+def _given(attack: str, source: Model, made: Sequence[Attacked], target: Model, case: DeskCase) -> Transfer:
+    hits = [i for i, one in enumerate(made) if one.status == "success" and one.example is not None]
+    before = list(case.subset(hits).targets) if hits else []
+    right = [
+        i for i, t in zip(hits, before, strict=True)
+        if case.examples[i].label is None or _name(target, t) == str(case.examples[i].label)
+    ]  # fmt: skip
+    fooled = 0
+    if right:
+        changed = [[one] for i in right if (one := made[i].example) is not None]
+        rows = case.subset(right).asked(changed).distribution
+        assert rows is not None
+        fooled = sum(int(row.argmax()) != t for row, t in zip(rows, case.subset(right).targets, strict=True))
+    low, high = (float(x) for x in wilson(fooled, len(right))) if right else (float("nan"), float("nan"))
+    rate = fooled / len(right) if right else float("nan")
+    return Transfer(attack, source.name, target.name, len(right), fooled, rate, low, high)
+
+
+def _name(model: Model, target: Json) -> str:
+    return model.labels[target] if isinstance(target, int) and target < len(model.labels) else str(target)

@@ -1,0 +1,133 @@
+"""Sees below the tap: every softmax and fused attention that reaches the dispatcher must have come through the tap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+from typing import Any
+
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from regard.errors import CaptureError
+from regard.tap.tap import Event, Tap
+
+_SOFTMAX = {"_softmax", "_safe_softmax", "softmax", "_sparse_softmax", "_masked_softmax"}
+_FUSED = (
+    "_scaled_dot_product", "_transformer_encoder_layer_fwd", "_native_multi_head_attention", "_flash_attention_forward",
+    "_efficient_attention_forward", "_triton_multi_head_attention", "flex_attention",
+)  # fmt: skip
+
+
+@cache
+def _is_attention(function: Any) -> str:
+    """The name of an operation that may be attention; "" for every other."""
+    schema = getattr(function, "_schema", None)
+    name = str(schema.name).partition("::")[2] if schema is not None else str(getattr(function, "__name__", ""))
+    if name.endswith("backward") or "backward" in name:
+        return ""
+    return name if name in _SOFTMAX or name.startswith(_FUSED) else ""
+
+
+class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts what the tap did not explain, by operation and module."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, tap: Tap) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.tap = tap
+        self.seen = 0
+        self.unexplained: Counter[tuple[str, str]] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        name = _is_attention(func)
+        if name:
+            self.seen += 1
+            if not self.tap.busy:
+                self.unexplained[name, self.tap.watch.here[0]] += 1
+        return func(*args, **(kwargs or {}))
+
+    def verdict(self, exempt: Callable[[str], bool]) -> None:
+        """Raises if something was computed that the tap did not see; `exempt` are modules with a registered site."""
+        missed = {place: n for place, n in self.unexplained.items() if not exempt(place[1])}
+        if missed:
+            told = ", ".join(f"{n} x {op} in {module}" for (op, module), n in sorted(missed.items()))
+            raise CaptureError(
+                "capture",
+                expected="every softmax and fused attention to pass through the tap",
+                got=f"{told} that did not (a traced or scripted module, or a custom kernel)",
+                remedy="load the model without torch.jit, or name the place with register_site(module, fn)",
+            )
+        lost = [e.name for e in self.tap.events if _lost(e) and not exempt(e.name)]
+        if lost:
+            raise CaptureError(
+                "capture",
+                expected="every softmax of queries and keys to be used in a weighted sum of values",
+                got=f"{len(lost)} in {', '.join(dict.fromkeys(lost))} whose use was not understood",
+                remedy="name the place with register_site(module, fn)",
+            )
+
+
+def _lost(event: Event) -> bool:
+    """A softmax of a product of two computed tensors, in a module named like attention, that is no site."""
+    softmax = event.softmax
+    if softmax is None or not softmax.reason or softmax.selected or softmax.scores is None or softmax.scores.linear:
+        return False
+    return softmax.of_data and event.owner is not None and _looks_like_attention(event.name, event.owner)
+
+
+_NAMED = ("attention", "attn", "multihead")
+
+
+def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
+    """The error for a pass in which no attention was found."""
+    named = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
+    if named:
+        reasons = "; ".join(f"{place}: {reason}" for place, reason in rejected[:3]) or "no softmax at all"
+        return CaptureError(
+            type(module).__name__,
+            expected=f"attention in {named[0]} (named like attention)",
+            got=f"none that could be captured ({reasons})",
+            remedy="name the place with register_site(module, fn)",
+        )
+    return CaptureError(
+        type(module).__name__,
+        expected="a model with attention",
+        got=f"this model has no attention: {_what_was_seen(rejected)}",
+        remedy="use explainers that need no attention, or register_site(module, fn) for a hand-written one",
+    )
+
+
+def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) -> list[tuple[str, str]]:
+    """Modules named like attention that ran and in which nothing is known: linear attention, or hand-written.
+
+    `known`: the modules with a site or a rejected softmax. Parts of an attention module speak for no other.
+    """
+    found = []
+    done = {".".join(parts[:i]) for name in known if (parts := name.split(".")) for i in range(1, len(parts) + 1)}
+    for name, inner in module.named_modules():
+        parent = name.rpartition(".")[0]
+        if name not in ran or not name or not _looks_like_attention(name, inner) or name in done:
+            continue
+        if sum(isinstance(child, nn.Linear) for child in inner.children()) < 2:
+            continue  # the output of an attention, or its norm
+        if parent in done and _looks_like_attention(parent, module.get_submodule(parent)):
+            continue
+        found.append((name, "named like attention, but no softmax or fused attention: register_site if it is one"))
+    return found
+
+
+def _what_was_seen(rejected: list[tuple[str, str]]) -> str:
+    if not rejected:
+        return "no softmax or fused attention at all"
+    return "; ".join(f"the softmax in {place}: {reason}" for place, reason in dict.fromkeys(rejected[:3]))
+
+
+def _looks_like_attention(name: str, module: nn.Module) -> bool:
+    last = name.rpartition(".")[2].lower()
+    kind = type(module).__name__.lower()
+    return any(word in last or word in kind for word in _NAMED)

@@ -1,0 +1,84 @@
+"""A site whose attention was computed in pieces (windows, blocks, bands), read as one (batch, head, query, key)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.tap.blocks import Pieces
+from regard.tap.sdpa import scores_of, weights_of
+from regard.tap.site_attention import DenseAttention, LazyAttention, Real, as_array, blank, chosen_rows, record
+from regard.records import Attention, Site
+
+
+@dataclass(slots=True, eq=False)
+class PiecedAttention:
+    """Rows are looked up in their piece when they are asked for; all else is 0."""
+
+    inner: LazyAttention | DenseAttention
+    pieces: Pieces
+    real: Real
+    _found: tuple[Tensor, Tensor] | None = field(default=None)
+
+    @property
+    def site(self) -> Site:
+        return self.inner.site
+
+    @property
+    def checked(self) -> str:
+        return self.inner.checked
+
+    @checked.setter
+    def checked(self, how: str) -> None:
+        self.inner.checked = how
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        n = self.pieces.positions
+        return self.pieces.batch, self.inner.shape[1], n, n
+
+    @torch.no_grad()
+    def weights(self, example: int, rows: Tensor, heads: Tensor | None = None) -> Tensor:
+        """(head, row, key) in float32 or wider; padding not zeroed."""
+        if self._found is None:
+            self._found = self.pieces.found()
+        piece_of, row_of = (t[example][rows.cpu()] for t in self._found)
+        out: Tensor | None = None
+        for piece in sorted(set(piece_of.tolist())):
+            if piece < 0:
+                continue
+            mine = (piece_of == piece).nonzero()[:, 0]
+            part = self.inner.weights(piece, row_of[mine], heads)
+            if out is None:
+                out = part.new_zeros(part.shape[0], len(rows), self.pieces.positions + 1)
+            keys = self.pieces.key_at[piece].expand(self.inner.shape[2], -1)[row_of[mine]]
+            keys = keys.masked_fill(keys < 0, self.pieces.positions).to(part.device)
+            out[:, mine.to(part.device)] = out[:, mine.to(part.device)].scatter(-1, keys.expand_as(part), part)
+        if out is None:
+            return torch.zeros(self.shape[1] if heads is None else len(heads), len(rows), self.pieces.positions)
+        return out[..., :-1]
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        rows = chosen_rows(example, queries, self.shape, self.site)
+        chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        blank(weights, self.real, example, rows)
+        return weights
+
+    def whole(self) -> DenseAttention:
+        """All of it at once, in the model's own type and place."""
+        inner = self.inner
+        held = inner.held if isinstance(inner, DenseAttention) else weights_of(inner.call, scores_of(inner.call))
+        return DenseAttention(self.site, self.pieces.spread(held), self.real, checked=self.checked)
+
+    def dense(self) -> Attention:
+        batch, _, n, _ = self.shape
+        weights = np.stack([as_array(self.weights(b, torch.arange(n))) for b in range(batch)])
+        # what fell on the padding around a picture is kept as a sink
+        sink = np.maximum(0.0, 1.0 - weights.sum(-1)) if self.pieces.leaks else None
+        return record(self.site, weights, sink, self.real, self.checked)

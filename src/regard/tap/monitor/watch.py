@@ -1,0 +1,224 @@
+"""Attention watched while a model works: in a running service (`watch`), and in training (`AttentionHealth`)."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from torch import nn
+
+from regard.errors import InputError
+from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
+from regard.tap.capture_plan import is_compiled
+
+KEPT = 1000
+"""Glimpses, and problems, that are remembered."""
+
+
+class Writer(Protocol):
+    """Where numbers go: a log, TensorBoard, MLflow (see `health_writers`)."""
+
+    def write(self, step: int, values: Mapping[str, float]) -> None: ...
+
+
+class _Attached:
+    """The forward of a module, replaced by one that sometimes takes a look.
+
+    One attribute of the module is set and taken back; hooks would be seen by passes of other threads.
+    """
+
+    def __init__(self, module: nn.Module, wanted: Callable[[], int | None], note: Callable[..., None]) -> None:
+        self.module, self._wanted, self._note = module, wanted, note
+        self._own: Any = None
+        self._ours: Any = None
+        self._inside = threading.local()
+
+    def attach(self) -> None:
+        original = self.module.forward
+        self._own = self.module.__dict__.get("forward")
+
+        @functools.wraps(original)
+        def forward(*args: Any, **keywords: Any) -> Any:
+            if getattr(self._inside, "busy", False):  # a module that calls itself is one pass
+                return original(*args, **keywords)
+            self._inside.busy = True
+            try:
+                return self._passed(original, args, keywords)
+            finally:
+                self._inside.busy = False
+
+        self._ours = forward
+        self.module.__dict__["forward"] = forward
+
+    def detach(self) -> None:
+        if self.module.__dict__.get("forward") is self._ours:
+            if self._own is None:
+                del self.module.__dict__["forward"]
+            else:
+                self.module.__dict__["forward"] = self._own
+
+    def _passed(self, original: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        number = self._wanted()
+        start = time.perf_counter()
+        if number is None:
+            out = original(*args, **keywords)
+            self._note(None, None, time.perf_counter() - start)
+            return out
+        glimpse = Glimpse((args, keywords))
+        with glimpse:
+            out = original(*args, **keywords)
+        self._note(number, glimpse, time.perf_counter() - start)
+        return out
+
+
+def _module(model: Any) -> nn.Module:
+    found = model if isinstance(model, nn.Module) else getattr(model, "module", None)
+    if not isinstance(found, nn.Module):
+        raise InputError("model to watch", expected="a torch module or a regard model", got=type(model).__name__)
+    return found
+
+
+class Watch:
+    """Looks at every `every`-th pass of a module, whichever thread makes it; the first pass is one of them.
+
+    glimpses: the last of what was seen. problems: what went wrong while looking; the passes themselves never notice.
+    A compiled module is left alone, and that is a problem that is told.
+    """
+
+    def __init__(self, model: Any, every: int = 100, writer: Writer | None = None) -> None:
+        if every < 1:
+            raise InputError("every", expected="a number of passes, at least 1", got=str(every))
+        self.every, self.writer = every, writer
+        self.glimpses: deque[PassGlimpse] = deque(maxlen=KEPT)
+        self.problems: deque[str] = deque(maxlen=KEPT)
+        self.passes = self.looks = 0
+        self._plain, self._looking = [0.0, 0], [0.0, 0]
+        self._lock = threading.Lock()
+        self._attached = _Attached(_module(model), self._due, self._noted)
+
+    def __enter__(self) -> Watch:
+        if is_compiled(self._attached.module):
+            self.problems.append("the module is compiled: it is not watched")
+        else:
+            self._attached.attach()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._attached.detach()
+
+    def _due(self) -> int | None:
+        with self._lock:
+            self.passes += 1
+            return self.passes if (self.passes - 1) % self.every == 0 else None
+
+    def _noted(self, number: int | None, glimpse: Glimpse | None, seconds: float) -> None:
+        spent = self._plain if glimpse is None else self._looking
+        with self._lock:
+            spent[0] += seconds
+            spent[1] += 1
+        if glimpse is None or number is None:
+            return
+        try:
+            found = told(number, glimpse)
+            with self._lock:
+                self.looks += 1
+                self.glimpses.append(found)
+                self.problems.extend(found.problems)
+            if self.writer is not None:
+                self.writer.write(number, found.values())
+        except Exception as error:  # a full disk of the log must not stop the service
+            with self._lock:
+                self.problems.append(f"{type(error).__name__}: {error}")
+
+    @property
+    def overhead(self) -> float:
+        """Share by which the passes so far took longer because some were looked at; NaN until both kinds were met."""
+        (plain, n), (looking, m) = self._plain, self._looking
+        if not n or not m:
+            return float("nan")
+        each = plain / n
+        return max(0.0, looking - m * each) / (each * (n + m))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the last look warns of."""
+        return self.glimpses[-1].warnings if self.glimpses else ()
+
+
+def told(number: int, glimpse: Glimpse) -> PassGlimpse:
+    """What a look saw, with its warnings."""
+    sites = tuple(glimpse.finished())
+    return PassGlimpse(number, sites, tuple(glimpse.problems[:8]), collapse_warnings(sites))
+
+
+def watch(model: Any, every: int = 100, writer: Writer | None = None) -> Watch:
+    """`with watch(model, every=100) as w:` looks at the attention of every 100th pass of a running service.
+
+    model: a torch module, or a model of regard's. w.glimpses holds entropy, sink mass and collapse of every site,
+    w.warnings what to worry about, w.overhead what it costs. The answers of the service do not change, and no error
+    of the watching reaches it. writer: anything with `write(step, values)`.
+
+    >>> import torch
+    >>> attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    >>> x = torch.rand(1, 5, 8)
+    >>> with watch(attention, every=2) as w:
+    ...     for _ in range(3):
+    ...         _ = attention(x, x, x)
+    >>> w.passes, w.looks, w.glimpses[0].sites[0].breadth > 0.5
+    (3, 2, True)
+    """
+    return Watch(model, every, writer)
+
+
+class AttentionHealth:
+    """The same for a training loop of your own: call `step()` once per step; every `every`-th step is looked at.
+
+    health = AttentionHealth(model, every=100, writer=writer)
+    for batch in batches: ...; optimiser.step(); health.step()
+    health.close()
+    """
+
+    def __init__(self, model: Any, every: int = 100, writer: Writer | None = None) -> None:
+        if every < 1:
+            raise InputError("every", expected="a number of steps, at least 1", got=str(every))
+        self.every, self.writer = every, writer
+        self.glimpses: deque[PassGlimpse] = deque(maxlen=KEPT)
+        self.problems: deque[str] = deque(maxlen=KEPT)
+        self.steps = 0
+        self._armed = True
+        self._taken: Glimpse | None = None
+        self._attached = _Attached(_module(model), self._due, self._noted)
+        self._attached.attach()
+
+    def _due(self) -> int | None:
+        armed, self._armed = self._armed, False
+        return self.steps if armed else None
+
+    def _noted(self, number: int | None, glimpse: Glimpse | None, seconds: float) -> None:
+        self._taken = glimpse or self._taken
+
+    def step(self, number: int | None = None) -> PassGlimpse | None:
+        """A training step is over; what was seen in it, where it was looked at."""
+        self.steps = self.steps + 1 if number is None else number
+        glimpse, self._taken = self._taken, None
+        self._armed = self.steps % self.every == 0
+        if glimpse is None:
+            return None
+        try:
+            found = told(self.steps, glimpse)
+            self.glimpses.append(found)
+            self.problems.extend(found.problems)
+            if self.writer is not None:
+                self.writer.write(self.steps, found.values())
+        except Exception as error:  # a log that cannot be written must not stop the training
+            self.problems.append(f"{type(error).__name__}: {error}")
+            return None
+        return found
+
+    def close(self) -> None:
+        """The module's own forward again."""
+        self._attached.detach()

@@ -1,0 +1,100 @@
+"""Edited passes that start at the lowest edited site: what is below it is computed once.
+
+base, resume = record_below(model, call, "encoder.layer.4.*")
+out, _ = capture_call(model, call, edits=[Edit("uniform", "encoder.layer.4.*")], resume=resume)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+from regard.errors import UnknownName
+from regard.tap.capture_call import discover, tapped
+from regard.tap.replay_cache import Recording, Resume
+from regard.tap.capture_plan import Plan, plan_of
+from regard.tap.recorder import Recorder
+from regard.tap.sdpa import SdpaCall
+from regard.tap.tap import Event
+from regard.protocols import Edits
+from regard.records import Edit, Site
+
+T = TypeVar("T")
+
+
+class _Reached(Exception):
+    """The first wanted site: nothing behind it is needed."""
+
+
+@dataclass(slots=True, eq=False)
+class _Until:
+    """A `Handler` that changes nothing and says when the first wanted site is reached."""
+
+    plan: Plan
+    recorder: Recorder
+    recording: Recording
+    patterns: tuple[str, ...]
+    halt: bool = False
+
+    def _met(self, event: Event) -> None:
+        entry = self.plan.events.get(event.key)
+        if entry is not None and entry.site is not None and matches(entry.site, self.patterns):
+            self.recording.stop()
+            if self.halt:
+                raise _Reached
+        if not self.recording.stopped:
+            self.recording.events[event.name] += 1
+
+    def attention(self, event: Event, call: SdpaCall) -> Any:
+        self._met(event)
+        return self.recorder.attention(event, call)
+
+    def softmax(self, event: Event, scores: Tensor, axis: int, run: Callable[[Tensor], Tensor]) -> Tensor:
+        self._met(event)
+        return self.recorder.softmax(event, scores, axis, run)
+
+
+def matches(site: Site, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(site.key, pattern) for pattern in patterns)
+
+
+def patterns_of(edits: Edits) -> tuple[str, ...]:
+    """The sites that some edit is about, as globs."""
+    flat = [e for item in edits for e in ([item] if isinstance(item, Edit) else item)]
+    return tuple(sorted({e.site for e in flat}))
+
+
+def record_below(module: nn.Module, call: Callable[[], T], *sites: str) -> tuple[T, Resume]:
+    """(what `call` returned, everything that was finished before the first of `sites`, globs over site keys).
+
+    The outputs of whole modules are kept: layers below, an embedding, a recurrent encoder. Code outside modules is
+    run again. `Resume.for_rows([0] * 8)` serves eight variants of the first example in one batch.
+    """
+    out, recording = _recorded(module, call, sites, halt=False)
+    return out[0], recording.result()
+
+
+def run_below(module: nn.Module, call: Callable[[], object], *sites: str) -> Resume:
+    """The second of `record_below` alone: the pass ends where the first of the sites begins."""
+    return _recorded(module, call, sites, halt=True)[1].result()
+
+
+def _recorded(
+    module: nn.Module, call: Callable[[], T], sites: tuple[str, ...], *, halt: bool
+) -> tuple[list[T], Recording]:
+    plan = plan_of(module, switched=False) or discover(module, call)
+    known = plan.sites()
+    for pattern in sites:
+        if not any(matches(site, (pattern,)) for site in known):
+            raise UnknownName("site", pattern, [site.key for site in known])
+    recorder, recording = Recorder("qk"), Recording(module)
+    handler = _Until(plan, recorder, recording, sites, halt)
+    out: list[T] = []
+    with recording.watching(), suppress(_Reached):
+        out.append(tapped(module, call, handler, recorder, plan=plan, switch=False)[0])
+    return out, recording

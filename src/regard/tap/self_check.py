@@ -1,0 +1,144 @@
+"""Every capture can prove itself: sampled rows of every site, against what the site itself gave out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.errors import CaptureError
+from regard.tap.layout import replay
+from regard.tap.capture_plan import ShapeClass
+from regard.tap.recorder import Kept
+from regard.tap.site_attention import DenseAttention, LazyAttention
+from regard.tap.tap import Event
+
+ROWS = 8
+"""Rows replayed per site."""
+_TOLERANCE = {torch.float64: 1e-8, torch.float32: 5e-5, torch.float16: 1e-2, torch.bfloat16: 4e-2}
+
+
+@dataclass(slots=True, eq=False)
+class Proof:
+    """A site with what its own module gave out."""
+
+    site: LazyAttention | DenseAttention
+    shape_class: ShapeClass
+    event: Event
+    kept: Kept | None
+
+    @property
+    def replayable(self) -> bool:
+        """Whether this pass kept what a replay needs; a softmax site only has it after a full pass."""
+        if self.kept is not None:
+            return not self.kept.lean
+        return self.event.registered or self.event.softmax is not None
+
+
+@torch.no_grad()
+def prove(proofs: Sequence[Proof]) -> str:
+    """What was proved, in words; raises where a replay does not give what the model gave."""
+    rows, worst = 0, 0.0
+    notes: list[str] = []
+    for proof in proofs:
+        site = proof.site
+        examples, queries = _sample(site)
+        error = _row_sums(proof, examples, queries)
+        if proof.kept is not None and not proof.kept.call.dropout:
+            error = max(error, _replayed(proof, proof.kept, examples, queries))
+        elif proof.event.softmax is not None:
+            error = max(error, _reached(proof, notes))
+        rows += len(examples) * len(queries)
+        worst = max(worst, error)
+    told = f"{len(proofs)} sites, {rows} rows, max error {worst:.0e}"
+    return told + (f" ({'; '.join(sorted(set(notes)))})" if notes else "")
+
+
+def _sample(site: LazyAttention | DenseAttention) -> tuple[list[int], Tensor]:
+    batch, _, queries, _ = site.shape
+    examples = sorted({0, batch - 1})
+    count = max(1, ROWS // len(examples))
+    return examples, torch.tensor(sorted({round(i * (queries - 1) / max(1, count - 1)) for i in range(count)}))
+
+
+def _fail(proof: Proof, expected: str, got: str) -> CaptureError:
+    return CaptureError(
+        f"self-check of {proof.site.site.key}",
+        expected=expected,
+        got=got,
+        remedy="report this model; check='never' captures without proof",
+    )
+
+
+def _row_sums(proof: Proof, examples: list[int], queries: Tensor) -> float:
+    site, worst = proof.site, 0.0
+    for b in examples:
+        weights = site.weights(b, queries)
+        total = weights.double().sum(-1)
+        if isinstance(site, DenseAttention) and site.sink is not None:
+            total = total + site.sink[b][:, queries.to(site.sink.device)].double()
+        elif isinstance(site, LazyAttention) and site.call.sinks is not None:
+            if bool((total > 1 + 1e-3).any()):
+                raise _fail(proof, "rows that sum to at most 1", f"{float(total.max()):.4f}")
+            continue
+        empty = (total == 0) | total.isnan()
+        if isinstance(site, DenseAttention) and proof.event.registered:
+            empty = torch.zeros_like(empty)
+        error = (total - 1).abs().masked_fill(empty, 0.0).max().item()
+        dtype = _dtype(proof)
+        if not error <= max(1e-4, _TOLERANCE.get(dtype, 1e-2)):
+            raise _fail(proof, "rows that sum to 1", f"a row that sums to 1 {error:+.4f}")
+        worst = max(worst, error)
+    return worst
+
+
+def _dtype(proof: Proof) -> torch.dtype:
+    held = proof.site.call.query if isinstance(proof.site, LazyAttention) else proof.site.held
+    return held.dtype
+
+
+def _replayed(proof: Proof, kept: Kept, examples: list[int], queries: Tensor) -> float:
+    """softmax(QK)V of the sampled rows against the rows that the fused kernel gave."""
+    heads = proof.site.site.heads
+    call = kept.call.folded(heads if kept.call.query.ndim != 4 else 0)
+    given = kept.out
+    if isinstance(proof.site, DenseAttention) and kept.call.kernel and not proof.event.edited:
+        given = kept.call.run()  # the weights were computed by us: the kernel is the independent witness
+    given = given.reshape(*call.query.shape[:-1], call.value.shape[-1])
+    group = call.query.shape[1] // call.value.shape[1]
+    worst = 0.0
+    for b in examples:
+        weights = proof.site.weights(b, queries)
+        value = call.value[b].to(weights.dtype).repeat_interleave(group, 0)
+        mine = weights @ value
+        theirs = given[b][:, queries.to(given.device)].to(weights.dtype)
+        blank = (weights.sum(-1, keepdim=True) == 0) | theirs.isnan().all(-1, keepdim=True)
+        scale = max(1.0, float(theirs.nan_to_num().abs().max()))
+        error = float((mine - theirs).abs().masked_fill(blank, 0.0).max()) / scale
+        if not error <= _TOLERANCE.get(call.query.dtype, 1e-2):
+            raise _fail(proof, "softmax(QK)V equal to the output of the site", f"a difference of {error:.1e}")
+        worst = max(worst, error)
+    return worst
+
+
+def _reached(proof: Proof, notes: list[str]) -> float:
+    """The recorded weights against the tensor that entered the weighted sum."""
+    softmax = proof.event.softmax
+    assert softmax is not None
+    if softmax.used is None:
+        return 0.0
+    mine = replay(softmax.weights.detach(), softmax.steps)
+    used = softmax.used.detach()
+    if mine.shape != used.shape:
+        raise _fail(proof, f"weights of shape {tuple(used.shape)} as they were used", str(tuple(mine.shape)))
+    stride = max(1, used.numel() // 4096)
+    difference = (mine.reshape(-1)[::stride].to(used.dtype) - used.reshape(-1)[::stride]).abs().nan_to_num()
+    error = float(difference.max()) if difference.numel() else 0.0
+    if error > _TOLERANCE.get(used.dtype, 1e-2):
+        if not softmax.changed:
+            raise _fail(proof, "the weights to reach the weighted sum unchanged", f"a difference of {error:.1e}")
+        notes.append("some weights were changed between softmax and use: dropout, gate or mask")
+        return 0.0
+    return error

@@ -1,0 +1,175 @@
+"""The attention of one site for one batch: lazy (queries and keys) or dense (weights). Both are `SiteAttention`s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.errors import CaptureError, InputError
+from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
+from regard.records import Attention, Site
+
+
+@dataclass(slots=True, eq=False)
+class Real:
+    """Which positions are not padding: (batch, query) and (batch, key) on the CPU; None means all."""
+
+    queries: Tensor | None = None
+    keys: Tensor | None = None
+
+
+def as_array(weights: Tensor) -> NDArray[np.float32]:
+    return np.ascontiguousarray(weights.detach().to("cpu", torch.float32).numpy())
+
+
+def chosen_rows(example: int, queries: Sequence[int], shape: tuple[int, int, int, int], site: Site) -> list[int]:
+    rows = [int(q) for q in queries]
+    if not 0 <= example < shape[0] or any(not -shape[2] <= q < shape[2] for q in rows):
+        raise InputError(
+            f"rows of {site.key}",
+            expected=f"example below {shape[0]} and queries below {shape[2]}",
+            got=f"example {example}, queries {rows[:8]}",
+        )
+    return [q % shape[2] for q in rows]
+
+
+def blank(weights: NDArray[np.float32], real: Real, example: int | slice, rows: Sequence[int] | slice) -> None:
+    """Zeroes padding in place: weights is (head, row, key) or (batch, head, row, key)."""
+    if real.keys is not None:
+        keys = ~real.keys[example].numpy()
+        weights[np.broadcast_to(keys[..., None, None, :], weights.shape)] = 0.0
+    if real.queries is not None:
+        queries = ~real.queries[example].numpy()[..., rows]
+        weights[np.broadcast_to(queries[..., None, :, None], weights.shape)] = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class LazyAttention:
+    """Queries and keys; any row, tile or statistic of the weights is computed exactly when it is asked for."""
+
+    site: Site
+    call: SdpaCall
+    real: Real
+    lse: Tensor | None = None
+    checked: str = "never"
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        q = self.call.query.shape
+        return q[0], q[1], q[2], self.call.key.shape[2]
+
+    @torch.no_grad()
+    def weights(self, example: int, rows: Tensor, heads: Tensor | None = None) -> Tensor:
+        """(head, row, key) in float32 or wider, on the device of the queries; padding not zeroed."""
+        scores = scores_of(self.call, batch=slice(example, example + 1), heads=heads, rows=rows)
+        return weights_of(self.call, scores, heads)[0]
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        rows = chosen_rows(example, queries, self.shape, self.site)
+        chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        blank(weights, self.real, example, rows)
+        return weights
+
+    @torch.no_grad()
+    def row_log_sum_exp(self) -> Tensor:
+        """(batch, head, query): from the fused kernel where it gave it, else recomputed in chunks of rows."""
+        if self.lse is None:
+            batch, heads, queries, keys = self.shape
+            step = max(1, CHUNK // max(1, heads * keys))
+            parts = [
+                torch.cat(
+                    [
+                        log_sum_exp(self.call, scores_of(self.call, batch=slice(b, b + 1), rows=rows))
+                        for rows in torch.split(torch.arange(queries), step)
+                    ],
+                    dim=2,
+                )
+                for b in range(batch)
+            ]
+            self.lse = torch.cat(parts)
+        return self.lse
+
+    @torch.no_grad()
+    def tile(self, example: int, head: int, queries: slice, keys: slice) -> NDArray[np.float32]:
+        """(query, key) weights of a rectangle, without computing anything outside it but the row log-sum-exp."""
+        rows = torch.arange(self.shape[2])[queries]
+        index = torch.tensor([head])
+        scores = scores_of(self.call, batch=slice(example, example + 1), heads=index, rows=rows, columns=keys)
+        lse = self.row_log_sum_exp()[example, head, queries, None]
+        weights = torch.where(torch.isneginf(lse), 0.0, torch.exp(scores[0, 0] - lse))  # a row that sees nothing
+        array = as_array(weights)
+        if self.real.keys is not None:
+            array[:, ~self.real.keys[example, keys].numpy()] = 0.0
+        if self.real.queries is not None:
+            array[~self.real.queries[example, queries].numpy()] = 0.0
+        return array
+
+    def dense(self) -> Attention:
+        batch, heads, queries, keys = self.shape
+        out = np.empty((batch, heads, queries, keys), np.float32)
+        step = max(1, CHUNK // max(1, heads * keys))
+        for b in range(batch):
+            for rows in torch.split(torch.arange(queries), step):
+                out[b, :, int(rows[0]) : int(rows[-1]) + 1] = as_array(self.weights(b, rows))
+        sink = None
+        if self.call.sinks is not None:
+            sink = np.maximum(0.0, 1.0 - out.sum(-1))
+        return record(self.site, out, sink, self.real, self.checked)
+
+
+@dataclass(slots=True, eq=False)
+class DenseAttention:
+    """Weights that the model itself computed, kept by reference: (batch, head, query, key)."""
+
+    site: Site
+    held: Tensor
+    real: Real
+    sink: Tensor | None = None
+    checked: str = "never"
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        b, h, q, k = self.held.shape
+        return b, h, q, k
+
+    @torch.no_grad()
+    def weights(self, example: int, rows: Tensor, heads: Tensor | None = None) -> Tensor:
+        found = self.held[example][:, rows.to(self.held.device)]
+        found = found if heads is None else found[heads.to(found.device)]
+        return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
+
+    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
+        rows = chosen_rows(example, queries, self.shape, self.site)
+        chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        blank(weights, self.real, example, rows)
+        return weights
+
+    def dense(self) -> Attention:
+        sink = None if self.sink is None else as_array(self.sink)
+        weights = np.array(as_array(self.held), copy=True)
+        return record(self.site, weights, sink, self.real, self.checked)
+
+
+def record(
+    site: Site, weights: NDArray[np.float32], sink: NDArray[np.float32] | None, real: Real, checked: str
+) -> Attention:
+    empty = np.isnan(weights).all(-1, keepdims=True)  # a row in which nothing may be attended to
+    weights = np.where(empty, np.float32(0.0), weights)
+    blank(weights, real, slice(None), slice(None))
+    if sink is not None:
+        blank(sink[..., None], Real(real.queries), slice(None), slice(None))
+    if np.isnan(weights).any():
+        raise CaptureError(
+            f"attention {site.key}",
+            expected="weights that are numbers",
+            got=f"{int(np.isnan(weights).sum())} NaN",
+            remedy="look for NaN in the model's weights or inputs",
+        )
+    return Attention(site, weights, sink, checked)

@@ -1,0 +1,62 @@
+"""A network that a name stands for: trained where it is first needed, found again after that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from regard.datasets.examples import Examples
+from regard.records import Json, Spec
+from regard.training.cache import built_once
+
+
+def trained_once(
+    name: str,
+    recipe: Mapping[str, Json],
+    *,
+    learner: Spec | Callable[[], Spec],
+    data: str,
+    packages: Sequence[str],
+    settings: Mapping[str, Json],
+    n: int | None = None,
+    seed: int = 0,
+    labels: str = "true",
+) -> str:
+    """The path of its checkpoint. `recipe` says what the cache knows it by; `n` limits what it learns from.
+
+    learner: a function that gives one is only asked when there is something to train. labels: "shuffled" permutes those
+    it learns from and is chosen by, so that there is nothing to learn but the examples by heart.
+    """
+
+    def build(out: Path, state: Path) -> Mapping[str, Json]:
+        # inside, so that a model that is there costs no torch
+        from dataclasses import replace
+
+        from regard.datasets.read import read
+        from regard.registry import build as make
+        from regard.training.learner import Learner
+        from regard.training.train_one import Splits, train_one
+        from regard.training.train import settings_of
+
+        train, dev, test = (read(data, split=part, limit=None) for part in ("train", "dev", "test"))
+        if n is not None:
+            train = read(data, split="train", limit=n)
+        if labels == "shuffled":
+            train, dev = (_shuffled(some, seed) for some in (train, dev))
+        made: Learner = make(learner if isinstance(learner, Spec) else learner())(train)
+        chosen = replace(settings_of(made.settings, settings), seed=seed)
+        return train_one(made, Splits(train, dev, test), out, chosen, state=state)
+
+    # only where it is not as usual, so that what is in the cache is found again
+    known = {**recipe, "labels": labels} if labels != "true" else recipe
+    return str(built_once(name, known, packages, build))
+
+
+def _shuffled(data: Examples, seed: int) -> Examples:
+    from dataclasses import replace
+
+    from regard.measures.keyed_random import keyed_rng
+
+    order = keyed_rng(seed, "shuffled labels", len(data)).permutation(len(data))
+    items = [replace(example, label=data[int(i)].label) for example, i in zip(data, order, strict=True)]
+    return data.keep(items, "labels shuffled")

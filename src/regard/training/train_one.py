@@ -1,0 +1,164 @@
+"""One training, from data to checkpoint: the path that `regard train` and every model by name go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.errors import InputError
+from regard.measures.intervals import wilson
+from regard.networks.imposed import save_imposed
+from regard.protocols import Dataset
+from regard.records import Json
+from regard.training.augmentation import Augment, Copied, with_copies
+from regard.training.batches import Accompanied, Rows
+from regard.training.labels import balanced
+from regard.training.learner import Learner
+from regard.training.loop import Settings, evaluate, fit, seeded
+from regard.training.loss import Term, weighted_terms
+from regard.training.rationale_mask import hidden_marks, rationale_marks
+from regard.training.reference import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """What is learned from, what decides when to stop, and what is looked at once, at the end."""
+
+    train: Dataset
+    dev: Dataset
+    test: Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What is minimised, beside the learner's own: weighted terms, weights of the classes, and what terms speak of.
+
+    class_weights: "balanced" (every class counts the same in sum), "none", or one number per class.
+    hide: words that attention must not be seen on, for the term `hidden_mass`. augment: noisy copies to learn from.
+    """
+
+    terms: Mapping[str, float] | None = None
+    class_weights: str | Sequence[float] = "balanced"
+    reference: Reference | None = None
+    hide: Sequence[str] = ()
+    augment: Augment | None = None
+
+
+PLAIN = Loss()
+
+
+def train_one(
+    learner: Learner, splits: Splits, out: Path, settings: Settings, *, loss: Loss = PLAIN, state: Path | None = None
+) -> dict[str, Json]:  # fmt: skip
+    """Train, choose the epoch by dev, save into `out`; gives the facts of the training, test metric and all."""
+    weights = dict(loss.terms if loss.terms is not None else learner.terms)
+    terms = weighted_terms(weights)
+    ready = _Ready(learner, loss, terms)
+    prepared = (ready.rows(splits.train, True), ready.rows(splits.dev, False))
+    with seeded(settings.seed, "weights"):
+        network = learner.network()
+    by_loss = not set(weights) & set(learner.terms)
+    fitted = fit(
+        network, *prepared, terms, settings, measure=learner.measure, by_loss=by_loss,
+        what=f"{learner.what} on {splits.train.name}", state=state,
+    )  # fmt: skip
+    tests = ready.rows(splits.test, False)
+    test_loss, tested = evaluate(network, tests, terms, learner.measure, settings.batch_size)
+    metric, n = learner.measure.name, len(splits.test)
+    facts: dict[str, Json] = {
+        "what": learner.what,
+        "data": splits.train.name,
+        "data_fingerprint": splits.train.fingerprint,
+        "examples": len(splits.train),
+        "terms": dict(weights),
+        "settings": asdict(settings),
+        "epochs": [asdict(epoch) for epoch in fitted.epochs],
+        "best_epoch": fitted.best + 1,
+        "chosen_by": "dev loss" if by_loss else f"dev {learner.measure.shown}",
+        "metric": metric,
+        f"dev_{metric}": fitted.dev_metric,
+        f"test_{metric}": tested,
+        "test_loss": test_loss,
+        "test_examples": n,
+        "test_interval": [float(x) for x in wilson(round(tested * n), n)] if learner.measure.share else None,
+    }
+    if learner.further is not None:
+        facts |= learner.further(network, splits.dev, splits.test)
+    if learner.imposes:
+        save_imposed(out, ready.imposed)
+    learner.save(out, network, {"training": facts})
+    return facts
+
+
+class _Ready:
+    """Makes splits ready: with everything beside them that the loss speaks of."""
+
+    def __init__(self, learner: Learner, loss: Loss, terms: Sequence[Term]) -> None:
+        self.learner, self.loss = learner, loss
+        self.needs = {need: f"term {term.name}" for term in terms for need in term.needs}
+        if learner.imposes:
+            self.needs.setdefault("attention", "attention frozen")
+        self.class_weights: Tensor | None = None
+        self.imposed: dict[str, NDArray[Any]] = {}
+        for need in ("weights", "states"):
+            if need in self.needs and learner.spans is None:
+                raise InputError(
+                    self.needs[need], expected="a network with one attention over words", got=learner.what,
+                    remedy="regard train classifier",
+                )  # fmt: skip
+
+    def rows(self, data: Dataset, learning: bool) -> Rows:
+        if not len(data):
+            raise InputError(f"data {data.name}", expected="at least one example in every split", got="none")
+        rows, columns = self._plain(data, learning), dict[str, Sequence[Tensor]]()
+        if self.learner.names and self.loss.class_weights != "none":
+            if self.class_weights is None:  # of the training data, which come first
+                self.class_weights = torch.tensor(_class_weights(self.learner, rows, self.loss.class_weights))
+            columns["weight"] = list(self.class_weights[torch.from_numpy(rows.labels)])
+        if "predictions" in self.needs:
+            columns["predictions"] = self._reference("predictions").predictions(data, self.learner)
+        if "attention" in self.needs:
+            columns["attention"] = self._reference("attention").attention(data, self.learner)
+            self.imposed |= {e.id: row.numpy() for e, row in zip(data, columns["attention"], strict=True)}
+        if "rationale" in self.needs:
+            columns["rationale"] = rationale_marks(data, self.learner, self.needs["rationale"])
+        if "hidden" in self.needs:
+            columns["hidden"] = hidden_marks(data, self.learner, self.loss.hide, self.needs["hidden"])
+        return Accompanied(rows, columns, "attention" if self.learner.imposes else None) if columns else rows
+
+    def _plain(self, data: Dataset, learning: bool) -> Rows:
+        augment = self.loss.augment
+        if augment is None or not learning:
+            return self.learner.rows(data, learning)
+        for need in ("attention", "rationale", "hidden"):
+            if need in self.needs:
+                raise InputError(
+                    self.needs[need], expected="texts as they are: it speaks of single words", got="noisy copies",
+                    remedy="this term, or noise",
+                )  # fmt: skip
+        return Copied(self.learner.rows(with_copies(data, augment), learning), len(data), augment)
+
+    def _reference(self, need: str) -> Reference:
+        if self.loss.reference is None:
+            raise InputError(
+                self.needs[need], expected="another model to take it from", got="none", remedy="--from MODEL or RUN"
+            )
+        return self.loss.reference
+
+
+def _class_weights(learner: Learner, rows: Rows, asked: str | Sequence[float]) -> list[float]:
+    if asked == "balanced":
+        return balanced(np.asarray(rows.labels), len(learner.names))
+    if isinstance(asked, str) or len(asked) != len(learner.names) or any(w <= 0 for w in asked):
+        raise InputError(
+            "class weights", expected=f"balanced, none, or {len(learner.names)} numbers above 0 "
+            f"({', '.join(learner.names)})", got=str(asked) if isinstance(asked, str) else ", ".join(map(str, asked)),
+        )  # fmt: skip
+    return [float(w) for w in asked]
