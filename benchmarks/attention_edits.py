@@ -18,20 +18,20 @@ import torch
 from torch import Tensor
 
 from benchmarks.lines import Line, side_by_side
+from regard.audits.resolve import open_model
 from regard.datasets import read as datasets
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.resolve import open_model
-from regard.experiments._weight_batches import answers, changes, edits, given, moved, read
 from regard.experiments._map import maps
 from regard.experiments._search import PENALTY, RATE
+from regard.experiments._weight_batches import answers, changes, edits, given, moved, read
 from regard.experiments.adversary import STEPS, starting, through_lines
 from regard.measures.divergence import jsd
 from regard.models.adapter import TorchModel
-from regard.tap.capture_call import capture_call
 from regard.models.passes import key_padding
 from regard.networks.classifier import AttentionClassifier
 from regard.records import Edit, Example, Floats
+from regard.tap.capture_call import capture_call
 
 T = TypeVar("T")
 TEXTS, TIMES, SLOW_TIMES = 1000, 100, 3

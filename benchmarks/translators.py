@@ -20,8 +20,8 @@ from regard.datasets.read import read
 from regard.measures.intervals import wilson
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.vocabulary import Vocabulary
-from regard.training.train_one import Splits
 from regard.training.train import train
+from regard.training.train_one import Splits
 from regard.training.translation import exact, pair_rows
 
 HERE = Path(__file__).parent

@@ -27,10 +27,10 @@ from typing import Any
 
 import regard
 from benchmarks.__main__ import commit
+from regard.audits.audit import audit
 from regard.datasets.builtin.planted import planted
 from regard.datasets.builtin.planted_texts import planted_texts
 from regard.datasets.examples import Examples
-from regard.audits.audit import audit
 from regard.judge.verdicts import verdicts
 from regard.measures.intervals import wilson
 from regard.models.adapter import TorchModel

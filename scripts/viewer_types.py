@@ -34,7 +34,7 @@ def type_name(hint: object) -> str:
 def generated() -> str:
     """The whole file."""
     lines = ["// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.", ""]
-    for record in vars(pack_records).values():
+    for record in vars(records).values():
         if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is records.Pack:
             continue
         hints = typing.get_type_hints(record)

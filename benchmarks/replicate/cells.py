@@ -15,8 +15,8 @@ from benchmarks.replicate import measures, models, vectors
 from regard.measures.divergence import jsd, tvd
 from regard.registry import build
 from regard.training.directory import write_json
-from regard.training.train_one import Splits
 from regard.training.reference import TrainedReference
+from regard.training.train_one import Splits
 
 SEEDS = (0, 1, 2, 3, 4)
 """Fixed before anything was run, and all reported."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.records import Json, Spec
-from regard.training.train_one import Splits
 from regard.training.train import train
+from regard.training.train_one import Splits
 
 SIZE, SPREAD = 300, 0.1
 """Word vectors: as long as the published ones; standard deviation of those that start at random."""

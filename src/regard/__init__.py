@@ -15,27 +15,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regard import errors as errors
-    from regard.datasets.read import read as read
     from regard.audits.audit import audit as audit
     from regard.audits.explain import explain as explain
-    from regard.surveys.heads.survey import heads as heads
     from regard.audits.preconditions import preconditions as preconditions
-    from regard.surveys.prune import prune as prune
+    from regard.datasets.read import read as read
     from regard.judge.verdicts import verdicts as verdicts
     from regard.live.show import show as show
-    from regard.models.open.from_arrays import from_arrays as from_arrays
     from regard.models.capture import capture as capture
     from regard.models.capture_generation import capture_generation as capture_generation
+    from regard.models.open.from_arrays import from_arrays as from_arrays
     from regard.models.open.load import load as load
-    from regard.tap.declared_sites import register_site as register_site
-    from regard.models.walkthrough import walkthrough as walkthrough
-    from regard.tap.monitor.watch import watch as watch
     from regard.models.open.wrap import wrap as wrap
+    from regard.models.walkthrough import walkthrough as walkthrough
     from regard.present.report.report import write_report as write_report
     from regard.records import Example as Example
     from regard.records import Spec as Spec
     from regard.registry import names as names
     from regard.store.run import Run as Run
+    from regard.surveys.heads.survey import heads as heads
+    from regard.surveys.prune import prune as prune
+    from regard.tap.declared_sites import register_site as register_site
+    from regard.tap.monitor.watch import watch as watch
     from regard.training.train import train as train
 
 __version__ = "0.1.0"

@@ -13,9 +13,9 @@ from regard.attacks._epsilon_ball import arena
 from regard.attacks._goal import goal_of
 from regard.attacks.apgd import checkpoints, dlr
 from regard.datasets.read import read
-from regard.errors import InputError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
 from regard.records import Attacked, Example, Threat

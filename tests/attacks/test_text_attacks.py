@@ -11,13 +11,13 @@ import pytest
 from regard.attacks._characters import one_edit
 from regard.attacks._text import Text
 from regard.datasets.read import read
-from regard.errors import InputError, UnknownName, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, UnknownName, Unsupported
 from regard.measures.text_distance import edit_distance, ngram_overlap
 from regard.models.open.load import load
-from regard.models.read.words import word_spans
 from regard.models.open.wrap import wrap
+from regard.models.read.words import word_spans
 from regard.protocols import Model
 from regard.records import Attacked, Example, Threat
 from regard.testing.toy import ToyCase

@@ -20,7 +20,13 @@ OPTIONS = {
 
 def start(out: Path, workers: int, model: str = "") -> subprocess.Popen[str]:
     """This program as a process of its own; what it prints can be read."""
-    places = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    places = os.pathsep.join(
+        [
+            str(Path(__file__).parent),
+            str(Path(__file__).parents[1] / "shared"),
+            *filter(None, [os.environ.get("PYTHONPATH")]),
+        ]
+    )
     return subprocess.Popen(
         [sys.executable, __file__, str(out), str(workers), model],
         stdout=subprocess.PIPE,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from regard.store.export import TABLES
-from regard.store.shard_result import attention_to_bytes
 from regard.store.run import Run, summary_to_json
+from regard.store.shard_result import attention_to_bytes
 
 
 def content(run: Run) -> dict[str, Any]:

@@ -17,9 +17,9 @@ import pytest
 from run_content import content, stored_bytes
 from torch_toy import Texts, TorchToy, sentences
 
-from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
 from regard.audits.audit import audit
 from regard.audits.repeatability import PROBES
+from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
 from regard.store.export import TABLES
 from regard.store.run import Run
 

@@ -12,17 +12,15 @@ import numpy as np
 import pytest
 
 from regard.attacks._goal import Goal
-from regard.errors import InputError
 from regard.audits.audit import audit
+from regard.audits.preconditions import examine
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.surveys.heads.importance import ranking, same_decision
-from regard.surveys.heads.naming import Head
 from regard.desk.finite_answers import known
-from regard.audits.preconditions import examine
-from regard.judge.mean_tests import Mean
+from regard.errors import InputError
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
+from regard.judge.mean_tests import Mean
 from regard.judge.verdicts import _methods, verdicts
 from regard.measures.degenerate import constant_gap, uniform_gap
 from regard.measures.intervals import ClusterSums
@@ -31,6 +29,8 @@ from regard.present.pack.pack import pack_of_run
 from regard.present.report.report import report
 from regard.records import Answers, Edit, Judgement, Score, Site
 from regard.store.run import Run
+from regard.surveys.heads.importance import ranking, same_decision
+from regard.surveys.heads.naming import Head
 
 FEW: dict[str, Any] = {
     "explainers": ["attention", "leave_one_out", "input_x_gradient", "random"],

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.errors import EnvironmentProblem, InputError
 from regard.audits.engines.processes import processes
 from regard.audits.engines.serial import serial
+from regard.errors import EnvironmentProblem, InputError
 from regard.protocols import Executor, Task
 from regard.registry import names
 

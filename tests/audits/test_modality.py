@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from regard.datasets.examples import Examples
-from regard.errors import InputError
 from regard.audits.audit import audit
 from regard.audits.readable import check_modality
+from regard.datasets.examples import Examples
+from regard.errors import InputError
 from regard.models.open.wrap import wrap
 from regard.protocols import Model
 from regard.records import Example

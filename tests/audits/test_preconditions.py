@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.audits.preconditions import LOOKED_AT, preconditions, spread
 from regard.datasets.read import read
 from regard.errors import CaptureError
-from regard.audits.preconditions import LOOKED_AT, preconditions, spread
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier

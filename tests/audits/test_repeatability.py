@@ -12,17 +12,17 @@ import torch
 from torch import nn
 from torch_toy import Texts, TorchToy, sentences
 
-from regard.errors import Incomplete
 from regard.audits.audit import audit
 from regard.audits.repeatability import EDITED, PROBES, Repeatability, RepeatCheck, warning, worse
+from regard.errors import Incomplete
 from regard.gate.gate import gate
 from regard.gate.policy import Gate, Policy
 from regard.judge.verdicts import verdicts
 from regard.models.open.training_mode import training_modules
+from regard.present.messages.messages import speaking
 from regard.present.report.as_json import run_json
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.report import report
-from regard.present.messages.messages import speaking
 from regard.records import Answers, Example
 from regard.store.run import Run
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.datasets.read import read
 from regard.audits.shard import Page, Settings, compute
+from regard.datasets.read import read
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Example, Spec

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from torch_toy import TorchToy, examples, sentences
 
-from regard.desk.target_names import named
 from regard.audits.shard import Settings, compute
+from regard.desk.target_names import named
 from regard.records import Example, Spec
 from regard.store.shard_result import Page
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from regard.errors import InputError
 from regard.audits.stored_summaries import checked_summaries, summaries_from_tables
+from regard.errors import InputError
 from regard.present.report.as_json import run_json
 from regard.present.report.redaction import Redacted
 from regard.present.run_reader import Material

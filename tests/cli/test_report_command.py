@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from regard.audits.audit import audit
 from regard.cli.root import root
 from regard.errors import EnvironmentProblem
-from regard.audits.audit import audit
 from regard.present.report import printing
 from regard.store.run import Run
 

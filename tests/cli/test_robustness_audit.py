@@ -10,10 +10,10 @@ import pytest
 from click.testing import Result
 
 from regard.audits import plan
-from regard.present.report.report import report
-from regard.present.run_reader import Material
 from regard.present.messages.messages import LANGUAGES, catalogue, speaking
+from regard.present.report.report import report
 from regard.present.report.sections.robustness import robustness
+from regard.present.run_reader import Material
 from regard.records import Spec
 from regard.registry import build
 from regard.store.run import Run

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from click.testing import Result
 
+from regard.audits.more_metrics import example_of, model_of
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.more_metrics import example_of, model_of
-from regard.present.pack.pack import pack_of_run
 from regard.present.pack.alternatives import alternatives_of
+from regard.present.pack.pack import pack_of_run
 from regard.records import Edit
-from regard.store.shard_result import units_from_json
 from regard.store.run import Run
+from regard.store.shard_result import units_from_json
 
 
 def test_reading_rows_and_walk_throughs_are_in_the_pack(audited: tuple[Path, Result]) -> None:

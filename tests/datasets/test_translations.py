@@ -20,9 +20,9 @@ from regard.datasets.builtin.sequences import sequences
 from regard.datasets.examples import Examples
 from regard.datasets.read import read
 from regard.errors import InputError, UnknownName
-from regard.store.example_json import example_from_json, example_to_json
 from regard.measures.alignment import alignment_error_rate, strongest, token_links
 from regard.records import Example
+from regard.store.example_json import example_from_json, example_to_json
 
 TRANSLATIONS: dict[str, Callable[..., Examples]] = {
     "dates": dates,

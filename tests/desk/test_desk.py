@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from torch_toy import TorchToy, examples, sentences
 
-from regard.errors import InputError
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError
 from regard.protocols import Point
 from regard.records import Edit, Relevance, Spec
 

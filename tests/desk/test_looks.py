@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.audits.estimate import CountingModel, probe
 from regard.desk import looks
 from regard.desk.case import DeskCase
-from regard.audits.estimate import CountingModel, probe
 from regard.desk.desk import Desk
 from regard.desk.looks import Looks
 from regard.models.open.wrap import wrap

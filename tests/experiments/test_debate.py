@@ -15,15 +15,15 @@ from scipy import stats
 from three_by_hand import Kind, texts, tiny
 from torch import Tensor, nn
 
-from regard.cli.root import root
-from regard.datasets.examples import Examples
 from regard.audits.audit import audit
-from regard.desk.case import DeskCase
-from regard.desk.desk import Desk
 from regard.audits.plan import PROFILES
 from regard.audits.shard import Settings, compute
-from regard.experiments._weight_batches import answers, edits, given, moved, read, without
+from regard.cli.root import root
+from regard.datasets.examples import Examples
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
 from regard.experiments._map import maps
+from regard.experiments._weight_batches import answers, edits, given, moved, read, without
 from regard.experiments.adversary import adversary
 from regard.experiments.erasure import erasure
 from regard.experiments.exclusive import exclusive

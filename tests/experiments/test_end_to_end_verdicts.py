@@ -12,10 +12,10 @@ import torch
 from click.testing import CliRunner
 from three_by_hand import Kind, texts, tiny
 
-from regard.cli.root import root
 from regard.audits.audit import audit
 from regard.audits.plan import EXPERIMENTS
 from regard.audits.shard import Settings, compute
+from regard.cli.root import root
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.datasets.read import read
-from regard.errors import Unsupported
 from regard.audits.audit import audit
 from regard.audits.plan import EXPERIMENTS, PROFILES, STUDIES
+from regard.datasets.read import read
+from regard.errors import Unsupported
 from regard.experiments._retraining import Origin, looks, origin
 from regard.experiments.deceptive_attention import deceptive_attention, telling
 from regard.experiments.frozen_diagnostic import frozen_diagnostic

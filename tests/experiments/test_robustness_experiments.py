@@ -14,9 +14,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.errors import InputError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, Unsupported
 from regard.experiments._drift import aligned, drift, moved
 from regard.experiments._robustness import USUAL, chosen_noises
 from regard.experiments.attack_success import attack_success

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from three_by_hand import texts, tiny
 
+from regard.audits.audit import audit
 from regard.cli.root import root
 from regard.datasets.examples import Examples
-from regard.audits.audit import audit
 from regard.judge.shift import FOLDER, shift_of
 from regard.judge.verdicts import verdicts
 from regard.store.run import Run

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, Unsupported
 from regard.explainers.alti import alti
 from regard.explainers.attention import attention
 from regard.explainers.attention_x_gradient import attention_x_gradient

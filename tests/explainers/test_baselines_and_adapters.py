@@ -17,9 +17,9 @@ from captum.attr import FeatureAblation, IntegratedGradients
 from test_gradient_family import CASES, TEXTS, text_case
 from test_on_torch import Tiny, encode
 
-from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
 from regard.audits.estimate import estimate, probe
 from regard.audits.shard import Settings, compute
+from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
 from regard.explainers.captum import captum
 from regard.explainers.given import given
 from regard.explainers.integrated_gradients import integrated_gradients

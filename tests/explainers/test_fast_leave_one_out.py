@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertForSequenceClassification
 
-from regard.errors import InputError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, Unsupported
 from regard.explainers.fast_leave_one_out import fast_leave_one_out
 from regard.explainers.leave_one_out import leave_one_out
 from regard.measures.agreement import spearman

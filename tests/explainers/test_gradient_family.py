@@ -12,9 +12,9 @@ from captum.attr import IntegratedGradients, NoiseTunnel, Saliency
 from captum.attr._core.gradient_shap import InputBaselineXGradient
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, UnknownName
 from regard.explainers.gradient_shap import gradient_shap
 from regard.explainers.input_x_gradient import input_x_gradient
 from regard.explainers.integrated_gradients import integrated_gradients
@@ -158,8 +158,8 @@ def noise_of() -> Callable[[DeskCase, int, list[int], float], list[Tensor]]:
     """What the desk adds to the input for given draws: the input of a module that only remembers."""
 
     def noisy(case: DeskCase, i: int, draws: list[int], noise: float) -> list[Tensor]:
-        from regard.models.ask.input_function import contents, ends
         from regard.models.ask.gradients import _at, _room
+        from regard.models.ask.input_function import contents, ends
 
         model: Any = case._desk.model
         item = case._desk._encoded[case.ids[i]]

@@ -14,9 +14,9 @@ from captum.attr import LimeBase, Occlusion, ShapleyValues
 from test_gradient_family import CASES, TEXTS, text_case
 from torch import Tensor, nn
 
-from regard.errors import InputError
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError
 from regard.explainers.kernel_shap import coalitions, kernel_shap
 from regard.explainers.leave_one_out import leave_one_out
 from regard.explainers.lime import drawn, lime, nearness

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from regard.records import Example, Relevance, Score, Units
-from regard.store.shard_result import Page, units_to_json
 from regard.store.run import Run, RunWriter
+from regard.store.shard_result import Page, units_to_json
 
 WORDS = ("good", "bad", "film", "plot", "end")
 UNITS = Units(

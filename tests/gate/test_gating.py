@@ -14,8 +14,8 @@ from made_run import ids, made_run, noisy, ranked, share
 from regard.errors import EnvironmentProblem, InputError
 from regard.gate.check import Check
 from regard.gate.gate import VERDICTS, Outcome, gate, refused
-from regard.gate.policy import parse_policy
 from regard.gate.outputs import junit, markdown, write
+from regard.gate.policy import parse_policy
 from regard.measures.intervals import Interval
 from regard.records import Score
 

@@ -22,8 +22,8 @@ from regard.models.open.load import load
 from regard.records import Example, Spec
 from regard.registry import build, names
 from regard.training.loss import weighted_terms
-from regard.training.train_one import Splits
 from regard.training.train import train
+from regard.training.train_one import Splits
 
 GOOD = ("lovely", "great", "warm", "funny", "wise", "bright")
 BAD = ("awful", "dull", "cold", "bleak", "silly", "grim")

@@ -17,8 +17,8 @@ from regard.improve.improve import improve
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load
 from regard.records import Example
-from regard.training.train_one import Splits
 from regard.training.train import train
+from regard.training.train_one import Splits
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "fine", "bad", "poor", "film", "the", "it", "was"]
 

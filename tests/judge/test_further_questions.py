@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from made_evidence import made
 
-from regard.judge.other_evidence import Beside, Table, beside_of
-from regard.judge.mean_tests import Mean
-from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.better_method import heads_instead
+from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
+from regard.judge.mean_tests import Mean
+from regard.judge.other_evidence import Beside, Table, beside_of
 from regard.present.report.exhibits.instead import OVER_RANDOM, QUESTION
 from regard.records import Floats, Json, Judgement, Score, Verdict
 

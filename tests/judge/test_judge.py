@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_evidence import OPERATORS, How, made, with_attention
 
-from regard.judge.mean_tests import Mean
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Curves, Evidence, evidence_of, neutral_levels
+from regard.judge.further_margins import PRINTED_BESIDE
 from regard.judge.gain_over_random import gain, others
 from regard.judge.judge import judge
 from regard.judge.margins import FEWEST, PRINTED
-from regard.judge.further_margins import PRINTED_BESIDE
+from regard.judge.mean_tests import Mean
 from regard.judge.points_at_evidence import by_class
 from regard.records import Contrast, Judgement, Score
 from regard.store.judgements import judgement_from_json, judgement_to_json

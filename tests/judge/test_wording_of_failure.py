@@ -10,8 +10,8 @@ from made_evidence import OPERATORS, made
 
 from regard.judge.evidence import Evidence
 from regard.judge.judge import judge
-from regard.present.retelling import retold
 from regard.present.messages.messages import speaking
+from regard.present.retelling import retold
 
 POINTS = 2
 

@@ -15,9 +15,9 @@ import pytest
 from live_caller import Caller
 
 import regard
+from regard.audits.more_metrics import judge_again
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.more_metrics import judge_again
 from regard.live.jobs import MOST_WAITING, Job, Jobs
 from regard.live.session import Session
 from regard.metrics.token_f1 import token_f1

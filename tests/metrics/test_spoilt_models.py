@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, Unsupported
 from regard.experiments._map import maps
 from regard.metrics.label_randomisation import label_randomisation
 from regard.metrics.max_sensitivity import max_sensitivity

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from regard.errors import InputError
-from regard.models.read.images import FILLS as IMAGE_FILLS
-from regard.models.read.images import as_channels_first, patches
+from regard.models.ask.prefix_sharing import PrefixCache
 from regard.models.open.labels import match_labels, parse_labels
 from regard.models.open.load import load
-from regard.models.ask.prefix_sharing import PrefixCache
+from regard.models.read.images import FILLS as IMAGE_FILLS
+from regard.models.read.images import as_channels_first, patches
 from regard.models.read.series import FILLS as SERIES_FILLS
 from regard.models.read.series import steps
 from regard.records import Example

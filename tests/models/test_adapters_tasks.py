@@ -13,8 +13,8 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.models import objective
 from regard.models.open.huggingface import infer_task
 from regard.models.open.load import load
-from regard.models.tasks import TASKS
 from regard.models.open.wrap import wrap
+from regard.models.tasks import TASKS
 from regard.protocols import Point
 from regard.records import Example, Site
 

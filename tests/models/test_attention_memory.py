@@ -12,9 +12,9 @@ import numpy as np
 import torch
 import transformers
 
-from regard.datasets.examples import Examples
 from regard.audits.audit import audit
 from regard.audits.plan import SHARD
+from regard.datasets.examples import Examples
 from regard.models.open.load import load
 from regard.records import Example
 

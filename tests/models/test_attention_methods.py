@@ -9,9 +9,9 @@ import adapter_zoo as zoo
 import numpy as np
 import pytest
 
-from regard.errors import Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import Unsupported
 from regard.explainers._chain import chain_of
 from regard.models.open.load import load
 from regard.records import Edit, Example

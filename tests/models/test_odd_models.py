@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 import regard
 from regard.errors import CaptureError, InputError, Unsupported
+from regard.records import Edit
 from regard.tap.attention_gradients import attention_gradients, call_with_weights
 from regard.tap.capture_call import capture_call
-from regard.records import Edit
 
 WORDS, WIDTH, HEADS = 40, 8, 2
 Way = Callable[["Odd", Tensor], Tensor]

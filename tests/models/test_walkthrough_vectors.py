@@ -14,8 +14,8 @@ from regard.errors import InputError, Unsupported
 from regard.measures.walkthrough import Walkthrough
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
-from regard.models.walkthrough import walkthrough
 from regard.models.open.wrap import wrap
+from regard.models.walkthrough import walkthrough
 
 TEXT = "a quiet moving film about time"
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.func import functional_call
 
 from regard.errors import InputError
-from regard.tap.capture_call import capture_call
 from regard.networks.classifier import AttentionClassifier
 from regard.records import Edit
+from regard.tap.capture_call import capture_call
 
 CLOSE = {"rtol": 0.0, "atol": 1e-6}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from regard.audits.estimate import estimate, probe
+from regard.audits.shard import Settings, compute
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
-from regard.audits.estimate import estimate, probe
 from regard.desk.desk import Desk
 from regard.desk.unit_alignment import unit_origins
-from regard.audits.shard import Settings, compute
 from regard.models.open.load import load
 from regard.perturbations.apply import perturbed
 from regard.records import Example, Spec, Units

@@ -11,13 +11,13 @@ import torch
 
 from regard.datasets.read import read
 from regard.errors import InputError
-from regard.surveys.noise_table import noise_table, specs_of
 from regard.measures.keyed_random import Stream
 from regard.models.open.load import load
 from regard.perturbations.apply import SEVERITIES, noises, perturbed
 from regard.perturbations.image.jpeg import jpeg
 from regard.perturbations.picture import blurred, cloud, opened
 from regard.records import Example, Spec
+from regard.surveys.noise_table import noise_table, specs_of
 
 NAMES = [spec.name for spec in noises("image")]
 

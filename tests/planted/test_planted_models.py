@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from regard.audits.preconditions import preconditions
 from regard.datasets.builtin.planted import planted
 from regard.errors import UnknownName
-from regard.audits.preconditions import preconditions
 from regard.models.adapter import TorchModel
 from regard.models.capture import capture
 from regard.models.open.load import load, rebuild

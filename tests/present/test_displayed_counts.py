@@ -32,12 +32,12 @@ from values_behind import (
 
 from regard.present.report.as_json import run_json
 from regard.present.report.as_markdown import run_markdown
-from regard.present.results_table import shown
-from regard.present.terminal.results import evidence_table
-from regard.present.terminal.metrics_view import metrics_view
-from regard.present.summary import reading
 from regard.present.report.report import report
+from regard.present.results_table import shown
 from regard.present.run_reader import Material
+from regard.present.summary import reading
+from regard.present.terminal.metrics_view import metrics_view
+from regard.present.terminal.results import evidence_table
 
 INTERVAL = re.compile(r"([-+]?\d+\.?\d*) ?%? \[([-+]?\d+\.?\d*)%?, ([-+]?\d+\.?\d*)%?\]")
 

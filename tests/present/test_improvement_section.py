@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from regard.audits.resolve import improved
-from regard.present.run_reader import Material
 from regard.present.messages.messages import speaking
 from regard.present.report.sections.improvement import improvement
+from regard.present.run_reader import Material
 from regard.records import Spec
 
 PLAN = {"learned_noises": ["keyboard", "drop_words"], "other_noises": ["ocr"], "attack": "greedy_word"}

@@ -16,20 +16,22 @@ import regard.present
 from regard.errors import UnknownName
 from regard.judge.evidence import Curves, Evidence
 from regard.judge.judge import judge
+from regard.present.messages.messages import LANGUAGES, _table, catalogue, count, say, speaking
 from regard.present.report.report import report
 from regard.present.retelling import retold
-from regard.present.messages.messages import LANGUAGES, _table, catalogue, count, say, speaking
 from regard.present.verdict_words import contrast, said
 from regard.store.judgements import judgement_to_json
 
 ROOM = Path(regard.present.__file__).parent
-SPEAKING = [
-    ROOM / "report.py", ROOM / "charts.py", ROOM / "contrast_chart.py", ROOM / "verdict_evidence.py",
-    ROOM / "verdict_words.py", ROOM / "reading.py", ROOM / "evidence.py", ROOM / "evidence_table.py",
-    ROOM / "parts.py", ROOM / "track_record.py", ROOM / "as_markdown.py", ROOM / "shift_view.py",
-    *sorted((ROOM / "sections").glob("*.py")), *sorted((ROOM / "drawings").glob("*.py")),
-    *sorted((ROOM / "robustness_parts").glob("*.py")),
-]  # fmt: skip
+SPEAKING = sorted(
+    [
+        *(ROOM / f"{name}.py" for name in ("verdict_evidence", "verdict_words", "summary", "results_table")),
+        *(ROOM / f"{name}.py" for name in ("by_group", "judge_error_rate")),
+        *(ROOM / "terminal" / f"{name}.py" for name in ("results", "shift_view")),
+        *(ROOM / "report" / f"{name}.py" for name in ("report", "charts", "contrast_chart", "as_markdown")),
+        *(p for name in ("sections", "drawings", "robustness") for p in (ROOM / "report" / name).glob("*.py")),
+    ]
+)
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 

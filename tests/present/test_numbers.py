@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.measures.intervals import Interval
-from regard.present.report.as_json import run_json
-from regard.present.report.charts import ticks
+from regard.present.decimals import at_least, at_most
 from regard.present.differences import differences
-from regard.present.results_table import evidence, main_settings, shown
-from regard.present.report.markup import data, join, tag
 from regard.present.pack.axes import unit_axis
 from regard.present.palette import LEVELS, level
-from regard.present.decimals import at_least, at_most
-from regard.present.summary import reading
+from regard.present.report.as_json import run_json
+from regard.present.report.charts import ticks
+from regard.present.report.markup import data, join, tag
 from regard.present.report.robustness.columns import Measured, in_words
-from regard.present.run_reader import Material
 from regard.present.report.sections.first_screen import written
+from regard.present.results_table import evidence, main_settings, shown
+from regard.present.run_reader import Material
+from regard.present.summary import reading
 from regard.present.word_sums import gathered
 from regard.records import Score, Summary, Units
 

@@ -15,9 +15,9 @@ import pytest
 from fake_run import JUDGEMENT, METHODS, MODALITIES, FakeRun, fake_run, text_example
 
 from regard.errors import EnvironmentProblem
+from regard.present.messages.messages import say
 from regard.present.report.markup import VOID
 from regard.present.report.report import SECTIONS, report, write_report
-from regard.present.messages.messages import say
 from regard.present.verdict_words import weakest
 from regard.present.wording import CAVEAT
 from regard.store.judgements import judgement_to_json

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from regard.present.terminal.results import evidence_table
-from regard.present.run_reader import Material
 from regard.present.number_units import objective, scale
+from regard.present.run_reader import Material
+from regard.present.terminal.results import evidence_table
 from regard.present.terminal.terminal import bullets, drawing, heat_map, links, plain_table, sentence, strongest
 
 words = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8), min_size=1, max_size=12)

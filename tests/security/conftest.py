@@ -11,8 +11,8 @@ import pytest
 from canary import EVIL, TEXTS, Canary, save_model
 from click.testing import CliRunner, Result
 
-from regard.cli.root import root
 from regard.audits.audit import audit
+from regard.cli.root import root
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import pytest
 from canary import TEXTS, Canary
 from click.testing import Result
 
-from regard.errors import InputError
 from regard.audits.audit import audit
 from regard.audits.more_metrics import judge_again, model_of
+from regard.errors import InputError
 from regard.live.session import Session
 from regard.store.run import Run
 

@@ -14,8 +14,8 @@ import pytest
 
 from regard.records import Attention, Example, Relevance, Site
 from regard.store.ledger import Ledger, Problem
-from regard.store.shard_result import Cost, Page
 from regard.store.run import Run, RunWriter
+from regard.store.shard_result import Cost, Page
 
 SHARDS = [["a", "b"], ["c", "d"]]
 EXAMPLES = [Example(name, {"text": name}) for name in "abcd"]

@@ -10,6 +10,7 @@ from regard.errors import InputError, UnknownName
 from regard.records import Attention, Example, Relevance, Score, Site, Summary, Units
 from regard.store.export import TABLES, export
 from regard.store.ledger import Problem
+from regard.store.run import Run, RunWriter
 from regard.store.shard_result import (
     Cost,
     Page,
@@ -18,7 +19,6 @@ from regard.store.shard_result import (
     units_from_json,
     units_to_json,
 )
-from regard.store.run import Run, RunWriter
 
 MANIFEST = {"model": {"name": "m"}, "data": {"name": "d"}}
 IDENTITY = {"model": "m", "seed": 0}

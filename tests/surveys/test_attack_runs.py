@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError, Unsupported
+from regard.models.open.load import load
+from regard.protocols import Model
+from regard.records import Attacked, Example, Threat
 from regard.surveys.attack import AttackRun, attack
 from regard.surveys.attack_records import FILE, Lines, from_json, to_json
 from regard.surveys.attack_table import WORST, row
-from regard.models.open.load import load
 from regard.tap.pass_history import forget_passes
-from regard.protocols import Model
-from regard.records import Attacked, Example, Threat
 
 TEXTS = ("a quiet , moving film", "a dull and tedious mess", "an honest , funny story", "bad acting and a bad script")
 EXAMPLES = [Example(str(i), {"text": text}, label=("positive", "negative")[i % 2]) for i, text in enumerate(TEXTS)]

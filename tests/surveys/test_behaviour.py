@@ -9,13 +9,13 @@ import pytest
 
 from regard.datasets.read import read
 from regard.errors import InputError, RegardError
-from regard.surveys.behaviour import behaviour
-from regard.surveys.term_swaps import sensitive
 from regard.measures.keyed_random import keyed_stream
 from regard.models.open.load import load
 from regard.perturbations.templates import read_tests
 from regard.perturbations.terms import families_of, shipped_lists, swapped
 from regard.records import Example
+from regard.surveys.behaviour import behaviour
+from regard.surveys.term_swaps import sensitive
 
 FILE = """
 [lists]

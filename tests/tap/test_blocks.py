@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.tap.stitch_steps import capture_generation
-from regard.tap.blockwise import PiecedAttention
-from regard.tap.blocks import PIECES
 from regard.records import Edit
+from regard.tap.blocks import PIECES
+from regard.tap.blockwise import PiecedAttention
+from regard.tap.stitch_steps import capture_generation
 from regard.testing.architecture import Architecture
 from regard.testing.architecture_inputs import noise
 from regard.testing.architectures import find

@@ -13,11 +13,11 @@ from attention_zoo import Additive, Written, alive, inputs
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
+from regard.records import Edit
 from regard.tap.attention_gradients import attention_gradients, call_with_weights
 from regard.tap.capture_call import capture_call
 from regard.tap.declared_sites import register_site
 from regard.tap.replay import record_below
-from regard.records import Edit
 from regard.testing.architectures import find
 
 Call = Callable[[], Tensor]

@@ -13,9 +13,9 @@ from torch import Tensor
 from regard.errors import CaptureError
 from regard.tap.attention_interface import may_be_direct
 from regard.tap.capture_call import capture_call
-from regard.tap.stitch_steps import capture_generation
 from regard.tap.capture_plan import plan_of
 from regard.tap.site_attention import LazyAttention
+from regard.tap.stitch_steps import capture_generation
 from regard.testing.architectures import find
 
 

@@ -21,11 +21,11 @@ from regard.training.learner import Learner
 from regard.training.learners.classifier import classifier
 from regard.training.loop import evaluate, fit, seeded
 from regard.training.loss import Outcome, forward, weighted_terms
-from regard.training.train_one import Loss, _Ready
 from regard.training.terms.adversarial_attention import adversarial_attention
 from regard.training.terms.adversarial_inputs import adversarial_inputs
 from regard.training.terms.consistency import consistency
 from regard.training.terms.gradient_distance import gradient_distance
+from regard.training.train_one import Loss, _Ready
 from regard.training.worst_case import ascent, norms, random_change
 
 ROWS = toy_data.rows(64, "train")

@@ -15,18 +15,18 @@ import toy_examples as toy
 from killed import LEARNER, OPTIONS, family
 from torch import Tensor
 
+from regard.audits.audit import audit
 from regard.datasets.examples import Examples
 from regard.errors import InputError, RegardError, UnknownName
-from regard.audits.audit import audit
 from regard.models.adapter import TorchModel
 from regard.models.open.load import load
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.family import membership, read_family
 from regard.networks.imposed import load_imposed
-from regard.training.train_one import Splits
 from regard.training.reference import open_reference
 from regard.training.train import Trained, read_splits, train
+from regard.training.train_one import Splits
 
 DATA = toy.splits(toy.text)
 

@@ -11,15 +11,15 @@ import torch
 
 import regard
 from regard.live.image_text import pair_pack
-from regard.models.open.from_arrays import from_arrays
-from regard.tap.capture_call import capture_call
 from regard.models.capture import as_examples
-from regard.tap.stitch_steps import capture_generation
 from regard.models.image_text import look_at
-from regard.present.pack.pack import pack_of_capture
+from regard.models.open.from_arrays import from_arrays
 from regard.present.pack.build import Alternative, Shown, pack
+from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import AxisEntry, Pack, PairEntry
 from regard.records import Attention, Example, Site, Units
+from regard.tap.capture_call import capture_call
+from regard.tap.stitch_steps import capture_generation
 from regard.testing.architectures import find
 
 REVIEW = "The film is a quiet , moving story that never begs for tears , and the acting is superb ."

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sample_packs import bert, bilstm, given, long_one, plain_units, translator, writer
 
 import regard
-from regard.present.pack.pack import pack_of_capture, pack_of_run
 from regard.present.pack.build import Shown, pack
+from regard.present.pack.pack import pack_of_capture, pack_of_run
 from regard.present.pack.read import head_weights, relevance_of
 from regard.present.pack.weights import chunks_of, halved, levels_of, pooled, storage_of, to_bytes
 from regard.records import Attention, Site

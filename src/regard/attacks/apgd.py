@@ -9,8 +9,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.attacks._epsilon_ball import Arena, Norm
 from regard.attacks._continuous import Shots, shoot
+from regard.attacks._epsilon_ball import Arena, Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
 from regard.registry import attack

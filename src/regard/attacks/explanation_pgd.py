@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.attacks._epsilon_ball import Arena, alike, arena, bounds_of, renamed
 from regard.attacks._drift import drift, shares
+from regard.attacks._epsilon_ball import Arena, alike, arena, bounds_of, renamed
 from regard.attacks._goal import Goal, goal_of
 from regard.errors import Unsupported
 from regard.protocols import Case

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._epsilon_ball import Norm
 from regard.attacks._continuous import Shots, shoot
+from regard.attacks._epsilon_ball import Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
 from regard.registry import attack

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.attacks._epsilon_ball import Norm
 from regard.attacks._continuous import Shots, shoot
+from regard.attacks._epsilon_ball import Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
 from regard.registry import attack

@@ -8,29 +8,28 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.errors import CaptureError, InputError, RegardError
-from regard.audits import resolve
-from regard.audits import plan
-from regard.desk.batching import BATCH
-from regard.audits.estimate import Estimate, Probe, estimate, probe
+from regard.audits import plan, resolve
 from regard.audits.engines.processes import Processes
 from regard.audits.engines.serial import Serial
+from regard.audits.estimate import Estimate, Probe, estimate, probe
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, current_fingerprint, worse
 from regard.audits.scheduler import Job, Progress, run_shards
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies
 from regard.audits.torch_threads import recorded_threads
+from regard.desk.batching import BATCH
+from regard.errors import CaptureError, InputError, RegardError
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position, machine_flops
-from regard.tap.pass_history import forget_passes
 from regard.protocols import Dataset, Executor, Model
 from regard.records import Example, Json, Spec
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, data_facts, identity, model_facts, now, versions
 from regard.store.run import Run, RunWriter
+from regard.tap.pass_history import forget_passes
 
 Say = Callable[[str], None]
 MOST_NOTES = 8

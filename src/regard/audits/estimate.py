@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import Unsupported
 from regard.audits.shard import Settings, compute
+from regard.errors import Unsupported
 from regard.protocols import (
     Capture,
     Check,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import RegardError, Unsupported
-from regard.desk.target_names import named
+from regard.audits.resolve import open_model
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.resolve import open_model
+from regard.desk.target_names import named
+from regard.errors import RegardError, Unsupported
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
 from regard.registry import build

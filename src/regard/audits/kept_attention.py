@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from regard.errors import RegardError
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import RegardError
 from regard.explainers._alignment import rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.models.walkthrough import walked_heads

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.errors import InputError, RegardError, Unsupported
 from regard.audits import plan
-from regard.desk.case import DeskCase
-from regard.desk.desk import Desk
 from regard.audits.fold import fold
 from regard.audits.shard import Settings
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.errors import InputError, RegardError, Unsupported
 from regard.protocols import Model
 from regard.records import Example, Relevance, Score, Spec, Summary
 from regard.registry import build

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.errors import InputError, UnknownName
 from regard.audits import default_methods
-from regard.desk.batching import BATCH, TOKENS
 from regard.audits.shard import Settings
+from regard.desk.batching import BATCH, TOKENS
+from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
@@ -130,7 +130,11 @@ def settings(
     rationales: whether the data say which places are decisive.
     """
     whole = explainers is None and metrics is None
-    further = default_methods.explainers([*EXPLAINERS, default_methods.ALL])[len(EXPLAINERS) :] if whole and chosen.shelf else []
+    further = (
+        default_methods.explainers([*EXPLAINERS, default_methods.ALL])[len(EXPLAINERS) :]
+        if whole and chosen.shelf
+        else []
+    )
     tried = [_spec("experiment", e) for e in (experiments if experiments is not None else chosen.experiments * whole)]
     if siblings and tried and all(spec.name != "siblings" for spec in tried):
         tried.append(Spec("experiment", "siblings", {"folders": [*siblings]}))

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import CaptureError, RegardError, Unsupported
 from regard.desk.finite_answers import unknown
+from regard.errors import CaptureError, RegardError, Unsupported
 from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Encoded, Model, SiteAttention, Target

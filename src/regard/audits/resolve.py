@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import InputError
-from regard.desk.target_names import named
 from regard.audits.readable import check_modality
-from regard.store.example_json import example_to_json
+from regard.desk.target_names import named
+from regard.errors import InputError
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json
 from regard.registry import entry, named_model
+from regard.store.example_json import example_to_json
 from regard.store.ledger import canonical
 
 

@@ -11,10 +11,10 @@ from typing import Protocol
 from regard.audits import plan
 from regard.audits.kept_attention import WALKED
 from regard.audits.shard import Settings
-from regard.store.example_json import example_to_json
 from regard.audits.worker import SETUP, WORK
 from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Example, Json
+from regard.store.example_json import example_to_json
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
 

@@ -12,17 +12,17 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from regard.errors import RegardError, Unsupported
-from regard.desk.target_names import named, written_by
+from regard.audits.kept_attention import facts_of
 from regard.desk.batching import BATCH, TOKENS
 from regard.desk.case import DeskCase, label
 from regard.desk.desk import Desk
-from regard.audits.kept_attention import facts_of
 from regard.desk.finite_answers import UnknownAnswer, unknown
-from regard.store.example_json import example_from_json, example_to_json
+from regard.desk.target_names import named, written_by
+from regard.errors import RegardError, Unsupported
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
 from regard.registry import build, entry
+from regard.store.example_json import example_from_json, example_to_json
 from regard.store.ledger import Problem
 from regard.store.shard_result import Page, joined_relevance, number, units_to_json
 

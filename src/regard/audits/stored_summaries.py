@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from weakref import WeakKeyDictionary
 
-from regard.errors import InputError
 from regard.audits.fold import fold
+from regard.errors import InputError
 from regard.records import Json, Spec, Summary
 from regard.registry import names
 from regard.store.ledger import canonical

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from regard.errors import RegardError, Unsupported
 from regard.audits.shard import Settings, named_findings
-from regard.tap.pass_history import forget_passes
+from regard.errors import RegardError, Unsupported
 from regard.protocols import Model
 from regard.records import Example, Score, Spec
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
-from regard.store.shard_result import Cost, Page
 from regard.store.run import RunWriter
+from regard.store.shard_result import Cost, Page
+from regard.tap.pass_history import forget_passes
 
 FOLDER = "studies"
 """Beside the run: what was trained, so that a stopped audit goes on."""

@@ -6,13 +6,13 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from regard.errors import InputError
 from regard.audits.shard import Settings, compute
-from regard.store.example_json import example_from_json
-from regard.tap.pass_history import forget_passes
+from regard.errors import InputError
 from regard.protocols import Model
 from regard.records import Spec
+from regard.store.example_json import example_from_json
 from regard.store.shard_result import Page
+from regard.tap.pass_history import forget_passes
 
 SETUP = "regard.audits.worker:open_model"
 WORK = "regard.audits.worker:do_shard"

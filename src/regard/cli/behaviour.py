@@ -10,8 +10,8 @@ from regard.cli.console import print_json, print_notes, remarks, results
 from regard.cli.model_options import ModelChoice, checked_names, listed
 from regard.cli.progress import bar
 from regard.errors import GateFailed, Incomplete
-from regard.present.retelling import retold
 from regard.present.messages.messages import columns, say
+from regard.present.retelling import retold
 
 if TYPE_CHECKING:
     from regard.datasets.examples import Examples
@@ -22,8 +22,8 @@ SHOWN = 5
 
 
 def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> None:
-    from regard.surveys.behaviour import behaviour
     from regard.perturbations.templates import read_tests
+    from regard.surveys.behaviour import behaviour
 
     tests = read_tests(path, seed)
     with bar(remarks(), making=choice.making) as shown:
@@ -78,8 +78,8 @@ def put_swaps(
 ) -> None:
     from regard.audits import resolve
     from regard.audits.repeatability import warning
-    from regard.surveys.term_swaps import MEASURES, sensitive
     from regard.perturbations.terms import families_of
+    from regard.surveys.term_swaps import MEASURES, sensitive
 
     path = Path(swaps) if Path(swaps).suffix == ".toml" else None
     wanted = None if path is not None or swaps == "all" else listed(swaps)

@@ -54,9 +54,9 @@ def show_changed(
     what: str, names: list[str], severities: tuple[int, ...], seed: int, limit: int | None, out: Path | None,
     columns: Columns, model: Model | None, *, as_json: bool,
 ) -> None:  # fmt: skip
-    from regard.surveys.noise_table import specs_of
     from regard.perturbations.apply import perturber
     from regard.perturbations.columns import fitted
+    from regard.surveys.noise_table import specs_of
 
     examples = examples_of(what, limit, columns)
     made: list[tuple[str, int, Example, Perturbed]] = []

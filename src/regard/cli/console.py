@@ -52,8 +52,8 @@ def echo(text: str, *, error: bool = False) -> None:
 
 def print_notes(notes: Sequence[str]) -> None:
     """What was done to the data on the way (columns guessed, texts cut into windows), below a result."""
-    from regard.present.retelling import retold
     from regard.present.messages.messages import say
+    from regard.present.retelling import retold
 
     for note in notes:
         results().print(say("term.note", text=retold(note)), markup=False, style="dim")

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from regard.errors import Unsupported
 from regard.desk.unit_alignment import unit_origins
+from regard.errors import Unsupported
 from regard.measures.agreement import ragged, spearman
 from regard.measures.centre import centre_shift, middles
 from regard.measures.divergence import jsd

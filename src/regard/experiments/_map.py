@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import Unsupported
 from regard.desk.finite_answers import unknown
+from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Read, SiteAttention

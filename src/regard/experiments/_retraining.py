@@ -24,9 +24,9 @@ from regard.protocols import Dataset, Model, Study
 from regard.records import Floats, Json, Score, Spec
 from regard.registry import build, named_model
 from regard.training.learner import Learner
-from regard.training.train_one import Splits
 from regard.training.reference import TrainedReference
 from regard.training.train import RESERVED, Trained, read_splits, train
+from regard.training.train_one import Splits
 
 KEPT = ("encoder", "attention", "size", "hidden", "dropout")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.experiments._weight_batches import Linear, answers, changes, decided, edits, given, logits, read
 from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
+from regard.experiments._weight_batches import Linear, answers, changes, decided, edits, given, logits, read
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import most_distant_of_many

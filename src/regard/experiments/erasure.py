@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.experiments._weight_batches import answers, decided, read, without
 from regard.experiments._map import Map, setting
+from regard.experiments._weight_batches import answers, decided, read, without
 from regard.measures.divergence import jsd
 from regard.measures.ranking import order
 from regard.protocols import Case, Findings

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.experiments._map import Map, distances, maps, setting
+from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.measures.divergence import jsd
 from regard.measures.exclusivity import displaceable, heaviest, log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many

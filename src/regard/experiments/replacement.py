@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from regard.experiments._weight_batches import answers, changes, decided, given, moved, read
 from regard.experiments._map import Map, setting
+from regard.experiments._weight_batches import answers, changes, decided, given, moved, read
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
 from regard.registry import experiment

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.errors import InputError, RegardError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError, RegardError, Unsupported
 from regard.experiments._leave_one_out import lost_without
 from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from regard.explainers._alignment import on_units, rows_read
-from regard.explainers._site_choice import chosen_sites
 from regard.explainers._decomposition import one_head
+from regard.explainers._site_choice import chosen_sites
 from regard.measures.contributions import part_norms
 from regard.protocols import Case
 from regard.records import Relevance

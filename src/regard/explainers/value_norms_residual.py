@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from regard.explainers._alignment import on_units, rows_read
-from regard.explainers._site_choice import chosen_sites
 from regard.explainers._decomposition import mixing_ratio, norm_matrix
+from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case
 from regard.records import Relevance
 from regard.registry import explainer

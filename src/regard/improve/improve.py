@@ -24,9 +24,9 @@ from regard.store.shapes import Mismatch
 from regard.training.directory import claimed, read_record, write_json
 from regard.training.learner import CROSS_ENTROPY
 from regard.training.loss import weighted_terms
-from regard.training.train_one import Splits
 from regard.training.progress import Report, progress, reporting
 from regard.training.train import Trained, train
+from regard.training.train_one import Splits
 
 FILE = "improvement.json"
 FORMAT, VERSION = "regard-improvement", 1

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from regard.attacks._substitutes import substitutes
-from regard.errors import Unsupported
+from regard.audits.resolve import matched, prepared
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.resolve import matched, prepared
+from regard.errors import Unsupported
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
 from regard.models.open.load import load

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from regard.audits.resolve import default_data
 from regard.datasets.read import read
 from regard.errors import InputError, Unsupported
-from regard.audits.resolve import default_data
 from regard.networks.checkpoint import load_checkpoint
 from regard.networks.family import is_family, read_family
 from regard.records import Json, Spec
 from regard.registry import build, entry, named_model
 from regard.training.directory import FILE as TRAINING
-from regard.training.train_one import Splits
 from regard.training.train import RESERVED, read_splits
+from regard.training.train_one import Splits
 from regard.trust import refuse_code
 
 LEARNERS = {

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import AGREE, GOOD, MOST_OTHER, POOR, SOME_OTHER
+from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Answer, Json
 
 AGREE_RULE = (

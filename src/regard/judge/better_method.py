@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.judge.other_evidence import Beside
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
+from regard.judge.further_margins import BEATS, REMEMBERS
 from regard.judge.gain_over_random import ATTENTION, RANDOM
 from regard.judge.margins import LEVEL
-from regard.judge.further_margins import BEATS, REMEMBERS
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.other_evidence import Beside
 from regard.measures.significance import holm
 from regard.records import Answer, Floats, Json
 

@@ -14,9 +14,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from regard.judge.mean_tests import Mean
 from regard.judge.evidence import Evidence
 from regard.judge.margins import FOUND
+from regard.judge.mean_tests import Mean
 from regard.records import Bools, Floats
 
 Beyond = Literal["not shown", "little more", "more"]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regard.judge.mean_tests import Test, examples_for
 from regard.judge.margins import LEVEL
+from regard.judge.mean_tests import Test, examples_for
 from regard.measures.significance import holm
 from regard.records import Answer, Json, Verdict
 

@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.evidence import Evidence
 from regard.judge.margins import FOUND, GOOD, POOR
+from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Bools, Floats, Json
 
 Cell = Literal["holds", "fails", "mixed", "none", "leans", "imprecise"]

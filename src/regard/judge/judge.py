@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from regard.judge.agreement import agree, exclusive
+from regard.judge.better_method import heads_instead, methods_instead
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
-from regard.judge.better_method import heads_instead, methods_instead
-from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.further_margins import PRINTED_BESIDE
-from regard.judge.weights_matter import matter
-from regard.judge.agreement import agree, exclusive
+from regard.judge.map_exists import there
+from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.points_at_evidence import OfClass, by_class, points, same
 from regard.judge.seed_noise import seed_noise, stable
-from regard.judge.map_exists import there
 from regard.judge.transfer import hides, needed, transfer
+from regard.judge.weights_matter import matter
 from regard.records import Judgement, Reading, Verdict
 
 SENTENCES: dict[Reading, str] = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import EMPTY, FEWEST_KEYS, LEVEL, STRICT
+from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Answer
 
 RULE = (

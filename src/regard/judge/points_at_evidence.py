@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regard.judge.beyond_random import ORDER, Beyond, beyond_random
-from regard.judge.mean_tests import Test
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.gain_over_random import Cell, Found, judged
 from regard.judge.margins import FEWEST, FOUND, GOOD, POOR, SET_ASIDE
+from regard.judge.mean_tests import Test
 from regard.records import Answer, Bools, Json
 
 RULE = (

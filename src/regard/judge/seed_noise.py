@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from regard.judge.other_evidence import Beside, Table
-from regard.judge.mean_tests import Mean, Test
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import ALIKE, FARTHER, UNLIKE
+from regard.judge.mean_tests import Mean, Test
+from regard.judge.other_evidence import Beside, Table
 from regard.records import Answer, Json
 
 NOISE_RULE = (

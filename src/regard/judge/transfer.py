@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from regard.judge.other_evidence import Beside
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.claim import Draft
-from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
 from regard.judge.further_margins import HELPS, HIDDEN, NEEDED
+from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
+from regard.judge.mean_tests import Mean, Test, all_of
+from regard.judge.other_evidence import Beside
 from regard.judge.seed_noise import NEEDS
 from regard.records import Answer, Json
 

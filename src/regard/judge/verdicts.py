@@ -10,10 +10,10 @@ from typing import Any
 from regard.errors import UnknownName
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
+from regard.judge.map_exists import WHY
 from regard.judge.margins import PRINTED
 from regard.judge.nouns import about
 from regard.judge.refusal import refused
-from regard.judge.map_exists import WHY
 from regard.records import Judgement, Spec, Verdict
 from regard.registry import entry
 from regard.store.judgements import keep_judgements

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import DOES_NOT_MATTER, FOLLOWS, LEVEL, MATTERS, PASSES_BY
+from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Answer
 
 RULE = (

@@ -9,8 +9,8 @@ import numpy as np
 
 from regard.errors import Unsupported
 from regard.experiments._map import maps
-from regard.live.live_input import Asked
 from regard.live.edits import to_json
+from regard.live.live_input import Asked
 from regard.records import Floats, Json, Score, Spec
 from regard.registry import build
 from regard.store.run import Run

@@ -1,7 +1,7 @@
 """A view as a picture without a browser: SVG by the viewer's own drawing code in a small JavaScript engine.
 
-The engine (QuickJS) runs `present/pack/static/viewer_svg.js`, our own file and nothing else: what is drawn here is what the
-page draws. PNG and PDF are made from that SVG.
+The engine (QuickJS) runs `present/pack/static/viewer_svg.js`, our own file and nothing else, so this draws exactly
+what the page draws. PNG and PDF are made from that SVG.
 """
 
 from __future__ import annotations

@@ -18,12 +18,12 @@ import numpy as np
 from regard.errors import EnvironmentProblem, InputError
 from regard.live.session import Session
 from regard.live.show import HEIGHT, View
-from regard.models.open.checkpoints import open_pair
 from regard.models.dual_encoder import Together
 from regard.models.image_text import Looked, look
+from regard.models.open.checkpoints import open_pair
+from regard.present.messages.messages import say, speaking
 from regard.present.pack.build import PairMap, Shown, pack
 from regard.present.pack.records import AxisEntry, Pack
-from regard.present.messages.messages import say, speaking
 from regard.records import Attention, Site, Units
 
 LEAD = 8

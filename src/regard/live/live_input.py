@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from regard.errors import InputError, RegardError
-from regard.desk.target_names import answer_of, written_by
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.target_names import answer_of, written_by
+from regard.errors import InputError, RegardError
 from regard.live.edits import compiled
 from regard.live.jobs import Job, breathing
 from regard.measures.divergence import tvd

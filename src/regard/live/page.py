@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from regard.present.report.markup import Html, join, tag
 from regard.present.pack.viewer_block import digest, viewer_script
+from regard.present.report.markup import Html, join, tag
 
 STYLE = (
     ":root{color-scheme:light dark}body{margin:0;background:light-dark(#fff,#14161a);color:light-dark(#1b1b1b,#e8e8e8);"

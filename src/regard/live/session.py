@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, UnknownName, Unsupported
 from regard.audits.more_metrics import example_of, model_of
+from regard.errors import InputError, UnknownName, Unsupported
 from regard.live.alternatives import alternative
-from regard.live.live_input import Asked, Beside, method_names, not_too_long, text_example
 from regard.live.edits import received, shared
 from regard.live.hello import greeting
 from regard.live.jobs import Job, Jobs, positive
-from regard.live.rationales import marked, marks_of, text_id
+from regard.live.live_input import Asked, Beside, method_names, not_too_long, text_example
 from regard.live.pack_cache import Held, Shelf
+from regard.live.rationales import marked, marks_of, text_id
+from regard.present.messages.messages import speaking
 from regard.present.pack.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack.records import Pack
-from regard.present.messages.messages import speaking
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE

@@ -19,11 +19,11 @@ from regard.errors import InputError
 from regard.live.session import METHODS, Session
 from regard.models.open.from_arrays import GivenCapture
 from regard.present.answer_text import shown_answer
-from regard.present.report.markup import tag
-from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.build import BUDGET
+from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import Pack
 from regard.present.pack.viewer_block import viewer_page
+from regard.present.report.markup import tag
 from regard.protocols import Capture, Model
 from regard.records import Example, Json
 from regard.store.run import Run

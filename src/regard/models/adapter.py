@@ -14,29 +14,28 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
-from regard.models.open import fingerprint as identity
 from regard.models.ask import gradients
 from regard.models.ask.answer_names import answer_name, written_names
-from regard.models.ask.input_function import ContinuousItem
+from regard.models.ask.batch_function import TogetherItems, together
 from regard.models.ask.decomposition import parts
-from regard.models.ask.sparse_recompute import SparseRuns
-from regard.tap.editing import per_row
-from regard.models.read.encoded import Item, Reader
-from regard.models.read.lexicon import lexicon
-from regard.models.read.length_groups import like_lengths
-from regard.models.read.noise import noisy, shifted
-from regard.models.objective import Said
+from regard.models.ask.input_function import ContinuousItem
+from regard.models.ask.patching import routed
 from regard.models.ask.prefix_sharing import PrefixCache
 from regard.models.ask.randomised import randomised_copy
-from regard.models.read_rows import Pooling, reading_rows
-from regard.models.read.unit_order import reordered
-from regard.models.ask.patching import routed
-from regard.models.ask.weight_batches import Steering, swept
-from regard.models.passes import EditedRuns, run_captured
-from regard.models.tasks import Asked, Outputs, TaskRow, padded
-from regard.models.ask.batch_function import TogetherItems, together
+from regard.models.ask.sparse_recompute import SparseRuns
 from regard.models.ask.value_zeroing import zeroed
+from regard.models.ask.weight_batches import Steering, swept
 from regard.models.ask.weight_slopes import decided_slopes, weight_slopes, weight_slopes_each
+from regard.models.objective import Said
+from regard.models.open import fingerprint as identity
+from regard.models.passes import EditedRuns, run_captured
+from regard.models.read.encoded import Item, Reader
+from regard.models.read.length_groups import like_lengths
+from regard.models.read.lexicon import lexicon
+from regard.models.read.noise import noisy, shifted
+from regard.models.read.unit_order import reordered
+from regard.models.read_rows import Pooling, reading_rows
+from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.protocols import (
     Check,
     Edits,
@@ -55,6 +54,7 @@ from regard.protocols import (
 )
 from regard.records import Answers, Bools, Edit, Example, Ints, Json, Site, Spec, Units
 from regard.registry import upstairs
+from regard.tap.editing import per_row
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]

@@ -12,12 +12,12 @@ import torch
 from regard.errors import InputError, Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.capture import as_examples
-from regard.tap.stitch_steps import capture_generation as stitched_call
 from regard.models.open.load import load
 from regard.models.read.text import TextReader
 from regard.protocols import Model, SiteAttention
 from regard.records import Answers, Units
 from regard.registry import upstairs
+from regard.tap.stitch_steps import capture_generation as stitched_call
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import torch
 
 from regard.errors import Unsupported
 from regard.models.adapter import Captured, TorchModel, own
-from regard.tap.capture_call import capture_call
 from regard.models.passes import key_padding
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Edit
+from regard.tap.capture_call import capture_call
 
 
 def edited_capture(model: Model, encoded: Encoded, target: Target, edits: Sequence[Edit]) -> Captured:

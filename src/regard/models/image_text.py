@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported
-from regard.tap.capture_call import capture_call
+from regard.models.dual_encoder import Together, Towers, together
 from regard.models.read.pixels import bytes_of_picture
 from regard.tap.build_sites import AnySite
-from regard.models.dual_encoder import Together, Towers, together
+from regard.tap.capture_call import capture_call
 
 
 @dataclass(frozen=True, slots=True, eq=False)

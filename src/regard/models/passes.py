@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.tap.capture_call import capture_call
-from regard.models.read.encoded import Item
-from regard.tap.replay_cache import Resume
 from regard.models.objective import Said
-from regard.tap.pass_history import forgettable
-from regard.tap.replay import patterns_of, record_below
+from regard.models.read.encoded import Item
 from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.protocols import Check, Edits, Mode, SiteAttention, Target
+from regard.tap.capture_call import capture_call
+from regard.tap.pass_history import forgettable
+from regard.tap.replay import patterns_of, record_below
+from regard.tap.replay_cache import Resume
 
 
 class Runs(Protocol):

@@ -24,8 +24,8 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.models import objective
-from regard.models.read.encoded import Item
 from regard.models.objective import Said
+from regard.models.read.encoded import Item
 from regard.protocols import Target
 
 Outputs = Mapping[str, Tensor]

@@ -14,20 +14,20 @@ from torch import Tensor, nn
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.measures.walkthrough import Walkthrough, walk
 from regard.models.adapter import TorchModel, own
-from regard.tap.attention_interface import look_again, switches
-from regard.tap.capture_call import tapped
 from regard.models.capture import as_examples
-from regard.models.read.encoded import Item
 from regard.models.open.load import load
+from regard.models.passes import key_padding
+from regard.models.read.encoded import Item
+from regard.models.walkthrough_vectors import Called, Vectors, of_call, of_softmax
+from regard.protocols import Encoded, Model, SiteAttention, Target
+from regard.tap.attention_interface import look_again, switches
+from regard.tap.build_sites import build_sites
+from regard.tap.capture_call import tapped
 from regard.tap.capture_plan import make_plan
 from regard.tap.recorder import Recorder
 from regard.tap.sdpa import SdpaCall
 from regard.tap.site_attention import LazyAttention
-from regard.tap.build_sites import build_sites
 from regard.tap.tap import ROOT, Event
-from regard.models.passes import key_padding
-from regard.models.walkthrough_vectors import Called, Vectors, of_call, of_softmax
-from regard.protocols import Encoded, Model, SiteAttention, Target
 
 
 def walkthrough(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from regard.present import counts
-from regard.present.results_table import Setting, metric_title, other_method, setting, shown
-from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.run_reader import Material
 from regard.present.messages.messages import say
+from regard.present.report.markup import Html, join, small, table, tag
+from regard.present.results_table import Setting, metric_title, other_method, setting, shown
+from regard.present.run_reader import Material
 from regard.records import Summary
 
 MOST = 12

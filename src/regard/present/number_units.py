@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from regard.present.answer_text import TEXTS, shown_answer
-from regard.present.objective_scale import objective_scale
 from regard.present.messages.messages import say
+from regard.present.objective_scale import objective_scale
 from regard.records import Json
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from regard.present.objective_scale import current_scale
 from regard.present.messages.messages import known, say
+from regard.present.objective_scale import current_scale
 from regard.records import Json, Summary
 
 Setting = tuple[tuple[str, str], ...]

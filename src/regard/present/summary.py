@@ -10,10 +10,10 @@ import numpy as np
 from regard.errors import UnknownName
 from regard.present import counts
 from regard.present.differences import Difference, differences
+from regard.present.messages.messages import count, say
 from regard.present.results_table import Column, evidence, main_settings, of_a_part, other_method
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import count, say
 from regard.records import Summary
 from regard.registry import entry
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.present import counts
+from regard.present.messages.messages import say
+from regard.present.palette import series_index
 from regard.present.report.charts import Dot, Line, interval_chart, legend, line_chart
 from regard.present.report.exhibits.other_attention import LARGEST
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.palette import series_index
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Floats, Score
 
 DRAWS = 500

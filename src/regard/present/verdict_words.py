@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from regard.present.decimals import decimals
-from regard.present.retelling import retold
-from regard.present.messages.messages import count, say
-from regard.present.terminal.terminal import plain_table
 from regard.present.judge_error_rate import in_a_sentence, track_record
+from regard.present.messages.messages import count, say
+from regard.present.retelling import retold
+from regard.present.terminal.terminal import plain_table
 
 _STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative": "dim"}
 

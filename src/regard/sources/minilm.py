@@ -6,8 +6,8 @@ from pathlib import Path
 
 from regard.records import Json, Spec
 from regard.registry import method
-from regard.training.train_named import trained_once
 from regard.training.packaged import packaged_file
+from regard.training.train_named import trained_once
 
 _WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 

@@ -28,6 +28,9 @@ from regard.store.blobs import TEMPORARY, Blobs, damaged, pack, room_on_disk, un
 from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
+from regard.store.rationales import FILE as MARKS
+from regard.store.rationales import Mark, agreed, read_marks
+from regard.store.redaction import Veil
 from regard.store.shard_result import (
     Cost,
     Page,
@@ -37,9 +40,6 @@ from regard.store.shard_result import (
     joined_scores,
     number,
 )
-from regard.store.rationales import FILE as MARKS
-from regard.store.rationales import Mark, agreed, read_marks
-from regard.store.redaction import Veil
 
 BLANK = (
     "label", "group", "parent", "slices", "rationale", "predicted", "target", "probability", "value", "distribution",

@@ -8,22 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.errors import InputError, Unsupported
 from regard.audits import resolve
-from regard.surveys.attack_records import Lines
-from regard.surveys.attack_sanity import Check, sanity
-from regard.surveys.attack_table import AttackRow, row, worst
-from regard.surveys.attack_drift import watched
+from regard.audits.repeatability import warning
+from regard.audits.torch_threads import threads_for, torch_threads
+from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.repeatability import warning
-from regard.desk.answers import finite
-from regard.audits.torch_threads import threads_for, torch_threads
-from regard.surveys.transfer import Transfer, transfer
-from regard.tap.pass_history import forget_passes
+from regard.errors import InputError, Unsupported
 from regard.protocols import Dataset, Model
 from regard.records import Attacked, Example, Json, Spec, Threat
 from regard.registry import arguments, entry
+from regard.surveys.attack_drift import watched
+from regard.surveys.attack_records import Lines
+from regard.surveys.attack_sanity import Check, sanity
+from regard.surveys.attack_table import AttackRow, row, worst
+from regard.surveys.transfer import Transfer, transfer
+from regard.tap.pass_history import forget_passes
 
 SHARD = 16
 """Examples after which a stopped attack can go on."""

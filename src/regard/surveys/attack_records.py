@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from regard.errors import InputError
-from regard.store.example_json import example_from_json, example_to_json
 from regard.records import Attacked, Example, Json
 from regard.store.blobs import room_on_disk, write_atomically
+from regard.store.example_json import example_from_json, example_to_json
 from regard.store.ledger import canonical
 from regard.store.shapes import (
     ANYTHING,

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from regard.errors import Unsupported
 from regard.desk.case import DeskCase
+from regard.errors import Unsupported
 from regard.measures.intervals import binomial_tail
 from regard.records import Attacked, Json, Spec, Threat
 from regard.registry import entry

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.errors import InputError, Unsupported
+from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.answers import finite
+from regard.errors import InputError, Unsupported
 from regard.measures.intervals import wilson
 from regard.perturbations.apply import perturbed
 from regard.perturbations.templates import BehaviourTest

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from regard.errors import InputError, Unsupported
+from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.answers import finite
+from regard.errors import InputError, Unsupported
 from regard.measures.answer_change import Answered, Kind, answered
 from regard.measures.mean_interval import mean_interval
 from regard.perturbations.apply import modality_of, noises

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from regard.errors import CaptureError, InputError, Unsupported
+from regard.measures.intervals import ClusterSums, bootstrap
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.pruning import drop, projections, silence, why_not_dropped
+from regard.models.open.load import load
+from regard.models.open.save import folder_of, refuse_taken, save_changed
+from regard.protocols import Dataset, Model
+from regard.records import Answers, Edit, Example, Floats
+from regard.store.blobs import write_output
 from regard.surveys.heads.importance import batches, gradient_importance
 from regard.surveys.heads.importance import ranking as by_importance
 from regard.surveys.heads.material import Material, material_of
 from regard.surveys.heads.naming import Head, by_site, chosen_heads, named_heads
 from regard.surveys.heads.removal import masks
-from regard.measures.intervals import ClusterSums, bootstrap
-from regard.models.adapter import TorchModel, own
-from regard.models.open.load import load
-from regard.models.ask.pruning import drop, projections, silence, why_not_dropped
-from regard.models.open.save import folder_of, refuse_taken, save_changed
-from regard.protocols import Dataset, Model
-from regard.records import Answers, Edit, Example, Floats
-from regard.store.blobs import write_output
 
 SAME = 1e-3
 """How far the written model may be from the whole model with its heads switched off, in units of the objective."""

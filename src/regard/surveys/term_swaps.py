@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import Unsupported
+from regard.audits.resolve import unknown_words
+from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.resolve import unknown_words
 from regard.desk.unit_alignment import words_of_units
-from regard.desk.answers import finite
+from regard.errors import Unsupported
 from regard.measures.intervals import Interval
 from regard.measures.keyed_random import keyed_stream
 from regard.measures.mean_interval import mean_interval

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from regard.errors import InputError
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.errors import InputError
 from regard.measures.intervals import wilson
 from regard.models.open.labels import match_labels
 from regard.protocols import Model

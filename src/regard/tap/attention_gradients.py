@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.tap.capture_call import rewritten_call
 from regard.records import Site
+from regard.tap.capture_call import rewritten_call
 
 T = TypeVar("T")
 Kind = Literal["in_graph", "frozen"]

@@ -21,8 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.tap.sdpa import SdpaCall, chunked
 from regard.protocols import Mode
+from regard.tap.sdpa import SdpaCall, chunked
 
 NAME = "regard"
 EAGER = "regard_eager"

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.records import Attention, Site
 from regard.tap.blocks import Pieces
 from regard.tap.sdpa import scores_of, weights_of
 from regard.tap.site_attention import DenseAttention, LazyAttention, Real, as_array, blank, chosen_rows, record
-from regard.records import Attention, Site
 
 
 @dataclass(slots=True, eq=False)

@@ -9,14 +9,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from regard.tap.blockwise import PiecedAttention
+from regard.records import Site
 from regard.tap.blocks import Pieces
+from regard.tap.blockwise import PiecedAttention
 from regard.tap.capture_plan import Plan, Planned, find_kind, shape_class
 from regard.tap.recorder import Kept, Recorder
 from regard.tap.self_check import Proof
 from regard.tap.site_attention import DenseAttention, LazyAttention, Real
 from regard.tap.tap import Event
-from regard.records import Site
 
 AnySite = LazyAttention | DenseAttention | PiecedAttention
 Padding = Tensor | Sequence[Tensor] | None

@@ -21,20 +21,20 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from regard.errors import CaptureError, Unsupported
-from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
-from regard.tap.auditor import Auditor, no_site, siteless
-from regard.tap.editing import EditRewriting
-from regard.tap.replay_cache import Resume
-from regard.tap.capture_plan import Plan, is_compiled, make_plan, plan_of
-from regard.tap.provenance import Provenance
-from regard.tap.recorder import Recorder
-from regard.tap.declared_sites import RegisteredSites
-from regard.tap.rewriter import Rewriter, Rewriting
-from regard.tap.self_check import prove
-from regard.tap.build_sites import AnySite, Padding, build_sites, first_mask
-from regard.tap.tap import Handler, Tap, Watch
 from regard.protocols import Check, Edits, Mode
 from regard.records import Site
+from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
+from regard.tap.auditor import Auditor, no_site, siteless
+from regard.tap.build_sites import AnySite, Padding, build_sites, first_mask
+from regard.tap.capture_plan import Plan, is_compiled, make_plan, plan_of
+from regard.tap.declared_sites import RegisteredSites
+from regard.tap.editing import EditRewriting
+from regard.tap.provenance import Provenance
+from regard.tap.recorder import Recorder
+from regard.tap.replay_cache import Resume
+from regard.tap.rewriter import Rewriter, Rewriting
+from regard.tap.self_check import prove
+from regard.tap.tap import Handler, Tap, Watch
 
 T = TypeVar("T")
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from torch import nn
 
-from regard.tap.site_kind import kind_of, pattern_of_call, pattern_of_weights, shape_of_pattern
-from regard.tap.layout import Layout
-from regard.tap.tensor_facts import Mark
-from regard.tap.pass_history import forgettable
-from regard.tap.declared_sites import RegisteredSites
-from regard.tap.tap import ROOT, Event, EventKey
 from regard.records import Site, SiteKind
+from regard.tap.declared_sites import RegisteredSites
+from regard.tap.layout import Layout
+from regard.tap.pass_history import forgettable
+from regard.tap.site_kind import kind_of, pattern_of_call, pattern_of_weights, shape_of_pattern
+from regard.tap.tap import ROOT, Event, EventKey
+from regard.tap.tensor_facts import Mark
 
 ShapeClass = tuple[Any, ...]
 

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from regard.tap.layout import Step, find_layout
-from regard.tap.tensor_facts import Mark, Scores, Softmax, Weighted, Weights
 from regard.tap.operations import Op
+from regard.tap.tensor_facts import Mark, Scores, Softmax, Weighted, Weights
 
 _MARK = "_regard_mark"
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.protocols import Mode
 from regard.tap.sdpa import Masks, SdpaCall, plain_weights, weighted_sum
 from regard.tap.tap import Event
-from regard.protocols import Mode
 
 FUSED_LOG_SUM_EXP = True
 """Take the row log-sum-exp from the fused CPU kernel where SDPA would choose that kernel anyway (it is free there)."""

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 from torch import Tensor, nn
 
 from regard.errors import UnknownName
-from regard.tap.capture_call import discover, tapped
-from regard.tap.replay_cache import Recording, Resume
-from regard.tap.capture_plan import Plan, plan_of
-from regard.tap.recorder import Recorder
-from regard.tap.sdpa import SdpaCall
-from regard.tap.tap import Event
 from regard.protocols import Edits
 from regard.records import Edit, Site
+from regard.tap.capture_call import discover, tapped
+from regard.tap.capture_plan import Plan, plan_of
+from regard.tap.recorder import Recorder
+from regard.tap.replay_cache import Recording, Resume
+from regard.tap.sdpa import SdpaCall
+from regard.tap.tap import Event
 
 T = TypeVar("T")
 

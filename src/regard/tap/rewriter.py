@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from regard.records import Site
 from regard.tap.capture_plan import Plan, Planned
 from regard.tap.recorder import Kept, Recorder
 from regard.tap.sdpa import SdpaCall, scores_of, weighted_sum, weights_of
 from regard.tap.tap import Event
-from regard.records import Site
 
 
 class Rewriting(Protocol):

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from regard.errors import CaptureError
-from regard.tap.layout import replay
 from regard.tap.capture_plan import ShapeClass
+from regard.tap.layout import replay
 from regard.tap.recorder import Kept
 from regard.tap.site_attention import DenseAttention, LazyAttention
 from regard.tap.tap import Event

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import CaptureError, InputError
-from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 from regard.records import Attention, Site
+from regard.tap.sdpa import CHUNK, SdpaCall, log_sum_exp, scores_of, weights_of
 
 
 @dataclass(slots=True, eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.tap.tensor_facts import Mark
-from regard.tap.sdpa import SdpaCall
 from regard.records import SiteKind
+from regard.tap.sdpa import SdpaCall
+from regard.tap.tensor_facts import Mark
 
 _PATTERN_LIMIT = 1 << 26
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.tap.capture_call import Taps, capture_call
-from regard.tap.blockwise import PiecedAttention
-from regard.tap.site_attention import DenseAttention, Real
 from regard.protocols import Check
+from regard.tap.blockwise import PiecedAttention
+from regard.tap.capture_call import Taps, capture_call
+from regard.tap.site_attention import DenseAttention, Real
 
 T = TypeVar("T")
 

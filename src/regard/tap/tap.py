@@ -22,11 +22,11 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.hooks import RemovableHandle
 
 from regard.errors import CaptureError
-from regard.tap.tensor_facts import Mark, Softmax
-from regard.tap.operations import LOOKED, Op, meaning
 from regard.tap.blocks import PIECES, Pieces, pieces_of
+from regard.tap.operations import LOOKED, Op, meaning
 from regard.tap.provenance import Provenance
 from regard.tap.sdpa import SdpaCall, bind_flash, bind_flex, bind_sdpa
+from regard.tap.tensor_facts import Mark, Softmax
 
 PLAIN_MULTI_HEAD = types.FunctionType(
     # F.multi_head_attention_forward is a Python composite: called as it is from inside a mode, its softmax would be

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.tap.capture_call import Taps, capture_call
 from regard.records import Edit
+from regard.tap.capture_call import Taps, capture_call
 from regard.testing.architecture import Architecture, Inputs, tensors
 from regard.testing.architectures import ARCHITECTURES
 

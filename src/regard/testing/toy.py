@@ -18,8 +18,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError, Unsupported
 from regard.desk.unit_alignment import unit_origins
+from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.apply import perturbed
 from regard.protocols import (

@@ -21,8 +21,8 @@ from regard.measures.keyed_random import keyed_rng
 from regard.training.batches import Rows, bucketed
 from regard.training.loss import Term, forward, total
 from regard.training.progress import Report, listening, tell
-from regard.training.scoring import ACCURACY, Measure
 from regard.training.resume_state import load_state, save_state
+from regard.training.scoring import ACCURACY, Measure
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from regard.networks.classifier import Reading
 from regard.networks.vocabulary import PAD
 from regard.records import Spec
 from regard.registry import build, entry
-from regard.training.second_pass import Replay, real_of
 from regard.training.batches import Batch
+from regard.training.second_pass import Replay, real_of
 
 
 class Outcome(NamedTuple):

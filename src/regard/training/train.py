@@ -22,8 +22,8 @@ from regard.training.directory import claimed, finish, read_record, set_aside, w
 from regard.training.learner import Learner
 from regard.training.loop import Settings
 from regard.training.loss import in_words, weighted_terms
-from regard.training.train_one import Loss, Splits, train_one
 from regard.training.reference import Reference, open_reference
+from regard.training.train_one import Loss, Splits, train_one
 
 Say = Callable[[str], None]
 RESERVED = ("seed", "threads", "save_seconds")

@@ -35,8 +35,8 @@ def trained_once(
         from regard.datasets.read import read
         from regard.registry import build as make
         from regard.training.learner import Learner
-        from regard.training.train_one import Splits, train_one
         from regard.training.train import settings_of
+        from regard.training.train_one import Splits, train_one
 
         train, dev, test = (read(data, split=part, limit=None) for part in ("train", "dev", "test"))
         if n is not None:

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.measures.alignment import Link, alignment_error_rate, strongest, token_links
-from regard.tap.capture_call import capture_call
 from regard.networks.checkpoint import Translator
 from regard.networks.vocabulary import END, MASK, PAD, START, Cut, Vocabulary
 from regard.protocols import Dataset
 from regard.records import Example, Floats, Ints
+from regard.tap.capture_call import capture_call
 from regard.training.batches import Batch, bucketed
 from regard.training.loop import Settings
 

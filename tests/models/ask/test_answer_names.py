@@ -18,9 +18,9 @@ from click.testing import CliRunner, Result
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import regard
+from regard.audits.audit import audit
 from regard.cli.commands.capture import _axis_names
 from regard.cli.root import root
-from regard.audits.audit import audit
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.gate.baseline import _same_prediction
@@ -29,17 +29,17 @@ from regard.live.show import captured_pack
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
 from regard.models.open.load import load
-from regard.present.report.as_markdown import run_markdown
-from regard.present.results_table import metric_title
-from regard.present.objective_scale import about_task
-from regard.present.pack.pack import pack_of_run
-from regard.present.report.report import report
 from regard.present.messages.messages import speaking
 from regard.present.number_units import objective
+from regard.present.objective_scale import about_task
+from regard.present.pack.pack import pack_of_run
+from regard.present.report.as_markdown import run_markdown
+from regard.present.report.report import report
+from regard.present.results_table import metric_title
 from regard.records import Example
 from regard.store.export import export
-from regard.store.run import Run
 from regard.store.redaction import Veil
+from regard.store.run import Run
 
 PROMPT, SOURCE, MASKED = " film was great", "the film was great", "the film was [MASK] fun"
 

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from regard.errors import Unsupported
 from regard.measures.contributions import part_norms
-from regard.tap.attention_gradients import call_with_weights
-from regard.tap.capture_call import capture_call
 from regard.models.ask.decomposition import parts
 from regard.models.ask.layer_variants import Probing
 from regard.models.ask.value_zeroing import zeroed
 from regard.models.ask.weight_slopes import weight_slopes
 from regard.protocols import Parts
+from regard.tap.attention_gradients import call_with_weights
+from regard.tap.capture_call import capture_call
 from regard.testing.architectures import find
 
 

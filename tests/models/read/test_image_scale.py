@@ -13,12 +13,12 @@ from PIL import Image
 from transformers import ViTImageProcessorPil
 
 from regard import load
+from regard.audits.resolve import digest, prepared
 from regard.datasets.examples import Examples
 from regard.datasets.read import read
-from regard.errors import InputError
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.audits.resolve import digest, prepared
+from regard.errors import InputError
 from regard.models.image_text import look
 from regard.perturbations.picture import opened
 from regard.records import Example

@@ -11,13 +11,13 @@ import transformers
 
 from regard.datasets.formats.sounds import read_wav, write_wav
 from regard.datasets.read import read
-from regard.errors import InputError, Unsupported
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.surveys.noise_table import noise_table, specs_of
+from regard.errors import InputError, Unsupported
 from regard.experiments.certified import certified
 from regard.models.open.load import load
 from regard.records import Example, Threat
+from regard.surveys.noise_table import noise_table, specs_of
 
 RATE, SAMPLES = 8000, 2400
 

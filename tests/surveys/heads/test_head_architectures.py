@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tiny_models import TEXTS, bart, llama
 
-from regard.surveys.heads.streaming import CELLS
-from regard.surveys.heads.survey import heads
 from regard.models.open.load import load
 from regard.records import Example
+from regard.surveys.heads.streaming import CELLS
+from regard.surveys.heads.survey import heads
 
 
 def own_weights(folder: str, texts: list[str]) -> list[list[np.ndarray]]:
@@ -112,10 +112,10 @@ def test_rows_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_nothing_of_an_example_is_kept_when_the_next_one_comes(tmp_path: Path) -> None:
     import weakref
 
+    from regard.protocols import SiteAttention
     from regard.surveys.heads.axes import Corpus
     from regard.surveys.heads.streaming import stream
     from regard.surveys.heads.survey import scores
-    from regard.protocols import SiteAttention
 
     model = load(llama(tmp_path / "llama"))
     encoded = [model.encode(Example(str(i), {"text": text})) for i, text in enumerate(TEXTS[:5])]

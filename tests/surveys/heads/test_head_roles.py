@@ -7,9 +7,9 @@ import pytest
 import torch
 from hand_built_heads import induction_head, two_heads
 
+from regard.registry import names
 from regard.surveys.heads.findings import HeadSurvey
 from regard.surveys.heads.survey import heads, scores
-from regard.registry import names
 
 
 def written(words: list[int]) -> str:

@@ -15,11 +15,11 @@ from rich.console import Console
 
 from regard.cli.commands.heads import _show, _write
 from regard.errors import UnknownName
+from regard.present.terminal.heads_view import heads_table, roles_told
+from regard.records import Site
 from regard.surveys.heads.findings import HeadSurvey
 from regard.surveys.heads.naming import chosen_heads, named_heads
 from regard.surveys.heads.survey import heads
-from regard.present.terminal.heads_view import heads_table, roles_told
-from regard.records import Site
 
 
 def printed(table: Any) -> str:

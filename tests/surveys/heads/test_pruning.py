@@ -9,9 +9,9 @@ import pytest
 from tiny_models import TEXTS, bart, llama
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.surveys.prune import prune
 from regard.models.open.load import load
 from regard.records import Edit, Example
+from regard.surveys.prune import prune
 
 
 @pytest.mark.parametrize(

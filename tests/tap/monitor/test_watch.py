@@ -18,8 +18,9 @@ from tiny_models import llama
 from regard.errors import EnvironmentProblem, InputError
 from regard.measures.maps import row_entropy
 from regard.tap.capture_call import capture_call
-from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
+from regard.tap.monitor import sample
 from regard.tap.monitor.watch import AttentionHealth, watch
+from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 
 
 class Kept:
@@ -64,8 +65,8 @@ def test_a_glimpse_sees_what_a_capture_sees(tmp_path: Path) -> None:
         plain, taps = capture_call(model, lambda: model(input_ids=ids).logits)
     assert torch.equal(watched, plain)
     (glimpse,) = w.glimpses
-    assert len(sample.sites) == len(taps.sites) == 2
-    for seen, site in zip(sample.sites, taps.sites, strict=True):
+    assert len(glimpse.sites) == len(taps.sites) == 2
+    for seen, site in zip(glimpse.sites, taps.sites, strict=True):
         weights = site.rows(0, range(1, 7)).astype(float)  # the first row of a causal map has one key
         assert seen.entropy == pytest.approx(float(row_entropy(weights).mean()), abs=1e-5)
         assert seen.sink == pytest.approx(float(weights[..., 0].mean()), abs=1e-5)
@@ -109,12 +110,10 @@ def test_errors_of_the_service_are_its_own_and_errors_of_the_watch_are_kept() ->
 
 
 def test_a_fault_inside_the_look_never_reaches_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.tap.monitor import sample
-
     def broken(*given: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr(glimpse, "meaning", broken)
+    monkeypatch.setattr(sample, "meaning", broken)
     module = TwoHeads()
     plain = module(*batch())
     with watch(module, every=1) as w:

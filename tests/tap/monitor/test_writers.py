@@ -10,8 +10,8 @@ import pytest
 import torch
 from hand_built_heads import TwoHeads, encode
 
-from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 from regard.tap.monitor.watch import AttentionHealth, Writer
+from regard.tap.monitor.writers import MLflowWriter, TensorBoardWriter, installed_writers
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any
 
-from regard.errors import EnvironmentProblem, InputError, RegardError
 from regard.audits.worker import named_function
+from regard.errors import EnvironmentProblem, InputError, RegardError
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import method

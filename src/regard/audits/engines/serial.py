@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from regard.errors import RegardError
 from regard.audits.worker import named_function
+from regard.errors import RegardError
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
 from regard.registry import method

@@ -24,15 +24,15 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.present.retelling import retold
 from regard.present.messages.messages import columns, say
+from regard.present.retelling import retold
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from regard.records import Attacked, Example
     from regard.surveys.attack import AttackRun
     from regard.surveys.attack_table import AttackRow
-    from regard.records import Attacked, Example
 
 SHOWN = 3
 """Worst examples that are printed for each attack."""
@@ -229,8 +229,8 @@ def _marked(one: Attacked, example: Example) -> str:
 
 
 def _transfers(console: Console, run: AttackRun) -> None:
-    from regard.surveys.transfer import CAVEAT
     from regard.present.terminal.terminal import plain_table
+    from regard.surveys.transfer import CAVEAT
 
     console.print("\n" + say("term.attack.transfer"), markup=False, style="bold")
     targets = list(dict.fromkeys(t.target for t in run.transfers))

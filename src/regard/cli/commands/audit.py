@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regard.audits import default_methods
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import (
     DEFAULT_MODEL,
@@ -24,7 +25,6 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
-from regard.audits import default_methods
 from regard.files import exists
 from regard.present.messages.messages import say
 from regard.registry import entry, named_model
@@ -103,8 +103,8 @@ def command(
     checked_names("metric", judged)
     checked_names("experiment", tried)
     from regard.audits.audit import audit
-    from regard.audits.resolve import default_data
     from regard.audits.plan import profile as known_profile
+    from regard.audits.resolve import default_data
 
     chosen, choice = known_profile(profile), ModelChoice(source, device, task, overflow)
     said, called = remarks(), click.get_current_context().obj
@@ -219,12 +219,12 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     if as_json:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
-        from regard.present.terminal.results import evidence_table
+        from regard.present.messages.messages import count
         from regard.present.objective_scale import about_task
-        from regard.present.summary import reading
         from regard.present.retelling import retold
         from regard.present.run_reader import Material
-        from regard.present.messages.messages import count
+        from regard.present.summary import reading
+        from regard.present.terminal.results import evidence_table
         from regard.present.terminal.shift_view import shift_table
         from regard.present.terminal.terminal import bullets
         from regard.present.verdict_words import verdict_table

@@ -47,11 +47,11 @@ def command(
     generate: int | None, mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
-    from regard.audits.resolve import said_by, unknown_words
     from regard.audits.preconditions import examine
+    from regard.audits.resolve import said_by, unknown_words
     from regard.models.capture import capture
-    from regard.present.retelling import retold
     from regard.present.messages.messages import say
+    from regard.present.retelling import retold
 
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
@@ -143,8 +143,8 @@ def _show(
     head: int | None, model: str, mode: str, windows: int,
 ) -> None:  # fmt: skip
     from regard.present.axis_names import short_names
-    from regard.present.retelling import retold
     from regard.present.messages.messages import columns, count, say
+    from regard.present.retelling import retold
     from regard.present.terminal.terminal import heat_map, links, plain_table
 
     out = results()

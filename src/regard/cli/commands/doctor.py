@@ -97,8 +97,8 @@ def _cache() -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from regard.present.retelling import retold
     from regard.present.messages.messages import columns, say
+    from regard.present.retelling import retold
     from regard.present.terminal.terminal import plain_table
 
     out, missing = results(), say("term.doctor.missing")

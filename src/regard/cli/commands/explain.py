@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from regard.audits import default_methods
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import (
     Columns,
@@ -21,7 +22,6 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.audits import default_methods
 from regard.visible import shell_word
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def command(
         return _whole(choice, data, columns, methods, out, limit=limit, seed=seed, as_json=as_json)
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.audits.explain import explain
-    from regard.audits.resolve import said_by, unknown_words
     from regard.audits.repeatability import warning
-    from regard.present.retelling import retold
+    from regard.audits.resolve import said_by, unknown_words
     from regard.present.messages.messages import say
+    from regard.present.retelling import retold
 
     with bar(remarks(), making=choice.making):
         live = choice.open()
@@ -97,10 +97,10 @@ def _whole(
     """Every example of a data set, into a run directory: an audit without judges, resumable like one."""
     if data is None:
         raise InputError("--out", expected="--data NAME", got="no data", remedy="leave --out away for one text")
-    from regard.datasets.read import read
     from regard.audits.audit import audit
-    from regard.present.report.report import write_report
+    from regard.datasets.read import read
     from regard.present.messages.messages import say
+    from regard.present.report.report import write_report
 
     said = remarks()
     examples = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit)
@@ -150,10 +150,10 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
     from regard.present.answer_text import shown_answer
-    from regard.present.terminal.comparison import agreement_table, agreements, comparison
-    from regard.present.retelling import retold
     from regard.present.messages.messages import say
     from regard.present.number_units import objective, scale
+    from regard.present.retelling import retold
+    from regard.present.terminal.comparison import agreement_table, agreements, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
     from regard.present.word_sums import gathered
     from regard.records import Spec

@@ -68,8 +68,8 @@ def command(
 
 
 def _show(outcome: Outcome) -> None:
-    from regard.present.retelling import retold
     from regard.present.messages.messages import columns
+    from regard.present.retelling import retold
     from regard.present.terminal.terminal import plain_table
 
     for note in outcome.notes:

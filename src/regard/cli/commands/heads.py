@@ -17,8 +17,8 @@ from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
-    from regard.surveys.heads.findings import HeadSurvey
     from regard.models.read.text import Overflow
+    from regard.surveys.heads.findings import HeadSurvey
 
 
 @verb(
@@ -45,8 +45,8 @@ def command(
     model: str, data: str | None, limit: int, ablate: int, seed: int, out: Path | None, everything: bool, device: str,
     task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    from regard.surveys.heads.survey import heads
     from regard.audits.resolve import default_data
+    from regard.surveys.heads.survey import heads
 
     choice = ModelChoice(model, device, task, overflow)
     wanted = data or default_data(model)
@@ -78,9 +78,9 @@ def _write(found: HeadSurvey, out: Path) -> None:
 
 
 def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
-    from regard.present.terminal import heads_view as view
-    from regard.present.retelling import retold
     from regard.present.messages.messages import say
+    from regard.present.retelling import retold
+    from regard.present.terminal import heads_view as view
     from regard.present.terminal.terminal import bullets
 
     console, survey = results(), found.to_json()

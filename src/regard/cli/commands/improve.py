@@ -16,8 +16,8 @@ from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
-from regard.present.retelling import retold
 from regard.present.messages.messages import columns, say
+from regard.present.retelling import retold
 from regard.visible import shell_word
 
 if TYPE_CHECKING:

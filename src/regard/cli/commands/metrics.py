@@ -30,9 +30,9 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     asked = listed(metric)
     checked_names("metric", asked)
     from regard.errors import Incomplete
-    from regard.present.terminal.metrics_view import metrics_json, metrics_view, stabilities
     from regard.present.objective_scale import about_task
     from regard.present.run_reader import shown_summaries
+    from regard.present.terminal.metrics_view import metrics_json, metrics_view, stabilities
     from regard.store.run import Run
 
     opened = Run(run)

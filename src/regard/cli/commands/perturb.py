@@ -149,8 +149,8 @@ def _table(
     seed: int, labels: str | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     from regard.audits import resolve
-    from regard.surveys.noise_table import noise_table, specs_of
     from regard.audits.repeatability import warning
+    from regard.surveys.noise_table import noise_table, specs_of
 
     with bar(remarks(), making=choice.making) as shown:
         live = choice.open()

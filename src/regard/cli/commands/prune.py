@@ -41,9 +41,9 @@ def command(
     if as_json:
         print_json(found.to_json())
         return
-    from regard.present.terminal.heads_view import pruned_table
-    from regard.present.retelling import retold
     from regard.present.messages.messages import say
+    from regard.present.retelling import retold
+    from regard.present.terminal.heads_view import pruned_table
 
     console = results()
     console.print(

@@ -33,8 +33,8 @@ FORMS = ("html", "md", "json", "pdf")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
 @click.option("--redact", is_flag=True, help="Replace every word by a placeholder, the same one throughout.")
 def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool) -> None:
-    from regard.present.report.redaction import Redacted
     from regard.present.messages.messages import say
+    from regard.present.report.redaction import Redacted
 
     opened = _judged(run)
     stem = "report-redacted" if redact else "report"

@@ -44,8 +44,8 @@ def command(
     if as_json:
         print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
         return
-    from regard.present.retelling import retold
     from regard.present.messages.messages import columns, say
+    from regard.present.retelling import retold
     from regard.present.terminal.terminal import plain_table
 
     out = results()
@@ -70,8 +70,8 @@ def _own_data(model: str) -> str | None:
 
 def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
     """Every explainer and every metric, run once on one example."""
-    from regard.errors import RegardError
     from regard.audits.shard import Settings, compute
+    from regard.errors import RegardError
     from regard.present.messages.messages import say
     from regard.records import Spec
     from regard.registry import entry, names

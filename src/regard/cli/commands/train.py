@@ -15,8 +15,8 @@ from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
-from regard.present.retelling import retold
 from regard.present.messages.messages import say
+from regard.present.retelling import retold
 from regard.visible import shell_word
 
 if TYPE_CHECKING:

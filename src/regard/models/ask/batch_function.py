@@ -20,8 +20,8 @@ from torch import Tensor
 from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.input_function import Differentiable, ends, free_entries, inserted
-from regard.models.read.encoded import Item
 from regard.models.objective import as_logits, wide
+from regard.models.read.encoded import Item
 from regard.models.read.regions import ArrayReader
 from regard.models.tasks import Asked
 from regard.records import Example

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import Unsupported
-from regard.models.read.encoded import Item
 from regard.models.ask.layer_variants import Moment, Place, Probing, is_norm, rows_first
-from regard.tap.site_attention import as_array
 from regard.models.passes import Runs
+from regard.models.read.encoded import Item
 from regard.protocols import Norm, Parts, Target
 from regard.records import Site
+from regard.tap.site_attention import as_array
 
 TOLERANCE = 1e-3
 """Largest error of a sum of parts, relative to the largest entry of the whole."""

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.measures.keyed_random import keyed_rng
-from regard.tap.attention_gradients import no_graph
-from regard.tap.capture_call import rewritten_call
 from regard.models.ask.input_function import Differentiable, Ends, contents, ends, free_entries, inserted, never_read
 from regard.models.read.encoded import Item
 from regard.models.read.length_groups import like_lengths
 from regard.models.tasks import Outputs
 from regard.protocols import Point, Slopes, Target
 from regard.records import Floats, Site
+from regard.tap.attention_gradients import no_graph
+from regard.tap.capture_call import rewritten_call
 
 Row = tuple[int, Point]
 """Which item, where."""

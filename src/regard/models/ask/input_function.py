@@ -20,8 +20,8 @@ from regard.errors import UnknownName, Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.regions import ArrayReader
-from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.models.read.text import TextReader
+from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.protocols import Target
 
 

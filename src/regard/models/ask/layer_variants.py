@@ -17,15 +17,15 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from regard.errors import InputError, Unsupported
-from regard.tap.capture_call import discover, rewritten_call
-from regard.models.read.encoded import Item
-from regard.tap.replay_cache import Resume
-from regard.tap.capture_plan import plan_of
-from regard.tap.replay import run_below
-from regard.tap.tap import ROOT
 from regard.models.passes import Runs
+from regard.models.read.encoded import Item
 from regard.protocols import Target
 from regard.records import Site
+from regard.tap.capture_call import discover, rewritten_call
+from regard.tap.capture_plan import plan_of
+from regard.tap.replay import run_below
+from regard.tap.replay_cache import Resume
+from regard.tap.tap import ROOT
 
 POSITIONS = 8192
 """Positions that go through the layer at a time."""

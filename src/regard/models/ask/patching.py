@@ -18,14 +18,14 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from regard.errors import Unsupported
-from regard.tap.capture_call import rewritten_call
-from regard.models.read.encoded import Item
-from regard.models.objective import Said
-from regard.tap.pass_history import forgettable
 from regard.models.ask.layer_variants import rows_first
+from regard.models.objective import Said
 from regard.models.passes import Runs
+from regard.models.read.encoded import Item
 from regard.protocols import Read, Target
 from regard.records import Site
+from regard.tap.capture_call import rewritten_call
+from regard.tap.pass_history import forgettable
 
 LINEAR = 1e-3
 """How far half of the weights may be from half of the way, relative to the whole way."""

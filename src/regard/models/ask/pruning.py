@@ -16,11 +16,11 @@ from torch.overrides import TorchFunctionMode
 
 from regard.errors import Unsupported
 from regard.models.adapter import TorchModel
-from regard.tap.capture_call import capture_call
 from regard.models.read.encoded import Item
-from regard.tap.operations import Op, meaning
 from regard.protocols import Target
 from regard.records import Edit, Site
+from regard.tap.capture_call import capture_call
+from regard.tap.operations import Op, meaning
 
 Heads = Mapping[str, tuple[int, ...]]
 """Site key -> numbers of heads in it."""

@@ -20,11 +20,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported
-from regard.models.read.encoded import Item
 from regard.models.objective import Said
-from regard.tap.pass_history import forgettable
+from regard.models.read.encoded import Item
 from regard.models.tasks import Asked, Outputs, TaskRow
 from regard.protocols import Target
+from regard.tap.pass_history import forgettable
 
 TOLERANCE = 2e-4
 """Proofs compare to this: hidden states, and values of the objective, relative to the largest."""

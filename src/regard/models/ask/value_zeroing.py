@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from regard.errors import Unsupported
-from regard.models.read.encoded import Item
 from regard.models.ask.layer_variants import Place, Probing, rows_first
 from regard.models.passes import Runs
+from regard.models.read.encoded import Item
 from regard.protocols import Target, Zeroed
 from regard.records import Site
 

@@ -16,17 +16,17 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.tap.capture_call import rewritten_call
-from regard.models.read.encoded import Item
-from regard.tap.replay_cache import Resume
 from regard.models.objective import Said
-from regard.tap.pass_history import forgettable
-from regard.tap.capture_plan import plan_of
-from regard.tap.replay import record_below
 from regard.models.passes import Runs, key_padding
+from regard.models.read.encoded import Item
 from regard.models.tasks import Asked
 from regard.protocols import Target
 from regard.records import Edit, Site
+from regard.tap.capture_call import rewritten_call
+from regard.tap.capture_plan import plan_of
+from regard.tap.pass_history import forgettable
+from regard.tap.replay import record_below
+from regard.tap.replay_cache import Resume
 
 POSITIONS, POOLED = 2048, 1 << 15
 """Positions that go through what lies above a site at a time; above a pooling there is little."""

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.tap.attention_gradients import WeightGradient, attention_gradients
-from regard.models.read.encoded import Item
 from regard.models.objective import Said
-from regard.tap.site_attention import as_array
 from regard.models.passes import Runs
+from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, best_class, decides_by_outputs
 from regard.protocols import Target, WeightGradientKind, WeightSlopes
+from regard.tap.attention_gradients import WeightGradient, attention_gradients
+from regard.tap.site_attention import as_array
 
 
 class RunsBackward(Runs, Protocol):

@@ -14,17 +14,17 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import TorchModel, Traits
+from regard.models.open.labels import parse_labels
 from regard.models.read.encoded import Reader
 from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
 from regard.models.read.images import as_channels_first, image_reader
-from regard.models.open.labels import parse_labels
 from regard.models.read.pixels import on_255, processed
-from regard.models.read_rows import Pooling
 from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
 from regard.models.read.sound import normalised, sound_reader
-from regard.models.tasks import TASKS, TaskRow
 from regard.models.read.text import Overflow, TextReader
+from regard.models.read_rows import Pooling
+from regard.models.tasks import TASKS, TaskRow
 from regard.records import Json, Spec
 
 _OFFSET_POSITIONS = {

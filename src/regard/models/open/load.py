@@ -24,8 +24,8 @@ from regard.models.open.config_limits import check_model, opening
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
 from regard.models.open.regard_networks import open_network
-from regard.models.read.text import Overflow
 from regard.models.open.wrap import wrap
+from regard.models.read.text import Overflow
 from regard.networks.family import Family, is_family, read_family
 from regard.protocols import Model
 from regard.records import Json, Spec

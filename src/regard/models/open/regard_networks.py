@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import Call, TorchModel, Traits
-from regard.models.read.encoded import Reader
 from regard.models.open.huggingface import UNLIMITED, Options, rename, task_row
+from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
 from regard.models.read.regions import Array
 from regard.models.read.series import series_reader

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError, UnknownName
+from regard.present.messages.messages import say
 from regard.present.pack.axes import axes_of
 from regard.present.pack.chunks import Chunks
 from regard.present.pack.inputs import label_of, picture_of, series_of, title_of
@@ -29,7 +30,6 @@ from regard.present.pack.records import (
     WalkEntry,
 )
 from regard.present.pack.weights import POOLED, THUMB, chunks_of, levels_of, pooled, storage_of, to_bytes
-from regard.present.messages.messages import say
 from regard.records import Attention, Floats, Json, Units
 
 BUDGET = 50 << 20

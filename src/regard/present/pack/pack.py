@@ -18,6 +18,7 @@ import numpy as np
 
 from regard.measures.plausibility import inside
 from regard.measures.walkthrough import Walkthrough
+from regard.present.messages.messages import say
 from regard.present.pack.alternatives import alternatives_of
 from regard.present.pack.build import BUDGET, Alternative, Shown, pack
 from regard.present.pack.records import (
@@ -32,7 +33,6 @@ from regard.present.pack.records import (
 )
 from regard.present.retelling import retold
 from regard.present.run_reader import Material, RunReader
-from regard.present.messages.messages import say
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
 from regard.records import Attention, Bools, Example, Json, Relevance, Units

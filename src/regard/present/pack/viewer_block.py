@@ -14,9 +14,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from regard.present.report.markup import Html, data, join, tag
-from regard.present.pack.records import Pack
 from regard.present.messages.messages import say
+from regard.present.pack.records import Pack
+from regard.present.report.markup import Html, data, join, tag
 from regard.records import Json
 
 

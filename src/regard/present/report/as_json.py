@@ -7,8 +7,8 @@ from typing import Any
 
 from regard.present.differences import differences
 from regard.present.report.exhibits.as_json import exhibits_json
-from regard.present.summary import reading
 from regard.present.run_reader import Material, RunReader
+from regard.present.summary import reading
 from regard.records import Json, Summary
 
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from regard.present import counts
-from regard.present.results_table import evidence, main_settings, shown
+from regard.present.judge_error_rate import in_a_sentence, track_record
+from regard.present.messages.messages import say
+from regard.present.objective_scale import about_task
 from regard.present.report.exhibits.instead import instead
 from regard.present.report.exhibits.other_attention import OtherAttention, other_attention
 from regard.present.report.exhibits.reliance import reliance
-from regard.present.objective_scale import about_task
-from regard.present.summary import reading
+from regard.present.report.sections.facts import examples, right
+from regard.present.report.sections.first_screen import (
+    code_lines,
+    instead_lines,
+    no_suspects,
+    other_lines,
+    suspect_line,
+)
+from regard.present.report.sections.limits import ALWAYS, untested
+from regard.present.results_table import evidence, main_settings, shown
 from regard.present.retelling import retold
 from regard.present.run_reader import Material, RunReader
-from regard.present.messages.messages import say
-from regard.present.report.sections.facts import examples, right
-from regard.present.report.sections.first_screen import code_lines, instead_lines, no_suspects, other_lines, suspect_line
-from regard.present.report.sections.limits import ALWAYS, untested
-from regard.present.judge_error_rate import in_a_sentence, track_record
+from regard.present.summary import reading
 from regard.present.verdict_words import about, headline, said, weakest
 from regard.records import Floats, Summary
 from regard.visible import visible

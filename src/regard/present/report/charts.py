@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.present.report.markup import Attributes, Html, tag
 from regard.present.messages.messages import say
+from regard.present.report.markup import Attributes, Html, tag
 from regard.records import Floats
 
 WIDTH, HEIGHT = 460, 260

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from regard.present.messages.messages import say
 from regard.present.report.charts import Axis
 from regard.present.report.markup import Html, tag
 from regard.present.retelling import retold
-from regard.present.messages.messages import say
 from regard.present.verdict_words import contrast, contrast_about
 
 MOST = 10

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.measures.agreement import kendall, null_sd
-from regard.present.results_table import unit_kind
-from regard.present.palette import level, side
 from regard.present.messages.messages import columns, say
+from regard.present.palette import level, side
+from regard.present.results_table import unit_kind
 from regard.present.terminal.terminal import plain_table, style
 from regard.records import Floats
 

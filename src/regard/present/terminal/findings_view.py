@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from regard.measures.summarise import Role, summarise
-from regard.present.retelling import retold
 from regard.present.messages.messages import columns, say
+from regard.present.retelling import retold
 from regard.present.terminal.terminal import plain_table
 from regard.records import Json, Score, Summary
 from regard.registry import entry

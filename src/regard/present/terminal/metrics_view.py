@@ -17,8 +17,8 @@ from rich.text import Text
 from regard.errors import UnknownName
 from regard.measures.stability import Stability, rank_stability
 from regard.present import counts
-from regard.present.results_table import Column, metric_title, setting, shown
 from regard.present.messages.messages import columns, say
+from regard.present.results_table import Column, metric_title, setting, shown
 from regard.present.terminal.terminal import plain_table
 from regard.records import Json, Score, Summary
 from regard.registry import entry

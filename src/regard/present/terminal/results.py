@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.present import counts
-from regard.present.results_table import Column, Evidence, evidence, main_settings, shown
-from regard.present.summary import SPOKEN
-from regard.present.run_reader import Material
 from regard.present.messages.messages import say
+from regard.present.results_table import Column, Evidence, evidence, main_settings, shown
+from regard.present.run_reader import Material
+from regard.present.summary import SPOKEN
 
 GAP = 2
 """Characters between two columns."""

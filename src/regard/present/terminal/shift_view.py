@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.retelling import retold
 from regard.present.messages.messages import known, say
+from regard.present.retelling import retold
 from regard.present.terminal.terminal import plain_table
 from regard.present.verdict_words import headline
 

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from regard.present.palette import AMOUNT, LEVELS, MINUS, PLUS, Colour, level, mixed, side
 from regard.present.messages.messages import columns, say
+from regard.present.palette import AMOUNT, LEVELS, MINUS, PLUS, Colour, level, mixed, side
 from regard.records import Floats
 
 GROUND: Colour = (110, 110, 110)

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from regard.measures.walkthrough import AGREES, Walkthrough
-from regard.present.retelling import retold
 from regard.present.messages.messages import columns as headings
 from regard.present.messages.messages import count, say
+from regard.present.retelling import retold
 from regard.present.terminal.terminal import plain_table
 from regard.records import Floats, Ints
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from regard.measures.keyed_random import keyed_rng
+from regard.measures.significance import resampled_means
+from regard.records import Floats, Ints
 from regard.surveys.heads.health import Health
 from regard.surveys.heads.naming import Head, former_name
 from regard.surveys.heads.redundancy import HeadGroup
 from regard.surveys.heads.removal import CurvePoint
 from regard.surveys.heads.roles import DRAWS, HeadScore, Role
-from regard.measures.keyed_random import keyed_rng
-from regard.measures.significance import resampled_means
-from regard.records import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import RegardError
-from regard.surveys.heads.roles import HeadScore
 from regard.measures.conicity import conicity
 from regard.measures.null_space import effective_attention
-from regard.tap.site_attention import LazyAttention
 from regard.protocols import Encoded, Model, Parts, SiteAttention, Target
+from regard.surveys.heads.roles import HeadScore
+from regard.tap.site_attention import LazyAttention
 
 FOCUSED, EVEN, SINK, CONE = 0.01, 0.99, 0.8, 0.95
 """Limits of the warnings: share of the largest entropy below which rows have collapsed onto one key, above which they

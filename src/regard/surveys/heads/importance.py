@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.surveys.heads.naming import Head
 from regard.desk.finite_answers import known_weight_slopes
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Edit, Floats
+from regard.surveys.heads.naming import Head
 
 BATCH = 16
 

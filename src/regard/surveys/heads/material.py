@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.audits.resolve import default_data, matched, open_data, prepared
 from regard.datasets.examples import Examples
 from regard.errors import InputError, RegardError
-from regard.surveys.heads.importance import batches
-from regard.audits.resolve import default_data, matched, open_data, prepared
 from regard.protocols import Dataset, Encoded, Model, Target
 from regard.records import Example, Ints
+from regard.surveys.heads.importance import batches
 
 
 @dataclass(frozen=True, slots=True)

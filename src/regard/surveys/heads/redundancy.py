@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.surveys.heads.naming import Head
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.maps import map_divergences, tight_groups
 from regard.protocols import SiteAttention
 from regard.records import Floats
+from regard.surveys.heads.naming import Head
 
 EXAMPLES, ROWS = 16, 8
 """Examples compared, and rows of each (chosen at random)."""

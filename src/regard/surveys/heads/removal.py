@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.surveys.heads.importance import batches, same_decision
-from regard.surveys.heads.naming import Head, by_site
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Encoded, Model, Target
 from regard.records import Edit, Floats
+from regard.surveys.heads.importance import batches, same_decision
+from regard.surveys.heads.naming import Head, by_site
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 RANDOM = 3

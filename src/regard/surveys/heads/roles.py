@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.surveys.heads.naming import Head
-from regard.surveys.heads.streaming import Streamed
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import holm, resampled_means, upper_tail
 from regard.records import Floats, Ints, Site, Spec
 from regard.registry import entry
+from regard.surveys.heads.naming import Head
+from regard.surveys.heads.streaming import Streamed
 
 DRAWS = 1000
 LEVEL = 0.95

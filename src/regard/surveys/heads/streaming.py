@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.surveys.heads.axes import Corpus, allowed_keys, axes_of
 from regard.head_scores._view import Tally, View
 from regard.protocols import Encoded, Model, SiteAttention, Target
 from regard.records import Floats, Ints, Site, Spec
 from regard.registry import build
+from regard.surveys.heads.axes import Corpus, allowed_keys, axes_of
 
 CELLS = 1 << 21
 """Weights held at once."""

@@ -7,7 +7,13 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from regard.audits.repeatability import warning
+from regard.audits.resolve import open_model, said_by
 from regard.errors import RegardError
+from regard.models.adapter import TorchModel
+from regard.protocols import Dataset, Model, SiteAttention, Target
+from regard.records import Example, Spec
+from regard.registry import entry, names
 from regard.surveys.heads.axes import Corpus
 from regard.surveys.heads.findings import HeadRow, HeadSurvey, Measured, measured
 from regard.surveys.heads.health import Health, NullSpaces, SiteHealth, States, warnings_of
@@ -20,12 +26,6 @@ from regard.surveys.heads.redundancy import Likeness
 from regard.surveys.heads.removal import CurvePoint, pruning_curve
 from regard.surveys.heads.roles import HeadScore, Role, Seen, judge
 from regard.surveys.heads.streaming import Streamed, stream
-from regard.audits.resolve import open_model, said_by
-from regard.audits.repeatability import warning
-from regard.models.adapter import TorchModel
-from regard.protocols import Dataset, Model, SiteAttention, Target
-from regard.records import Example, Spec
-from regard.registry import entry, names
 
 PROBES = 32
 """Generated sequences on which causal heads are asked about repetition."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from regard.tap.monitor.writers import installed_writers
 from regard.tap.monitor.watch import AttentionHealth, Writer
+from regard.tap.monitor.writers import installed_writers
 
 
 class HealthCallback(TrainerCallback):

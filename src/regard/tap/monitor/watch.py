@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from torch import nn
 
 from regard.errors import InputError
-from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
 from regard.tap.capture_plan import is_compiled
+from regard.tap.monitor.sample import Glimpse, PassGlimpse, collapse_warnings
 
 KEPT = 1000
 """Glimpses, and problems, that are remembered."""

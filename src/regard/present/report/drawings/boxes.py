@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regard.present.report.markup import Attributes, Html, tag
-from regard.present.palette import LEVELS, level, side
 from regard.present.messages.messages import say
+from regard.present.palette import LEVELS, level, side
+from regard.present.report.markup import Attributes, Html, tag
 from regard.records import Floats
 
 MOST_PIXELS = 48

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.present.report.markup import Attributes, Html, tag
-from regard.present.palette import LEVELS, level, side
 from regard.present.messages.messages import say
+from regard.present.palette import LEVELS, level, side
+from regard.present.report.markup import Attributes, Html, tag
 from regard.records import Floats
 
 WIDTH, HEIGHT = 480, 90

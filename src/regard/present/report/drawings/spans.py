@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.present.report.markup import Html, tag
 from regard.present.palette import level, side
+from regard.present.report.markup import Html, tag
 from regard.records import Floats
 
 TEXTS = ("text", "text_pair")

@@ -6,12 +6,12 @@ import numpy as np
 
 from regard.measures.intervals import wilson
 from regard.present import counts
+from regard.present.messages.messages import say
 from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.retelling import retold
 from regard.present.report.robustness.columns import cell, different, in_words, of_mean, picked, seed
+from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Floats, Score, Spec
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.report.robustness.columns import cell, largest_n, n_in_caption, of_mean, picked
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 
 
 def certificates(material: Material) -> Html | None:

@@ -10,9 +10,9 @@ import numpy as np
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
 from regard.present import counts
+from regard.present.messages.messages import say
 from regard.present.report.markup import Html, small, tag
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Floats, Json, Score
 
 DRAWS = 500

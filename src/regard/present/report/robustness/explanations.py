@@ -8,9 +8,10 @@ import numpy as np
 
 from regard.measures.paired import paired_difference
 from regard.present import counts
+from regard.present.messages.messages import say
+from regard.present.palette import series_index
 from regard.present.report.charts import Dot, interval_chart
 from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.palette import series_index
 from regard.present.report.robustness.columns import (
     NOT_MEASURED,
     Measured,
@@ -28,7 +29,6 @@ from regard.present.report.robustness.columns import (
     severities,
 )
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Score, Spec
 from regard.registry import entry, names
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.report.robustness.columns import (
     cell,
@@ -19,7 +20,6 @@ from regard.present.report.robustness.columns import (
 )
 from regard.present.report.robustness.under_noise import chart, level
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Score
 
 

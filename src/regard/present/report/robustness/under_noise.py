@@ -7,9 +7,10 @@ import numpy as np
 from regard.measures.calibration import ece_by_chance, ece_interval
 from regard.measures.intervals import Interval
 from regard.present import counts
+from regard.present.messages.messages import say
+from regard.present.palette import SERIES_COLOURS
 from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.palette import SERIES_COLOURS
 from regard.present.report.robustness.columns import (
     NOT_MEASURED,
     Measured,
@@ -25,7 +26,6 @@ from regard.present.report.robustness.columns import (
     severities,
 )
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Floats, Score
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from regard.present.messages.messages import say
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.markup import Html, join, tag
 from regard.present.report.robustness.columns import picked
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Score
 
 MOST = 3

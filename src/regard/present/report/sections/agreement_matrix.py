@@ -10,11 +10,11 @@ import numpy as np
 from regard.measures.agreement import kendall, null_sd, ragged
 from regard.measures.intervals import ClusterSums, Interval, bootstrap
 from regard.present import counts
-from regard.present.results_table import of_a_part, other_method
-from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.palette import level, side
-from regard.present.run_reader import Material
 from regard.present.messages.messages import say
+from regard.present.palette import level, side
+from regard.present.report.markup import Html, join, small, table, tag
+from regard.present.results_table import of_a_part, other_method
+from regard.present.run_reader import Material
 from regard.records import Floats
 
 

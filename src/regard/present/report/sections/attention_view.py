@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from regard.present.report.markup import Html, join, tag
-from regard.present.pack.pack import pack_of_run
-from regard.present.run_reader import Material
 from regard.present.messages.messages import language, say
-from regard.present.verdict_words import headline
+from regard.present.pack.pack import pack_of_run
 from regard.present.pack.viewer_block import viewer_block
+from regard.present.report.markup import Html, join, tag
+from regard.present.run_reader import Material
+from regard.present.verdict_words import headline
 
 BUDGET = 40 << 20
 """Bytes of weights and relevances in one page, compressed; with base64 around them the page stays below 50 MB ..."""

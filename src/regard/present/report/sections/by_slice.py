@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regard.present.report.markup import Html
 from regard.present.by_group import parts_tables
+from regard.present.report.markup import Html
 from regard.present.run_reader import Material
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from regard.present.judge_error_rate import ANSWERS, in_a_sentence, track_record
+from regard.present.messages.messages import known, say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.messages.messages import known, say
-from regard.present.judge_error_rate import ANSWERS, in_a_sentence, track_record
 
 
 def errs(material: Material) -> Html | None:

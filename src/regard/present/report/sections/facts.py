@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from regard.measures.intervals import wilson
+from regard.present.messages.messages import count, say
 from regard.present.report.markup import Html, join, tag
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import count, say
 
 
 def facts(material: Material) -> Html | None:

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.measures.intervals import Interval
+from regard.present.decimals import at_least, decimals
+from regard.present.messages.messages import count, say
 from regard.present.report.drawings.unit_drawing import unit_drawing
-from regard.present.results_table import unit_kind
 from regard.present.report.exhibits.instead import Instead, instead
 from regard.present.report.exhibits.other_attention import CAP, LARGEST, READABLE, OtherAttention, other_attention
 from regard.present.report.exhibits.reliance import OfClass, Reliance, Suspect, reliance
 from regard.present.report.markup import Attributes, Child, Html, join, tag
-from regard.present.decimals import at_least, decimals
+from regard.present.results_table import unit_kind
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import count, say
 from regard.present.verdict_words import about, headline
 from regard.visible import shell_word, visible
 

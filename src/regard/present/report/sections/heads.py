@@ -6,10 +6,10 @@ import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.present import counts
+from regard.present.messages.messages import say
 from regard.present.report.charts import Dot, interval_chart
 from regard.present.report.markup import Html, join, small, table, tag
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.records import Score
 
 MOST = 16

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 
 
 def improvement(material: Material) -> Html | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from regard.present.report.markup import Html, tag
-from regard.present.summary import reading
 from regard.present.run_reader import Material
+from regard.present.summary import reading
 
 
 def in_words(material: Material) -> Html | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from regard.present.report.markup import Html, join, tag
-from regard.present.run_reader import Material
 from regard.present.messages.messages import say
+from regard.present.report.markup import Html, join, tag
 from regard.present.report.sections.improvement import improvement
+from regard.present.run_reader import Material
 from regard.visible import shell_word
 
 ALWAYS = ("removal", "agreement", "random", "only")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from regard.present.messages.messages import catalogue, say
 from regard.present.report.markup import Html, join, tag
 from regard.present.run_reader import Material
-from regard.present.messages.messages import catalogue, say
 
 QUESTIONS = tuple(
     key.split(".")[1] for key in catalogue("en") if key.startswith("meaning.") and key.endswith(".question")

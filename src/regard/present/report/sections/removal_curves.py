@@ -6,12 +6,12 @@ import numpy as np
 
 from regard.measures.intervals import ClusterSums, bootstrap
 from regard.present import counts
-from regard.present.report.charts import Line, legend, line_chart
-from regard.present.results_table import metric_title, setting
-from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.palette import series_index
-from regard.present.run_reader import Material
 from regard.present.messages.messages import say
+from regard.present.palette import series_index
+from regard.present.report.charts import Line, legend, line_chart
+from regard.present.report.markup import Html, join, small, table, tag
+from regard.present.results_table import metric_title, setting
+from regard.present.run_reader import Material
 from regard.records import Floats, Score
 
 DRAWS = 500

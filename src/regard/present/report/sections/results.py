@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from regard.present import counts
-from regard.present.report.charts import Dot, interval_chart
 from regard.present.differences import Difference, differences
-from regard.present.results_table import Column, Evidence, evidence, main_settings, shown
-from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.palette import series_index
-from regard.present.run_reader import Material
 from regard.present.messages.messages import say
+from regard.present.palette import series_index
+from regard.present.report.charts import Dot, interval_chart
+from regard.present.report.markup import Html, join, small, table, tag
+from regard.present.results_table import Column, Evidence, evidence, main_settings, shown
+from regard.present.run_reader import Material
 
 
 def results(material: Material) -> Html | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, tag
 from regard.present.report.robustness.attacks import attacks
 from regard.present.report.robustness.certificates import certificates
@@ -10,7 +11,6 @@ from regard.present.report.robustness.other_answers import other_answers
 from regard.present.report.robustness.under_noise import under_noise
 from regard.present.report.robustness.witnesses import witnesses
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 
 PARTS = (under_noise, other_answers, explanations, attacks, certificates, witnesses)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from regard.present.messages.messages import known, say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import known, say
 from regard.records import Spec
 
 

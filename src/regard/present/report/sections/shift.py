@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import say
 from regard.present.terminal.shift_view import accuracy_line, head, in_a_line, rows
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from regard.present.messages.messages import known, say
 from regard.present.report.contrast_chart import contrast_chart
 from regard.present.report.markup import Html, join, table, tag
+from regard.present.report.sections.meaning import anchor
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.messages.messages import known, say
-from regard.present.report.sections.meaning import anchor
 from regard.present.verdict_evidence import evidence_behind
 from regard.present.verdict_words import about, contrast, headline, said, weakest
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.present.report.drawings.unit_drawing import unit_drawing
-from regard.present.results_table import metric_title, unit_kind
-from regard.present.report.markup import Html, join, table, tag
-from regard.present.run_reader import Material
 from regard.present.messages.messages import count, say
+from regard.present.report.drawings.unit_drawing import unit_drawing
+from regard.present.report.markup import Html, join, table, tag
+from regard.present.results_table import metric_title, unit_kind
+from regard.present.run_reader import Material
 
 MOST = 12
 MOST_NUMBERS = 60

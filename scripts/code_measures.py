@@ -1,0 +1,165 @@
+"""Measure the code against the style budgets: names, positional arguments, `fmt: skip`, formatted lines.
+
+python scripts/code_measures.py [--details names|calls|skips] [PATH ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BARE_WORDS = frozenset(
+    [
+        "found",
+        "said",
+        "made",
+        "given",
+        "kept",
+        "asked",
+        "shown",
+        "known",
+        "chosen",
+        "wanted",
+        "told",
+        "there",
+        "some",
+        "mine",
+        "seen",
+        "drawn",
+        "named",
+        "held",
+        "moved",
+        "changed",
+        "done",
+        "tried",
+        "judged",
+        "opened",
+        "written",
+        "marked",
+        "taken",
+        "heard",
+        "refused",
+        "gone",
+        "used",
+        "got",
+        "theirs",
+        "ours",
+    ]
+)
+"""Participles, pronouns and adverbs that say nothing about the value when they stand alone as a variable."""
+SKIP = re.compile(r"#\s*fmt:\s*(skip|off)")
+MANY = 6
+
+
+@dataclass(frozen=True)
+class Place:
+    """One finding: where and what."""
+
+    path: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+def python_files(paths: list[Path]) -> list[Path]:
+    """Every Python file below these paths, sorted."""
+    return sorted({f for p in paths for f in (p.rglob("*.py") if p.is_dir() else [p])})
+
+
+def assigned_names(tree: ast.AST) -> Iterator[ast.Name]:
+    """Variables that a statement binds; those of a one-line comprehension do not count."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.comprehension):
+            continue
+        yield from _targets(node)
+
+
+def _targets(node: ast.AST) -> Iterator[ast.Name]:
+    targets: list[ast.AST] = []
+    if isinstance(node, ast.Assign):
+        targets = [*node.targets]
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.AsyncFor):
+        targets = [node.target]
+    elif isinstance(node, ast.With | ast.AsyncWith):
+        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
+    for target in targets:
+        for inner in ast.walk(target):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                yield inner
+
+
+def bare_names(files: list[Path]) -> tuple[list[Place], int]:
+    """Assigned variables that are a bare word, and the number of all assigned variables."""
+    places, total = [], 0
+    for path in files:
+        for name in assigned_names(ast.parse(path.read_text("utf-8"))):
+            total += 1
+            if name.id.lstrip("_").lower() in BARE_WORDS:
+                places.append(Place(path, name.lineno, name.id))
+    return places, total
+
+
+def long_calls(files: list[Path]) -> tuple[list[Place], int]:
+    """Calls with six or more positional arguments, and the number of all calls."""
+    places, total = [], 0
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                total += 1
+                if len(node.args) >= MANY:
+                    places.append(Place(path, node.lineno, f"{ast.unparse(node.func)}: {len(node.args)} arguments"))
+    return places, total
+
+
+def format_skips(files: list[Path]) -> list[Place]:
+    """Lines that switch the formatter off."""
+    return [
+        Place(path, number, line.strip())
+        for path in files
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if SKIP.search(line)
+    ]
+
+
+def formatted_lines(files: list[Path]) -> int:
+    """Lines after formatting everything, `fmt: skip` included."""
+    total = 0
+    for path in files:
+        text = path.read_text("utf-8")
+        if SKIP.search(text):
+            text = re.sub(r"[ \t]*#\s*fmt:\s*(skip|off|on)[^\n]*", "", text)
+            command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", path.name, "-"]
+            text = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+        total += text.count("\n")
+    return total
+
+
+def main() -> int:
+    """Print every measure for the given paths."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, default=[Path("src")])
+    parser.add_argument("--details", choices=("names", "calls", "skips"))
+    options = parser.parse_args()
+    files = python_files(options.paths)
+    names, assigned = bare_names(files)
+    calls, all_calls = long_calls(files)
+    skips = format_skips(files)
+    print(f"files {len(files)}, formatted lines {formatted_lines(files)}")
+    print(f"bare names {len(names)} of {assigned} ({100 * len(names) / max(1, assigned):.2f} %)")
+    print(f"long calls {len(calls)} of {all_calls} ({1000 * len(calls) / max(1, all_calls):.2f} per 1,000)")
+    print(f"fmt: skip {len(skips)}")
+    for place in {"names": names, "calls": calls, "skips": skips, None: []}[options.details]:
+        print(place)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
