@@ -11,7 +11,7 @@ import numpy as np
 from regard.audits import plan, resolve
 from regard.audits.engines.processes import Processes
 from regard.audits.engines.serial import Serial
-from regard.audits.estimate import Estimate, Probe, estimate, probe
+from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import RepeatCheck, current_fingerprint, worse
 from regard.audits.scheduler import Job, Progress, run_shards
@@ -19,6 +19,7 @@ from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies
 from regard.audits.torch_threads import recorded_threads
 from regard.desk.batching import BATCH
+from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
@@ -34,7 +35,7 @@ from regard.tap.pass_history import forget_passes
 Say = Callable[[str], None]
 MOST_NOTES = 8
 MOST_PROBES = 20
-"""Examples that are tried before the audit starts without an estimate."""
+"""Examples that are tried before the audit starts without a check of its capture."""
 
 
 def audit(
@@ -102,26 +103,29 @@ def audit(
     with RunWriter(path, who, text=text) as writer, recorded_threads(writer, live, workers) as threads:
         forget_passes()
         seen = _probed(job)
-        cost = estimate(live, examples, settings, seen) if seen else None
-        for sentence in (*_sentences(about_data, cost, workers), cost_in_words(settings)):
+        for sentence in (*_sentences(about_data), cost_in_words(settings)):
             if sentence:
                 say(sentence)
         manifest: dict[str, Json] = {
             "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
             "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.about(),
             "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
-            "estimate": cost.to_json() if cost else None, "limit": _limit(job),
+            "limit": _limit(job),
             "labelled": any(e.label is not None for e in examples),
-            "label_table": label_table, "checked": seen.checked if seen else "never",
-            "rejected": [[*pair] for pair in seen.rejected] if seen else [],
+            "label_table": label_table, "checked": seen.checked,
+            "rejected": [[*pair] for pair in seen.rejected],
             **({} if text else {"veil": "no text"}),
         }  # fmt: skip
         writer.open(manifest, examples)
         try:
             check = _repeat_check(writer, job, say)
             engine, setup = _engine(live, workers, threads, say)
-            guess = cost.seconds / max(1, workers) if cost else None
-            run_shards(writer, job, engine, setup, progress=progress, first_guess=guess)
+
+            def forecast(cost: Estimate) -> None:
+                writer.note_estimate(cost.to_json())
+                say(cost.sentence(workers))
+
+            run_shards(writer, job, engine, setup, progress=progress, forecast=forecast)
             run_studies(writer, live, examples, settings, say)
             found = Run(path)
             _finish_check(check, writer, found, say)
@@ -186,18 +190,18 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
         say(" ".join(seen.sentences))
 
 
-def _probed(job: Job) -> Probe | None:
-    """A look at the model through an example of middling length; None where none can be read."""
+def _probed(job: Job) -> CaptureCheck:
+    """A capture of an example of middling length; an empty check where none can be read."""
     for example in _middling(job)[:MOST_PROBES]:
         try:
-            encoded = job.model.encode(example)
+            encoded = encoded_once(job.model, example)
             if encoded.units.free.any():
-                return probe(job.model, encoded, keyed_rng(job.settings.seed, example.id, "probe"))
+                return check_capture(job.model, encoded, keyed_rng(job.settings.seed, example.id, "probe"))
         except CaptureError:  # about the model, not about this example
             raise
         except Exception:  # a bad example is reported when its turn comes
             continue
-    return None
+    return CaptureCheck()
 
 
 def _limit(job: Job) -> dict[str, Json] | None:
@@ -208,17 +212,11 @@ def _limit(job: Job) -> dict[str, Json] | None:
     return {"forward_flops": middle * flops_per_position(job.model.module), "machine_flops": machine_flops()}
 
 
-def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[str]:
+def _sentences(data: Mapping[str, Json]) -> list[str]:
     notes = data["notes"] if isinstance(data["notes"], list) else []
     said = [f"data {data['name']}: {note}" for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
         said.append(f"data {data['name']}: and {len(notes) - MOST_NOTES} more notes, all in the manifest")
-    if cost is not None:
-        minutes, seconds = divmod(round(cost.seconds / max(1, workers)), 60)
-        said.append(
-            f"{cost.examples} examples, about {cost.forwards} forward passes and {cost.backwards} gradients, "
-            f"about {f'{minutes} min {seconds} s' if minutes else f'{seconds} s'}"
-        )
     return said
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from regard.audits.readable import check_modality
+from regard.desk.encoding import encoded_once
 from regard.desk.target_names import named
 from regard.errors import InputError
 from regard.protocols import Dataset, Model
@@ -178,7 +179,7 @@ def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
     unknown = units = 0
     for example in examples:
         try:
-            encoded = model.encode(example)
+            encoded = encoded_once(model, example)
         except Exception:  # unreadable: it is reported as a problem when its turn comes
             continue
         unknown += model.unknown(encoded)

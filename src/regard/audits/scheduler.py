@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from regard.audits import plan
+from regard.audits.estimate import Forecast, estimate, middle_first
 from regard.audits.kept_attention import WALKED
 from regard.audits.shard import Settings
 from regard.audits.worker import SETUP, WORK
+from regard.desk.encoding import encoded_once
 from regard.protocols import Executor, Model, Outcome, Task
 from regard.records import Example, Json
 from regard.store.example_json import example_to_json
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
+from regard.store.shard_result import Page
 
 RETRIES = 1
 """How often a shard is given out again after its worker died."""
@@ -57,7 +60,7 @@ class Job:
 
 def _length(model: Model, example: Example) -> int:
     try:
-        return model.encode(example).length
+        return encoded_once(model, example).length
     except Exception:  # reported as a problem when its turn comes
         return 1
 
@@ -68,7 +71,6 @@ class _Clock:
 
     weights: Mapping[str, float]
     tell: Progress | None
-    first_guess: float | None
     done: int = 0
     before: float = 0.0
     now: float = 0.0
@@ -87,7 +89,7 @@ class _Clock:
             return
         left = self._total - self.before - self.now
         spent = time.monotonic() - self._start
-        eta = spent * left / self.now if self.now else self.first_guess
+        eta = spent * left / self.now if self.now else None
         self.tell(self.done, len(self.weights), eta)
 
 
@@ -98,10 +100,13 @@ def run_shards(
     setup: Mapping[str, Json],
     *,
     progress: Progress | None = None,
-    first_guess: float | None = None,
+    forecast: Forecast | None = None,
 ) -> None:
-    """Do what is not settled yet. Returns when every example is done or reported."""
-    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in job.lengths.items()}, progress, first_guess)
+    """Do what is not settled yet. Returns when every example is done or reported.
+
+    The shard of middling length goes first; `forecast` gets the cost of all open shards, scaled from its own.
+    """
+    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in job.lengths.items()}, progress)
     settled = writer.settled()
     open_shards, singles = [], []
     for shard in plan.shards(job.lengths):
@@ -117,7 +122,13 @@ def run_shards(
         else:
             clock.advance(shard, computed=False)
     clock.report()
-    singles += _through(writer, job, engine, setup, open_shards, clock)
+    ordered = middle_first(open_shards)
+
+    def pilot(shard: Sequence[str], page: Page) -> None:
+        if forecast is not None and shard is ordered[0]:
+            forecast(estimate(page, shard, job.lengths, [name for names in ordered for name in names]))
+
+    singles += _through(writer, job, engine, setup, ordered, clock, committed=pilot)
     for shard in _through(writer, job, engine, setup, singles, clock, alone=True):
         raise AssertionError(f"{shard} was not settled")
 
@@ -131,6 +142,7 @@ def _through(
     clock: _Clock,
     *,
     alone: bool = False,
+    committed: Callable[[Sequence[str], Page], None] | None = None,
 ) -> list[list[str]]:
     """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
     by_key = {writer.key(shard): shard for shard in shards}
@@ -143,6 +155,8 @@ def _through(
             shard = by_key[outcome.key]
             if outcome.status == "ok":
                 writer.commit(shard, outcome.result)
+                if committed is not None:
+                    committed(shard, outcome.result)
             elif len(shard) > 1:
                 writer.split(shard)
                 again += [[name] for name in shard]

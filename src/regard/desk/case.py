@@ -8,12 +8,12 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from regard.errors import InputError
+from regard.desk.answers import stacked
 from regard.desk.changes import DeskChange
 from regard.desk.desk import Desk
 from regard.desk.questions import Removed, removals
-from regard.desk.answers import stacked
 from regard.desk.site_questions import Sites
+from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Change, Question, SiteAttention, Target
 from regard.records import Answers, Bools, Example, Floats, Relevance, Spec
@@ -144,7 +144,8 @@ def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
     expected = [len(units) for units in case.units]
     if relevance.ids != case.ids or sizes != expected:
         raise InputError(
-            f"relevance by {label}", expected=f"{expected} values for {list(case.ids)}",
+            f"relevance by {label}",
+            expected=f"{expected} values for {list(case.ids)}",
             got=f"{sizes} for {list(relevance.ids)}",
         )
     bad = int(np.count_nonzero(~np.isfinite(relevance.values)))
@@ -166,6 +167,9 @@ def selected(relevance: Relevance, positions: Sequence[int]) -> Relevance:
             rows = [values[int(relevance.offsets[i]) : int(relevance.offsets[i + 1])] for i in positions]
             extras[name] = np.concatenate(rows) if rows else np.zeros(0)
     return Relevance.of(
-        relevance.method, [relevance.ids[i] for i in positions], [relevance[i] for i in positions],
-        signed=relevance.signed, extras=extras,
+        relevance.method,
+        [relevance.ids[i] for i in positions],
+        [relevance[i] for i in positions],
+        signed=relevance.signed,
+        extras=extras,
     )

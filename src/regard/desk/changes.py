@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from regard.errors import Unsupported
-from regard.desk.unit_alignment import unit_origins
 from regard.desk.shuffled_labels import shuffled_twin
+from regard.desk.unit_alignment import unit_origins
+from regard.errors import Unsupported
 from regard.measures.keyed_random import keyed_rng
 from regard.perturbations.apply import perturber
 from regard.perturbations.columns import fitted

@@ -10,14 +10,14 @@ from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
-from regard.desk.target_names import answer_of
+from regard.desk.answers import Answer, AnswerCache, split
 from regard.desk.batching import BATCH, TOKENS, Batching
 from regard.desk.changes import Admission, DeskChange
+from regard.desk.costs import CostMeter
 from regard.desk.encoding import encoded_once
 from regard.desk.finite_answers import UnknownAnswer, known
 from regard.desk.questions import Base, DeskQuestion
-from regard.desk.answers import Answer, AnswerCache, split
-from regard.desk.costs import CostMeter
+from regard.desk.target_names import answer_of
 from regard.protocols import Encoded, Model, Question, Target
 from regard.records import Answers, Example, Json, Units
 from regard.store.shard_result import Cost
@@ -111,10 +111,11 @@ class Desk:
         answers: dict[Hashable, Any] = {}
         for place, question in enumerate(questions):
             assert isinstance(question, DeskQuestion)
-            keys.append(question.key if question.cached else place)
+            key = question.key
+            keys.append(place if key is None else key)
             everyone.setdefault(type(question), []).append(question)
-            if question.cached and keys[-1] in self.cache:
-                answers[keys[-1]] = self.cache[keys[-1]]
+            if key is not None and key in self.cache:
+                answers[key] = self.cache[key]
             else:
                 kinds.setdefault(type(question), {}).setdefault(keys[-1], question)
         for kind, asked in everyone.items():
@@ -122,7 +123,7 @@ class Desk:
         for kind, new in kinds.items():
             for key, answer in zip(new, kind.compute(self, list(new.values())), strict=True):
                 answers[key] = answer
-                if kind.cached and answer is not None:
+                if not isinstance(key, int):
                     self.cache.store(key, answer, large=kind.large)
         return [answers[key] for key in keys]
 

@@ -2,7 +2,7 @@
 
 A method builds them through the functions here, and its case passes them to the desk:
 
-    gradients = slopes(case, [Point()])          # one `Slopes` per example
+    gradients = slopes_at(case, [Point()])       # one `Slopes` per example
     answers = edited(case, [[[Edit("uniform")]] for _ in case.ids])
 
 A capability that one method needs is one class here (or beside the method): `Desk.ask` does the rest.
@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import InputError
-from regard.desk.finite_answers import known, known_arrays, known_logits, known_slopes, known_tensor
 from regard.desk.answers import Answer, concatenated, section, stacked
 from regard.desk.costs import Metered
+from regard.desk.finite_answers import known, known_arrays, known_logits, known_slopes, known_tensor
+from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import (
     Case,
@@ -59,8 +59,9 @@ class DeskQuestion(Question[R]):
     backward: ClassVar[bool] = False
 
     @property
-    def key(self) -> Hashable:
-        return self
+    def key(self) -> Hashable | None:
+        """What the answer is cached under; None where it is not cached."""
+        return self if self.cached else None
 
     @classmethod
     def requests(cls, questions: Sequence[Self]) -> int:
@@ -226,7 +227,7 @@ class Edited(DeskQuestion[Answer]):
     def key(self) -> Hashable:
         return Edited, self.example, self.text
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The edits as text, with their arrays as bytes."""
         return repr([(replace(e, values=None), None if e.values is None else e.values.tobytes()) for e in self.edits])
@@ -333,10 +334,10 @@ class AnswerTo(DeskQuestion[Answer]):
     candidate: Example
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> Hashable | None:
         items = self.candidate.inputs.items()
         texts = all(isinstance(value, str) for _, value in items)
-        return (AnswerTo, self.example, *sorted(cast("Any", items))) if texts else self
+        return (AnswerTo, self.example, *sorted(cast("Any", items))) if texts else None
 
     def encoded(self, desk: Desk) -> Encoded | None:
         try:
@@ -402,7 +403,7 @@ class SlopeAt(DeskQuestion[Slope]):
         return answers
 
 
-def slopes(case: Case, points: Sequence[Point]) -> list[Slopes]:
+def slopes_at(case: Case, points: Sequence[Point]) -> list[Slopes]:
     """Gradients of the objective at these points, which share a baseline; one record per example."""
     baselines = {point.baseline for point in points}
     if len(baselines) > 1:

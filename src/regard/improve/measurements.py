@@ -12,7 +12,9 @@ import numpy as np
 from regard.attacks._substitutes import substitutes
 from regard.audits.resolve import matched, prepared
 from regard.desk.case import DeskCase
+from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
@@ -158,7 +160,9 @@ class Looking:
             ("noise_accuracy", self.plan.learned_noises),
             ("other_noise_accuracy", self.plan.other_noises),
         ):
-            found[name] = np.mean([_right(self.close.changed(kind, self.plan.severity)) for kind in kinds], axis=0)
+            found[name] = np.mean(
+                [_right(self.close.variant(PerturbedBy(kind, self.plan.severity))) for kind in kinds], axis=0
+            )
         return found
 
     def _attacks(self, table: Path | None, same: bool) -> dict[str, Floats]:
@@ -175,7 +179,7 @@ class Looking:
         }  # fmt: skip
 
     def _success(self, attack: str) -> Floats:
-        results = self.close.attacked(Spec.parse("attack", attack), Threat(budget=self.plan.budget))
+        results = attacked(self.close, Spec.parse("attack", attack), Threat(budget=self.plan.budget))
         return np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
 
     def _attention(self) -> dict[str, Floats]:

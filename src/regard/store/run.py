@@ -46,8 +46,8 @@ BLANK = (
     "units",
 )  # fmt: skip
 """What an example has in any case, if only as None."""
-LATE = ("preconditions", "repeatability")
-"""Facts about the model that are found out while the run goes on."""
+LATE = ("estimate", "preconditions", "repeatability")
+"""Facts that are found out while the run goes on."""
 LARGEST_INLINE = 16384
 """Arrays with more numbers than this are not written out among the examples, only referred to."""
 
@@ -339,6 +339,11 @@ class RunWriter:
     def give_up(self, shard: Sequence[str], problem: Problem) -> None:
         """Note that a task cannot be done; it is not tried again."""
         self._book.enter(self.key(shard), "done", None, problems=[self._without_words(problem)])
+
+    def note_estimate(self, cost: Json) -> None:
+        """Store the estimated cost; that of the first session stays."""
+        if "estimate" not in self._book.facts():
+            self._book.note(estimate=cost)
 
     def note_preconditions(self, found: Json) -> None:
         """What a look at some of the finished examples said about the attention of the model."""

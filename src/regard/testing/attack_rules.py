@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.attacks._text import Text
+from regard.desk.questions import answers_to
 from regard.records import Attacked, Threat
 from regard.registry import describe
 from regard.testing.explainer_rules import failure
@@ -56,7 +57,7 @@ def _honest(case: ToyCase, i: int, one: Attacked, goal: str, threat: Threat) -> 
     """A success is asked about again, from the example that was handed back."""
     if one.status != "success" or one.example is None:
         return
-    rows = case.subset([i]).asked([[one.example]]).distribution
+    rows = answers_to(case.subset([i]), [[one.example]]).distribution
     assert rows is not None
     found = int(rows[0].argmax())
     wanted = 1 if threat.target is not None else 1 - int(str(case.targets[i]))
