@@ -98,10 +98,10 @@ class DeskQuestion(Question[R]):
     @classmethod
     def compute(cls, desk: Desk, questions: Sequence[Self]) -> list[R]:
         """The answers to questions that are not in the cache, in batches of like length."""
-        desk.targets([question.example for question in questions])
         bundles: dict[Hashable, list[int]] = {}
         for place, question in enumerate(questions):
             bundles.setdefault(question.bundle(place), []).append(place)
+        desk.targets([questions[places[0]].example for places in bundles.values()])
         groups: dict[Hashable, list[list[int]]] = {}
         for places in bundles.values():
             groups.setdefault(cls.group([questions[place] for place in places]), []).append(places)
