@@ -1,5 +1,5 @@
 # Everything goes through these verbs; CI calls exactly them.
-.PHONY: help setup setup-dev demo test test-viewer check bench release docs catalogue quality truth replicate fuzz viewer gallery clean
+.PHONY: help setup setup-dev demo test test-viewer check bench release docs catalogue quality golden truth replicate fuzz viewer gallery clean
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 VENV ?= .venv
@@ -44,6 +44,9 @@ bench: setup-dev  ## speed and memory side by side with the peers; writes benchm
 
 quality: setup-dev  ## accuracies and other long runs; writes benchmarks/results/
 	@OMP_NUM_THREADS=$(THREADS) $(PY) -m benchmarks.quality
+
+golden: setup-dev  ## six audits by the code of REFERENCE and by this tree: tables bit for bit, verdicts, passes, CPU time
+	@$(PY) -m benchmarks.golden $(if $(REFERENCE),--reference $(REFERENCE))
 
 truth: setup-dev  ## the judge on planted models, both halves (about 2 hours; goes on where it was stopped)
 	@OMP_NUM_THREADS=1 nice -n 10 $(PY) -m benchmarks.truth --half both

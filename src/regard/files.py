@@ -270,3 +270,13 @@ class _Unpacked(io.RawIOBase):
             self._inner.close()
             self._file.close()
         super().close()
+
+
+def slug(source: str) -> str:
+    """Shorten a path or name to one for a directory.
+
+    >>> slug("/data/My Reviews.csv"), slug("bilstm")
+    ('My-Reviews', 'bilstm')
+    """
+    name = Path(source.partition(":")[0]).name or source
+    return re.sub(r"[^\w-]+", "-", Path(name).stem).strip("-") or "run"

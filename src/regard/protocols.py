@@ -15,11 +15,14 @@ from regard.records import (
     Attacked,
     Attention,
     Bools,
+    Check,
     Edit,
+    Edits,
     Example,
     Floats,
     Ints,
     Json,
+    Mode,
     Relevance,
     Score,
     Site,
@@ -29,10 +32,6 @@ from regard.records import (
 )
 
 R = TypeVar("R")
-Mode = Literal["qk", "weights"]
-Check = Literal["first", "always", "never"]
-Edits: TypeAlias = Sequence[Edit] | Sequence[Sequence[Edit]]
-"""Changes for the whole batch, or a list of them for each of its rows."""
 WeightGradientKind = Literal["in_graph", "frozen"]
 """in_graph: a change of one layer's weights changes what later layers attend to. frozen: other attention is fixed."""
 Target: TypeAlias = Json

@@ -247,6 +247,14 @@ class Edit:
     values: NDArray[np.float32] | None = None
 
 
+Edits: TypeAlias = Sequence[Edit] | Sequence[Sequence[Edit]]
+"""Edits for the whole batch, or one list of edits per row."""
+Mode = Literal["qk", "weights"]
+"""What a capture keeps of a site: queries and keys (weights follow on demand), or the weights themselves."""
+Check = Literal["first", "always", "never"]
+"""When a capture proves itself: on the first pass of a module, on every pass, or never."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What the model said to a ragged list of questions: example i owns rows offsets[i]:offsets[i + 1].

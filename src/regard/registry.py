@@ -274,6 +274,11 @@ def attack(
     )
 
 
+def engine(*, in_process: bool = False) -> Callable[[F], F]:
+    """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument."""
+    return method("engine", in_process=in_process)
+
+
 def describe(function: Callable[..., Any]) -> Entry:
     """The entry of a decorated function; raises where the house rules are broken."""
     if not hasattr(function, _MARK):

@@ -13,7 +13,7 @@ from run_content import content
 from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
-from regard.audits.plan import EXPLAINERS, METRICS
+from regard.audits.default_methods import EXPLAINERS, METRICS
 from regard.audits.shard import Settings, compute
 from regard.records import Spec
 

@@ -10,8 +10,8 @@ import pytest
 from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
+from regard.audits.default_methods import EXPLAINERS, METRICS
 from regard.audits.estimate import CountingModel, estimate, probe
-from regard.audits.plan import EXPLAINERS, METRICS
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
 from regard.audits.shard import Settings, compute

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from regard.audits import plan
+from regard.audits.default_methods import PROFILES
 from regard.present.messages.messages import LANGUAGES, catalogue, speaking
 from regard.present.report.report import report
 from regard.present.report.sections.robustness import robustness
@@ -84,9 +84,9 @@ def test_no_words_where_none_may_be(regard: Call, place: Path) -> None:
         assert word not in page
 
 
-@pytest.mark.parametrize("name", plan.PROFILES)
+@pytest.mark.parametrize("name", PROFILES)
 def test_profiles_name_what_exists(name: str) -> None:
-    tried = [Spec.parse("experiment", text) for text in plan.PROFILES[name].experiments]
+    tried = [Spec.parse("experiment", text) for text in PROFILES[name].experiments]
     for spec in tried:
         build(spec)
     assert {"noise", "explanation_drift", "attack_success"} <= {spec.name for spec in tried}

@@ -16,7 +16,7 @@ from three_by_hand import Kind, texts, tiny
 from torch import Tensor, nn
 
 from regard.audits.audit import audit
-from regard.audits.plan import PROFILES
+from regard.audits.default_methods import PROFILES
 from regard.audits.shard import Settings, compute
 from regard.cli.root import root
 from regard.datasets.examples import Examples

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from three_by_hand import Kind, texts, tiny
 
 from regard.audits.audit import audit
-from regard.audits.plan import EXPERIMENTS
+from regard.audits.default_methods import EXPERIMENTS
 from regard.audits.shard import Settings, compute
 from regard.cli.root import root
 from regard.judge.evidence import Evidence, evidence_of

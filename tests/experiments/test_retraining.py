@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.audits.audit import audit
-from regard.audits.plan import EXPERIMENTS, PROFILES, STUDIES
+from regard.audits.default_methods import EXPERIMENTS, PROFILES, STUDIES
 from regard.datasets.read import read
 from regard.errors import Unsupported
 from regard.experiments._retraining import Origin, looks, origin

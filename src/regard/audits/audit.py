@@ -1,34 +1,39 @@
-"""The audit: model and data -> a run directory. Plan, shards through an engine, one writer, fold."""
+"""The audit: model and data -> a run with numbers, verdicts and tables. `audit` names the steps in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from regard.audits import plan, resolve
-from regard.audits.engines.processes import Processes
-from regard.audits.engines.serial import Serial
+from regard.audits import plan as planning
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
+from regard.audits.options import AuditOptions
+from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
-from regard.audits.repeatability import RepeatCheck, current_fingerprint, worse
-from regard.audits.scheduler import Job, Progress, run_shards
+from regard.audits.repeatability import RepeatCheck, worse
+from regard.audits.resolve import Source, Subject, resolve, run_folder, shifted
+from regard.audits.scheduler import Progress, engine_of, run_shards, worker_count
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies
 from regard.audits.torch_threads import recorded_threads
-from regard.desk.batching import BATCH
 from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
+from regard.judge.shift import FOLDER as SHIFT
+from regard.judge.shift import shift_of
+from regard.judge.verdicts import verdicts
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position, machine_flops
-from regard.protocols import Dataset, Executor, Model
-from regard.records import Example, Json, Spec
+from regard.protocols import Model
+from regard.records import Example, Json
 from regard.store.export import export
 from regard.store.ledger import Ledger
-from regard.store.manifest import command, data_facts, identity, model_facts, now, versions
+from regard.store.manifest import command, now, versions
 from regard.store.run import Run, RunWriter
 from regard.tap.pass_history import forget_passes
 
@@ -38,140 +43,152 @@ MOST_PROBES = 20
 """Examples that are tried before the audit starts without a check of its capture."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Who listens to an audit, and the command line that started it."""
+
+    say: Say
+    progress: Progress | None
+    command_line: Sequence[str] | None
+
+
 def audit(
     model: str | Model,
-    data: str | Dataset | list[Example] | tuple[Example, ...] | None = None,
+    data: Source | None = None,
     *,
-    out: str | Path,
-    profile: str = "standard",
-    seed: int = 0,
-    keep: int = 12,
-    limit: int | None = None,
-    labels: str | Mapping[str, int] | None = None,
-    workers: int = 1,
-    device: str = "auto",
+    out: str | Path | None = None,
+    options: AuditOptions | None = None,
     progress: Progress | None = None,
     announce: Say | None = None,
-    explainers: Sequence[str | Spec] | None = None,
-    metrics: Sequence[str | Spec] | None = None,
-    experiments: Sequence[str | Spec] | None = None,
-    siblings: Sequence[str] = (),
-    layers: str | int | None = None,
-    heads: str | int | None = None,
-    resume: bool = True,
-    text: bool = True,
-    batch: int = BATCH,
+    resolved: Callable[[Subject, Subject | None], None] | None = None,
     command_line: Sequence[str] | None = None,
+    **changes: Any,
 ) -> Run:
-    """Ask every explainer about every example, judge them by every metric, and keep it all in `out`.
+    """Score every explainer on every example by every metric, judge the attention, and store it all in `out`.
 
-    An audit that was stopped, however it was stopped, goes on when it is called again with the same arguments.
-    `limit` overrides the number of examples of the profile; `labels` ("neg=0,pos=1") says which class of the model
-    a label of the data stands for, where names do not. `siblings`: directories of other models made for the same, or of
-    their family; by default those that a model trained with several seeds has beside it. `announce` gets sentences for
-    a person: what was guessed, what it will cost, what is skipped. `text=False` keeps every word out of the directory:
-    placeholders stand in their place, and nothing but the data themselves can give the words back.
+    Call it again with the same arguments to continue a run that was stopped. The options are the fields of
+    `AuditOptions`, given as a record or as keywords: `profile`, `limit`, `seed`, `explainers`, `labels`, `shift`, ...
+    `announce` receives sentences for a person: guesses, cost, skipped methods. `resolved` receives the opened model
+    and data (and those of `shift`) before anything is computed.
     """
-    path, say = Path(out), announce or _silent
-    chosen = plan.profile(profile)
-    if not resume and Ledger.exists(path):
+    options = (options or AuditOptions()).changed(changes)
+    planning.check(options)
+    subject, other = resolve(model, data, options)
+    path = Path(out or run_folder(model, data, options))
+    if resolved is not None:
+        resolved(subject, other)
+    session = _Session(announce or _silent, progress, command_line)
+    _run(path, make_plan(subject, options), options, session)
+    if other is not None:
+        elsewhere = shifted(options)
+        _run(path / SHIFT, make_plan(other, elsewhere), elsewhere, session)
+        shift_of(path, keep=True)
+    return Run(path)
+
+
+def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> None:
+    """The steps on one data set: shards (the first of them a pilot for the estimate), studies, fold, conclude, judge, export."""
+    if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
-    wanted = resolve.default_data(model) if data is None else data
-    live = resolve.open_model(model, device)
-    read = resolve.open_data(wanted, limit or chosen.examples, seed)
-    whole, notes = resolve.prepared(live, read, limit)
-    examples, label_table = resolve.matched(live, read, whole, labels)
-    current_fingerprint(live)  # a live model may have been trained on since it was opened
-    about_model = model_facts(live, model if isinstance(model, str) else live.spec.name if live.spec else "live")
-    about_model |= resolve.siblings(live) | resolve.improved(live) | resolve.files(live)
-    settings = plan.settings(
-        live, chosen, siblings=siblings or resolve.beside(about_model), explainers=explainers, metrics=metrics,
-        experiments=experiments, layers=layers, heads=heads,
-        companions=plan.companions(examples, seed), rationales=any(e.rationale for e in examples), seed=seed,
-        batch=batch,
-    )  # fmt: skip
-    job = Job.of(live, examples, settings, plan.kept(examples, keep))
-    told = resolve.said_by(live) or notes  # after every example was read once
-    told += resolve.unknown_words(live, examples)
-    about_data = data_facts(read, wanted if isinstance(wanted, str) else read.name, told)
-    specs = [*settings.explainers, *settings.metrics, *settings.experiments]
-    who = identity(
-        model=about_model, data=about_data, seed=seed, specs=specs, examples=resolve.digest(examples), keep=keep,
-        batch=batch, shard=[plan.SHARD, plan.SHARD_TOKENS], **({} if text else {"text": False}),
-        **({"sampled": f"{settings.sampled} at {settings.share}"} if settings.sampled else {}),
-    )  # fmt: skip
-    with RunWriter(path, who, text=text) as writer, recorded_threads(writer, live, workers) as threads:
+    workers, subject, say = worker_count(options), plan.subject, session.say
+    writer = RunWriter(path, plan.identity, text=options.text)
+    with writer, recorded_threads(writer, subject.model, workers) as threads:
         forget_passes()
-        seen = _probed(job)
-        for sentence in (*_sentences(about_data), cost_in_words(settings)):
+        check_of_capture = _capture_check(plan)
+        for sentence in (*_sentences(subject.about_data), cost_in_words(plan.settings)):
             if sentence:
                 say(sentence)
-        manifest: dict[str, Json] = {
-            "model": about_model, "data": about_data, "seed": seed, "profile": profile, "keep": keep,
-            "specs": [spec.to_json() for spec in specs], "methods": settings.labels, "settings": settings.about(),
-            "versions": versions(), "created": now(), "command": [*command_line] if command_line else command(),
-            "limit": _limit(job),
-            "labelled": any(e.label is not None for e in examples),
-            "label_table": label_table, "checked": seen.checked,
-            "rejected": [[*pair] for pair in seen.rejected],
-            **({} if text else {"veil": "no text"}),
-        }  # fmt: skip
-        writer.open(manifest, examples)
-        try:
-            check = _repeat_check(writer, job, say)
-            engine, setup = _engine(live, workers, threads, say)
+        writer.open(_manifest(plan, options, session, check_of_capture), subject.examples)
+        with _marked_interrupted(writer):
+            check = _repeat_check(writer, plan, say)
+            engine, setup = engine_of(subject.model, options, threads, say)
 
             def forecast(cost: Estimate) -> None:
                 writer.note_estimate(cost.to_json())
                 say(cost.sentence(workers))
 
-            run_shards(writer, job, engine, setup, progress=progress, forecast=forecast)
-            run_studies(writer, live, examples, settings, say)
-            found = Run(path)
-            _finish_check(check, writer, found, say)
-            if "preconditions" not in found.manifest:
-                # after the shards: an example that ends a process has been found out by then
-                forget_passes()
-                tested = of_run(live, examples, found.examples(), seed=seed)
-                writer.note_preconditions(tested.to_json())
-                for sentence in tested.sentences():
-                    say(sentence)
-            writer.close("complete", summaries=summaries_from_tables(found))
-            run = Run(path)
-            export(run)
-        except BaseException:
-            with suppress(RegardError):  # a full disk must not hide what happened first
-                writer.close("interrupted")
-            raise
+            run_shards(writer, plan, engine, setup, progress=session.progress, forecast=forecast)
+            run_studies(writer, subject.model, subject.examples, plan.settings, say)
+            _finish_check(check, writer, Run(path), say)
+            _check_preconditions(writer, plan, say)
+            writer.close("complete", summaries=summaries_from_tables(Run(path)))
+    verdicts(path, keep=True)
+    run = Run(path)
+    export(run)
     for method, reason in run.skipped.items():
         say(f"skipped {method}: {reason}")
-    return run
+
+
+@contextmanager
+def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
+    """Mark the run as interrupted, and so as one to continue, if anything stops it inside the block."""
+    try:
+        yield
+    except BaseException:
+        with suppress(RegardError):  # a full disk must not hide the first error
+            writer.close("interrupted")
+        raise
+
+
+def _manifest(plan: Plan, options: AuditOptions, session: _Session, capture: CaptureCheck) -> dict[str, Json]:
+    subject = plan.subject
+    return {
+        "model": subject.about_model,
+        "data": subject.about_data,
+        "seed": options.seed,
+        "profile": options.profile,
+        "keep": options.keep,
+        "specs": [spec.to_json() for spec in plan.specs],
+        "methods": plan.settings.labels,
+        "settings": plan.settings.about(),
+        "versions": versions(),
+        "created": now(),
+        "command": [*session.command_line] if session.command_line else command(),
+        "limit": _limit(plan),
+        "labelled": any(example.label is not None for example in subject.examples),
+        "label_table": subject.label_table,
+        "checked": capture.checked,
+        "rejected": [[*pair] for pair in capture.rejected],
+        **({} if options.text else {"veil": "no text"}),
+    }
+
+
+def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
+    """Look for defects of the attention after the shards: an example that ends a process is known by then."""
+    run = Run(writer.path)
+    if "preconditions" in run.manifest:
+        return
+    forget_passes()
+    defects = of_run(plan.subject.model, plan.subject.examples, run.examples(), seed=plan.settings.seed)
+    writer.note_preconditions(defects.to_json())
+    for sentence in defects.sentences():
+        say(sentence)
 
 
 def _silent(sentence: str) -> None:
     """Nobody listens."""
 
 
-def _middling(job: Job) -> list[Example]:
+def _middling(plan: Plan) -> list[Example]:
     """The examples, those of middling length first."""
-    middle = float(np.median([*job.lengths.values()]))
-    return sorted(job.examples, key=lambda e: abs(job.lengths[e.id] - middle))
+    middle = float(np.median([*plan.subject.lengths.values()]))
+    return sorted(plan.subject.examples, key=lambda e: abs(plan.subject.lengths[e.id] - middle))
 
 
-def _spread(job: Job) -> list[Example]:
+def _spread(plan: Plan) -> list[Example]:
     """The examples: one of middling length, the longest and the shortest first."""
-    middling = _middling(job)
-    ends = [pick(middling[1:], key=lambda e: job.lengths[e.id]) for pick in (max, min) if len(middling) > 2]
+    middling = _middling(plan)
+    ends = [pick(middling[1:], key=lambda e: plan.subject.lengths[e.id]) for pick in (max, min) if len(middling) > 2]
     first = {example.id: example for example in (*middling[:1], *ends)}
     return [*first.values(), *(example for example in middling if example.id not in first)]
 
 
-def _repeat_check(writer: RunWriter, job: Job, say: Say) -> RepeatCheck | None:
+def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None:
     """Ask the model the same inputs twice before the audit; None where the run holds the answer already."""
     stored = writer.repeatability()
     if stored is not None and stored.get("finished"):
         return None
-    check = RepeatCheck(job.model, _spread(job), fingerprint=job.model.fingerprint)
+    check = RepeatCheck(plan.subject.model, _spread(plan), fingerprint=plan.subject.model.fingerprint)
     seen = check.start()
     if not seen.repeats:  # at once: whatever stops this session, the next one must know
         writer.note_repeatability({**worse(stored, seen), "finished": False})
@@ -190,13 +207,13 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
         say(" ".join(seen.sentences))
 
 
-def _probed(job: Job) -> CaptureCheck:
-    """A capture of an example of middling length; an empty check where none can be read."""
-    for example in _middling(job)[:MOST_PROBES]:
+def _capture_check(plan: Plan) -> CaptureCheck:
+    """Capture an example of middling length; an empty check where none can be read."""
+    for example in _middling(plan)[:MOST_PROBES]:
         try:
-            encoded = encoded_once(job.model, example)
+            encoded = encoded_once(plan.subject.model, example)
             if encoded.units.free.any():
-                return check_capture(job.model, encoded, keyed_rng(job.settings.seed, example.id, "probe"))
+                return check_capture(plan.subject.model, encoded, keyed_rng(plan.settings.seed, example.id, "probe"))
         except CaptureError:  # about the model, not about this example
             raise
         except Exception:  # a bad example is reported when its turn comes
@@ -204,12 +221,12 @@ def _probed(job: Job) -> CaptureCheck:
     return CaptureCheck()
 
 
-def _limit(job: Job) -> dict[str, Json] | None:
+def _limit(plan: Plan) -> dict[str, Json] | None:
     """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
-    if not isinstance(job.model, TorchModel) or not job.lengths:
+    if not isinstance(plan.subject.model, TorchModel) or not plan.subject.lengths:
         return None
-    middle = float(np.mean([*job.lengths.values()]))
-    return {"forward_flops": middle * flops_per_position(job.model.module), "machine_flops": machine_flops()}
+    middle = float(np.mean([*plan.subject.lengths.values()]))
+    return {"forward_flops": middle * flops_per_position(plan.subject.model.module), "machine_flops": machine_flops()}
 
 
 def _sentences(data: Mapping[str, Json]) -> list[str]:
@@ -218,15 +235,3 @@ def _sentences(data: Mapping[str, Json]) -> list[str]:
     if len(notes) > MOST_NOTES:
         said.append(f"data {data['name']}: and {len(notes) - MOST_NOTES} more notes, all in the manifest")
     return said
-
-
-def _engine(model: Model, workers: int, threads: int, say: Say) -> tuple[Executor, dict[str, Json]]:
-    """Worker processes where a Spec can rebuild the model, else this process."""
-    if workers < 1:
-        raise InputError("workers", expected="at least 1", got=str(workers))
-    if workers == 1:
-        return Serial(model), {}
-    if model.spec is None:
-        say(f"model {model.name} is a live module that no other process can rebuild: it runs in this process alone")
-        return Serial(model), {}
-    return Processes(workers), {"model": model.spec.to_json(), "threads": threads}

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from regard.audits import plan
+from regard.audits.default_methods import profile
 from regard.audits.fold import fold
 from regard.audits.shard import Settings
 from regard.desk.case import DeskCase
@@ -45,8 +46,10 @@ def judge_again(
             remedy="audit this model anew",
         )  # fmt: skip
     settings = Settings.from_json({**manifest["settings"], "companions": []})
-    profile = replace(plan.profile("quick"), operators=operators)
-    judging = plan.settings(live, profile, explainers=settings.explainers, metrics=metrics, experiments=()).metrics
+    chosen = replace(profile("quick"), operators=operators)
+    judging = plan.metric_specs(live, metrics, chosen)
+    for spec in judging:
+        build(spec)
     specs = {str(name): spec for name, spec in zip(settings.labels, settings.explainers, strict=True)}
     rows = [row for row in run.examples() if row["units"] is not None]
     by_id = {row["id"]: example_of(run, row) for row in rows}

@@ -1,166 +1,141 @@
-"""What will be done: profiles -> methods with their parameters, examples -> shards, and which attention is kept."""
+"""Second step of an audit: options and profile -> methods with parameters, shards, stored attention, identity."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from regard.audits import default_methods
+from regard.audits.default_methods import ALL, Profile, expanded, profile, usual_explainers
+from regard.audits.kept_attention import WALKED
+from regard.audits.options import AuditOptions
+from regard.audits.resolve import Subject, beside, digest
 from regard.audits.shard import Settings
-from regard.desk.batching import BATCH, TOKENS
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Model
+from regard.protocols import Model, Task
 from regard.records import Example, Json, Spec
-from regard.registry import build, entry
+from regard.registry import arguments, build, entry
+from regard.store.example_json import example_to_json
+from regard.store.manifest import identity
 
 SHARD = 8
 """Examples in a shard: what is computed again at most after a kill."""
 SHARD_TOKENS = 4096
 """Positions in a shard: what is remembered at once."""
 
-EXPLAINERS = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
-METRICS = default_methods.QUICK
 COMPANIONS = 16
 """Examples that every shard has at hand (see `Settings`)."""
 
 
-EXPERIMENTS: tuple[str, ...] = (
-    "map_shape", "permutation", "uniform_weights", "random_weights", "route", "pointing", "top_word", "exclusive",
-    "conicity", "single_heads",
-)  # fmt: skip
-"""What verdicts rest on, and what is printed beside them."""
-STUDIES: tuple[str, ...] = (
-    "uniform_control", "seed_variance", "frozen_diagnostic", "trained_adversary", "train_time_replacement",
-    "deceptive_attention",
-)  # fmt: skip
-"""What trains the network again, for the full profile only."""
-SUBSTITUTES: tuple[str, ...] = ("refitted",)
-"""What stands in for training again where that cannot be done, marked as a lower bound."""
-DEBATE: tuple[str, ...] = ("rank_agreement", "replacement", "erasure", "adversary:share=0.25")
-"""The published protocols of the debate, as they were published but for the numbers of draws."""
-SHORT_DEBATE: tuple[str, ...] = (
-    "rank_agreement", "replacement:times=20", "erasure:steps=12", "adversary:share=0.1"
-)  # fmt: skip
-QUICK: tuple[str, ...] = (
-    "map_shape", "permutation:times=8", "uniform_weights", "route", "pointing:sizes=[1]", "top_word", "exclusive",
-    "single_heads",
-)  # fmt: skip
-QUICK_ROBUSTNESS: tuple[str, ...] = (
-    "noise:noises=2", "explanation_drift:noises=1,share=0.2", "attack_success:attacks=2,budget=50,share=0.2"
-)  # fmt: skip
-"""Whether predictions and explanations hold under noise and attack: a look, in seconds."""
-ROBUSTNESS: tuple[str, ...] = (
-    "noise:noises=5", "explanation_drift:noises=3,severities=[1,3,5],share=0.15",
-    "attack_success:attacks=3,budget=200", "certified:samples=200",
-    'explanation_attack:explainers=["attention","input_x_gradient"],share=0.05',
-)  # fmt: skip
-WHOLE_ROBUSTNESS: tuple[str, ...] = (
-    "noise:noises=20,severities=[1,2,3,4,5]", "explanation_drift:noises=6,severities=[1,3,5]",
-    "attack_success:attacks=5,budget=1000,share=0.5", "explanation_attack:budget=200", "certified:samples=1000",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """How thorough an audit is: examples, points on a path of gradients, removal operators, experiments,
-    metrics, the share of the examples about which explainers are asked again where a metric needs that, and the share
-    about which every explainer of the shelf is asked (0: the usual ones only)."""
+class Plan:
+    """Everything an audit will do: every example of the subject under the same settings, told apart by `identity`."""
 
-    examples: int
-    steps: int
-    operators: int
-    experiments: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = METRICS
-    share: float = 1.0
-    shelf: float = 0.0
+    subject: Subject
+    settings: Settings
+    keep: Sequence[str]
+    identity: Mapping[str, Json]
 
+    @property
+    def specs(self) -> list[Spec]:
+        """Every method with its parameters."""
+        return [*self.settings.explainers, *self.settings.metrics, *self.settings.experiments]
 
-PROFILES: Mapping[str, Profile] = {
-    "quick": Profile(examples=80, steps=8, operators=2, experiments=(*QUICK, *QUICK_ROBUSTNESS)),
-    "standard": Profile(
-        examples=200,
-        steps=16,
-        operators=2,
-        experiments=(*EXPERIMENTS, *SHORT_DEBATE, *SUBSTITUTES, *ROBUSTNESS),
-        metrics=default_methods.WHOLE,
-        share=0.1,
-        shelf=0.2,
-    ),
-    "full": Profile(
-        examples=800,
-        steps=64,
-        operators=3,
-        experiments=(*EXPERIMENTS, *DEBATE, *WHOLE_ROBUSTNESS, *STUDIES),
-        metrics=default_methods.WHOLE,
-        share=0.25,
-        shelf=0.25,
-    ),
-}
+    def task(self, key: str, shard: Sequence[str], *, alone: bool = False) -> Task:
+        """alone: bring nothing in from other examples, one of which may be the one that kills the worker."""
+        inside = set(shard)
+        settings = replace(self.settings, companions=()) if alone else self.settings
+        payload: dict[str, Json] = {
+            "examples": [example_to_json(e) for e in self.subject.examples if e.id in inside],
+            "settings": settings.to_json(),
+            "keep": [name for name in self.keep if name in inside],
+            "walk": [name for name in self.keep[:WALKED] if name in inside],
+        }
+        return Task(key, payload)
 
 
-def profile(name: str) -> Profile:
-    if name not in PROFILES:
-        raise UnknownName("profile", name, PROFILES)
-    return PROFILES[name]
+def make_plan(subject: Subject, options: AuditOptions) -> Plan:
+    """Choose methods and examples. Equal plans have equal identities, and equal identities equal numbers."""
+    settings = settings_of(subject, options)
+    optional: dict[str, Json] = {} if options.text else {"text": False}
+    if settings.sampled:
+        optional["sampled"] = f"{settings.sampled} at {settings.share}"
+    identified = identity(
+        model=subject.about_model,
+        data=subject.about_data,
+        seed=options.seed,
+        specs=[*settings.explainers, *settings.metrics, *settings.experiments],
+        examples=digest(subject.examples),
+        keep=options.keep,
+        batch=options.batch,
+        shard=[SHARD, SHARD_TOKENS],
+        **optional,
+    )
+    return Plan(subject, settings, stored_attention(subject.examples, options.keep), identified)
 
 
-def settings(
-    model: Model,
-    chosen: Profile,
-    *,
-    explainers: Sequence[str | Spec] | None = None,
-    metrics: Sequence[str | Spec] | None = None,
-    experiments: Sequence[str | Spec] | None = None,
-    siblings: Sequence[str] = (),
-    layers: str | int | None = None,
-    heads: str | int | None = None,
-    companions: Sequence[Example] = (),
-    rationales: bool = False,
-    seed: int = 0,
-    batch: int = BATCH,
-    tokens: int = TOKENS,
-) -> Settings:
+def check(options: AuditOptions) -> None:
+    """Refuse unknown names, parameters and values before a model is opened."""
+    profile(options.profile)
+    arguments(options.engine_spec)
+    explainers = () if options.explainers is None else expanded(options.explainers)
+    groups = {"explainer": explainers, "metric": options.metrics, "experiment": options.experiments}
+    for kind, methods in groups.items():
+        for method in methods or ():
+            arguments(_spec(kind, method))
+
+
+def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     """The methods of an audit with their parameters; unknown names and parameters are refused now, not later.
 
-    What the profile decides (steps, operators) is set where a method has such a parameter and nobody set it. The
-    experiments of the profile are part of an audit unless explainers or metrics were named: who narrows an audit gets
-    what was asked for. siblings: other models made for the same, which are asked too where experiments are made.
-    layers, heads: of the attention that is audited, where a method has such a parameter and does not say it itself.
-    rationales: whether the data say which places are decisive.
+    The profile sets `steps` and `operator` of methods that have such parameters and do not set them. The experiments
+    of the profile are part of an audit that names neither explainers nor metrics. Siblings take part where there are
+    experiments; by default those that lie beside a member of a family. `layers` and `heads` choose the audited
+    attention for methods that do not choose it themselves.
     """
-    whole = explainers is None and metrics is None
-    further = (
-        default_methods.explainers([*EXPLAINERS, default_methods.ALL])[len(EXPLAINERS) :]
-        if whole and chosen.shelf
-        else []
-    )
-    tried = [_spec("experiment", e) for e in (experiments if experiments is not None else chosen.experiments * whole)]
-    if siblings and tried and all(spec.name != "siblings" for spec in tried):
-        tried.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
+    chosen, model = profile(options.profile), subject.model
+    usual = [] if options.narrowed else usual_explainers()
+    further = expanded([*usual, ALL])[len(usual) :] if usual and chosen.shelf else []
+    names = options.experiments if options.experiments is not None else () if options.narrowed else chosen.experiments
+    experiments = [_spec("experiment", name) for name in names]
+    siblings = [*(options.siblings or beside(subject.about_model))]
+    if siblings and experiments and all(spec.name != "siblings" for spec in experiments):
+        experiments.append(Spec("experiment", "siblings", {"folders": [*siblings]}))
     if further:  # experiments that ask explainers again ask the usual ones
-        tried = [_with(spec, {"explainers": [*EXPLAINERS]}) for spec in tried]
-    wanted = [*EXPLAINERS, *further] if explainers is None else default_methods.explainers(explainers)
-    attributing = [_spec("explainer", e) for e in wanted]
-    usual = (*chosen.metrics, *(default_methods.PLAUSIBILITY if rationales else ()))
-    judging = [_with(_spec("metric", m), {"share": chosen.share}) for m in (usual if metrics is None else metrics)]
-    which: dict[str, Json] = {"layers": layers, "heads": heads}
-    tried = [_with(spec, which) for spec in tried]
-    attributing = [_with(spec, which) if spec.name == "attention" else spec for spec in attributing]
+        experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
+    which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
+    experiments = [_with(spec, which) for spec in experiments]
+    asked = [*usual_explainers(), *further] if options.explainers is None else expanded(options.explainers)
+    explainers = [_spec("explainer", name) for name in asked]
+    explainers = [_with(spec, which) if spec.name == "attention" else spec for spec in explainers]
     # the operator is written down, so that the report can say where a method is judged by its own operator
-    attributing = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in attributing]
-    operators = model.operators[: chosen.operators]
-    judged = [
-        _with(spec, {"operator": operator}) for spec in judging for operator in (operators if _open(spec) else (None,))
-    ]
-    if not attributing:
+    explainers = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in explainers]
+    if not explainers:
         raise InputError("explainers", expected="at least one", got="none")
-    for spec in (*attributing, *judged, *tried):
+    metrics = chosen.metrics_for(subject.rationales) if options.metrics is None else options.metrics
+    judging = metric_specs(model, metrics, chosen)
+    for spec in (*explainers, *judging, *experiments):
         build(spec)
-    beside = tuple(companions) if tried else ()
-    methods = tuple(dict.fromkeys(attributing)), tuple(dict.fromkeys(judged))
-    tests = tuple(dict.fromkeys(tried))
-    return Settings(*methods, seed, batch, tokens, tests, beside, len(further), chosen.shelf if further else 1.0)
+    return Settings(
+        explainers=tuple(dict.fromkeys(explainers)),
+        metrics=tuple(judging),
+        seed=options.seed,
+        batch=options.batch,
+        experiments=tuple(dict.fromkeys(experiments)),
+        companions=tuple(companions(subject.examples, options.seed)) if experiments else (),
+        sampled=len(further),
+        share=chosen.shelf if further else 1.0,
+    )
+
+
+def metric_specs(model: Model, metrics: Sequence[str | Spec], chosen: Profile) -> list[Spec]:
+    """The metrics with their parameters, once for each removal operator of the profile where they remove units."""
+    specs = [_with(_spec("metric", metric), {"share": chosen.share}) for metric in metrics]
+    operators = model.operators[: chosen.operators]
+    once = [
+        _with(spec, {"operator": operator}) for spec in specs for operator in (operators if _open(spec) else (None,))
+    ]
+    return list(dict.fromkeys(once))
 
 
 def companions(examples: Sequence[Example], seed: int) -> list[Example]:
@@ -205,10 +180,10 @@ def shards(lengths: Mapping[str, int], *, size: int = SHARD, tokens: int = SHARD
     return found
 
 
-def kept(examples: Sequence[Example], number: int) -> list[str]:
-    """Which examples keep their attention: the first ones of every label in turn.
+def stored_attention(examples: Sequence[Example], number: int) -> list[str]:
+    """The examples whose attention is stored: the first ones of every label in turn.
 
-    >>> kept([Example("a", {}, "x"), Example("b", {}, "x"), Example("c", {}, "y")], 2)
+    >>> stored_attention([Example("a", {}, "x"), Example("b", {}, "x"), Example("c", {}, "y")], 2)
     ['a', 'c']
     """
     turns: dict[str, list[str]] = {}

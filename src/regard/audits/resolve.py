@@ -1,34 +1,149 @@
-"""From what the caller gave (names, paths, live objects) to a model and a list of examples it can read."""
+"""First step of an audit: names, paths and live objects -> an open model and the examples it reads."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from regard.audits.default_methods import profile
+from regard.audits.options import AuditOptions
 from regard.audits.readable import check_modality
+from regard.audits.repeatability import current_fingerprint
 from regard.desk.encoding import encoded_once
 from regard.desk.target_names import named
 from regard.errors import InputError
+from regard.files import exists, slug
 from regard.protocols import Dataset, Model
-from regard.records import Example, Json
-from regard.registry import entry, named_model
+from regard.records import Example, Json, Spec
+from regard.registry import arguments, entry, named_model
 from regard.store.example_json import example_to_json
 from regard.store.ledger import canonical
+from regard.store.manifest import data_facts, model_facts
+
+Source = str | Dataset | list[Example] | tuple[Example, ...]
+"""Data by name or path, or at hand."""
 
 
-def open_model(model: str | Model, device: str) -> Model:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model and the examples it is audited on, opened once; `about_*` is stored in the manifest.
+
+    lengths: positions of each example. label_table: which class of the model each label of the data stands for.
+    """
+
+    model: Model
+    data: Dataset
+    examples: Sequence[Example]
+    lengths: Mapping[str, int]
+    label_table: list[Json]
+    about_model: dict[str, Json]
+    about_data: dict[str, Json]
+
+    @property
+    def rationales(self) -> bool:
+        """Whether the data name decisive places."""
+        return any(example.rationale for example in self.examples)
+
+
+def resolve(model: str | Model, data: Source | None, options: AuditOptions) -> tuple[Subject, Subject | None]:
+    """Open the model and the data and match their labels; the second subject is the data of `options.shift`.
+
+    Report the cheapest mistake first: a model that regard makes itself may take minutes, so its data are read before.
+    """
+    spec = named_model(model) if isinstance(model, str) and not exists(model) else None
+    if spec is not None:
+        arguments(spec)
+    live = _opened(model, options) if spec is None else None
+    for sibling in options.siblings:
+        if not exists(Path(sibling).expanduser()) and named_model(sibling) is None:
+            raise InputError(
+                f"--siblings {sibling}", expected="the directory of a model or of a family", got="nothing there"
+            )
+    source = default_data(model) if data is None else data
+    dataset = _read(source, options)
+    other = None if options.shift is None else _read(options.shift, shifted(options))
+    live = _opened(model, options) if live is None else live
+    name = model if isinstance(model, str) else live.spec.name if live.spec else "live"
+    subject = _subject(live, name, dataset, source, options)
+    if other is None or options.shift is None:
+        return subject, None
+    return subject, _subject(live, name, other, options.shift, shifted(options))
+
+
+def shifted(options: AuditOptions) -> AuditOptions:
+    """The options for the data of `shift`: without stored attention, and without the experiments that train.
+
+    Those are about the network, not about the data. Columns that only the first data have are not looked for.
+    """
+    names = options.experiments
+    if names is None:
+        names = () if options.narrowed else profile(options.profile).experiments
+    specs = [name if isinstance(name, Spec) else Spec.parse("experiment", name) for name in names]
+    return replace(
+        options,
+        keep=0,
+        labels=options.shift_labels or options.labels,
+        experiments=tuple(spec for spec in specs if entry("experiment", spec.name).facts.get("scope") == "case"),
+        shift=None,
+        rationale_column=None,
+        id_column=None,
+        slices=(),
+        split=None,
+    )
+
+
+def _subject(model: Model, name: str, data: Dataset, source: Source, options: AuditOptions) -> Subject:
+    whole, notes = prepared(model, data, options.limit)
+    examples, label_table = matched(model, data, whole, options.labels)
+    current_fingerprint(model)  # a live model may have been trained on since it was opened
+    about_model = model_facts(model, name) | siblings(model) | improved(model) | files(model)
+    lengths = {example.id: _length(model, example) for example in examples}
+    remarks = (said_by(model) or notes) + unknown_words(model, examples)  # after every example was encoded once
+    about_data = data_facts(data, source if isinstance(source, str) else data.name, remarks)
+    return Subject(model, data, examples, lengths, label_table, about_model, about_data)
+
+
+def _length(model: Model, example: Example) -> int:
+    try:
+        return encoded_once(model, example).length
+    except Exception:  # reported as a problem when its turn comes
+        return 1
+
+
+def run_folder(model: str | Model, data: Source | None, options: AuditOptions) -> Path:
+    """The directory of a run that was given none: regard-runs/MODEL-DATA-PROFILE-seedN."""
+    source = default_data(model) if data is None else data
+    names = [value if isinstance(value, str) else getattr(value, "name", "examples") for value in (model, source)]
+    return Path("regard-runs") / f"{'-'.join(map(slug, names))}-{options.profile}-seed{options.seed}"
+
+
+def open_model(model: str | Model, device: str, **options: Any) -> Model:
+    """The model; options: as `regard.load` takes them."""
     if not isinstance(model, str):
         return model
+    from regard.models.adapter import pick_device
     from regard.models.open.load import load  # transformers is slow to import, and a live model needs none of it
 
-    return load(model, device=device)
+    pick_device(device)  # a factory may ignore it, a mistake is still a mistake
+    return load(model, device=device, **options)
+
+
+def _opened(model: str | Model, options: AuditOptions) -> Model:
+    return open_model(
+        model,
+        options.device,
+        task=options.task,
+        overflow=options.overflow,
+        trust_remote_code=options.allow_code,
+        download=options.download,
+    )
 
 
 def default_data(model: str | Model) -> str:
@@ -43,7 +158,8 @@ def default_data(model: str | Model) -> str:
     )
 
 
-def open_data(data: str | Dataset | list[Example] | tuple[Example, ...], limit: int, seed: int) -> Dataset:
+def open_data(data: Source, limit: int | None, seed: int, **columns: Any) -> Dataset:
+    """The data; columns: as `regard.read` takes them."""
     if isinstance(data, list | tuple):
         from regard.datasets.examples import Examples
 
@@ -55,7 +171,24 @@ def open_data(data: str | Dataset | list[Example] | tuple[Example, ...], limit: 
         return data
     from regard.datasets.read import read
 
-    return read(data, limit=limit, seed=seed)
+    return read(data, limit=limit, seed=seed, **columns)
+
+
+def _read(data: Source, options: AuditOptions) -> Dataset:
+    return open_data(
+        data,
+        options.limit or profile(options.profile).examples,
+        options.seed,
+        text_column=options.text_column,
+        pair_column=options.pair_column,
+        label_column=options.label_column,
+        group_column=options.group_column,
+        rationale_column=options.rationale_column,
+        id_column=options.id_column,
+        slice_columns=options.slices,
+        split=options.split,
+        skip_bad=options.skip_bad,
+    )
 
 
 def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[str]]:

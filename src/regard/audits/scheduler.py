@@ -1,22 +1,21 @@
-"""Shards through an engine into a run; what is settled stays settled, what dies is tried one example at a time."""
+"""Fourth step of an audit: shards through an engine into a run. A shard that dies is tried one example at a time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
-from regard.audits import plan
 from regard.audits.estimate import Forecast, estimate, middle_first
-from regard.audits.kept_attention import WALKED
-from regard.audits.shard import Settings
+from regard.audits.options import AuditOptions
+from regard.audits.plan import Plan
+from regard.audits.plan import shards as shards_of
 from regard.audits.worker import SETUP, WORK
-from regard.desk.encoding import encoded_once
-from regard.protocols import Executor, Model, Outcome, Task
-from regard.records import Example, Json
-from regard.store.example_json import example_to_json
+from regard.protocols import Executor, Model, Outcome
+from regard.records import Json, Spec
+from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
 from regard.store.shard_result import Page
@@ -31,38 +30,25 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int, eta: float | None, /) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What has to be done: every example under the same settings. `lengths` order and weigh the work."""
-
-    model: Model
-    examples: Sequence[Example]
-    settings: Settings
-    keep: Sequence[str]
-    lengths: Mapping[str, int]
-
-    @staticmethod
-    def of(model: Model, examples: Sequence[Example], settings: Settings, keep: Sequence[str]) -> Job:
-        return Job(model, examples, settings, keep, {e.id: _length(model, e) for e in examples})
-
-    def task(self, key: str, shard: Sequence[str], *, alone: bool = False) -> Task:
-        """alone: nothing is brought in from other examples, one of which may be what kills the worker."""
-        wanted = set(shard)
-        settings = replace(self.settings, companions=()) if alone else self.settings
-        payload: dict[str, Json] = {
-            "examples": [example_to_json(e) for e in self.examples if e.id in wanted],
-            "settings": settings.to_json(),
-            "keep": [name for name in self.keep if name in wanted],
-            "walk": [name for name in self.keep[:WALKED] if name in wanted],
-        }
-        return Task(key, payload)
+def worker_count(options: AuditOptions) -> int:
+    """The processes of the engine: its parameter `workers`, 1 where it has none."""
+    spec = options.engine_spec
+    default = {p.name: p.default for p in entry("engine", spec.name).parameters}.get("workers", 1)
+    return int(str(spec.params.get("workers", default)))
 
 
-def _length(model: Model, example: Example) -> int:
-    try:
-        return encoded_once(model, example).length
-    except Exception:  # reported as a problem when its turn comes
-        return 1
+def engine_of(
+    model: Model, options: AuditOptions, threads: int, say: Callable[[str], None]
+) -> tuple[Executor, dict[str, Json]]:
+    """The engine by name, and how it opens the model; one of other processes needs a Spec that rebuilds the model."""
+    spec = options.engine_spec
+    local = bool(entry("engine", spec.name).facts.get("in_process"))
+    if not local and model.spec is None:
+        say(f"model {model.name} is a live module that no other process can rebuild: it runs in this process alone")
+        spec, local = Spec("engine", "serial"), True
+    if local or model.spec is None:
+        return build(spec)(model), {}
+    return build(spec)(), {"model": model.spec.to_json(), "threads": threads}
 
 
 @dataclass
@@ -95,7 +81,7 @@ class _Clock:
 
 def run_shards(
     writer: RunWriter,
-    job: Job,
+    plan: Plan,
     engine: Executor,
     setup: Mapping[str, Json],
     *,
@@ -106,10 +92,10 @@ def run_shards(
 
     The shard of middling length goes first; `forecast` gets the cost of all open shards, scaled from its own.
     """
-    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in job.lengths.items()}, progress)
+    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in plan.subject.lengths.items()}, progress)
     settled = writer.settled()
     open_shards, singles = [], []
-    for shard in plan.shards(job.lengths):
+    for shard in shards_of(plan.subject.lengths):
         status = settled.get(writer.key(shard))
         if status is None:
             open_shards.append(shard)
@@ -126,16 +112,16 @@ def run_shards(
 
     def pilot(shard: Sequence[str], page: Page) -> None:
         if forecast is not None and shard is ordered[0]:
-            forecast(estimate(page, shard, job.lengths, [name for names in ordered for name in names]))
+            forecast(estimate(page, shard, plan.subject.lengths, [name for names in ordered for name in names]))
 
-    singles += _through(writer, job, engine, setup, ordered, clock, committed=pilot)
-    for shard in _through(writer, job, engine, setup, singles, clock, alone=True):
+    singles += _through(writer, plan, engine, setup, ordered, clock, committed=pilot)
+    for shard in _through(writer, plan, engine, setup, singles, clock, alone=True):
         raise AssertionError(f"{shard} was not settled")
 
 
 def _through(
     writer: RunWriter,
-    job: Job,
+    plan: Plan,
     engine: Executor,
     setup: Mapping[str, Json],
     shards: Sequence[Sequence[str]],
@@ -149,7 +135,7 @@ def _through(
     again: list[list[str]] = []
     if not shards:
         return again
-    tasks = (job.task(key, shard, alone=alone) for key, shard in by_key.items())
+    tasks = (plan.task(key, shard, alone=alone) for key, shard in by_key.items())
     with _ended(engine.run(SETUP, setup, WORK, tasks, retries=RETRIES)) as outcomes:
         for outcome in outcomes:
             shard = by_key[outcome.key]

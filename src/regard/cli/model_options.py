@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -200,13 +199,3 @@ def one_example(
         raise InputError("--text", expected="a text with at least one word", got="an empty text")
     inputs = {"text": text} if pair is None else {"text": text, "text_pair": pair}
     return Example("input", inputs)
-
-
-def slug(source: str) -> str:
-    """A short name for a directory.
-
-    >>> slug("/data/My Reviews.csv"), slug("bilstm")
-    ('My-Reviews', 'bilstm')
-    """
-    name = Path(source.partition(":")[0]).name or source
-    return re.sub(r"[^\w-]+", "-", Path(name).stem).strip("-") or "run"

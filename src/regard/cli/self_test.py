@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.open.wrap import wrap
-from regard.protocols import Mode
-from regard.records import Example
+from regard.records import Example, Mode
 
 WORDS = "one two three four five six seven eight"
 

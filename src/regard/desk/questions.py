@@ -27,7 +27,6 @@ from regard.measures.keyed_random import keyed_rng
 from regard.protocols import (
     Case,
     Continuous,
-    Edits,
     Encoded,
     Lexicon,
     Point,
@@ -38,7 +37,7 @@ from regard.protocols import (
     Target,
     Together,
 )
-from regard.records import Answers, Attacked, Bools, Edit, Example, Floats, Ints, Site, Spec, Threat
+from regard.records import Answers, Attacked, Bools, Edit, Edits, Example, Floats, Ints, Site, Spec, Threat
 from regard.registry import build
 
 if TYPE_CHECKING:

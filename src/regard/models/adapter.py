@@ -37,11 +37,8 @@ from regard.models.read.unit_order import reordered
 from regard.models.read_rows import Pooling, reading_rows
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
 from regard.protocols import (
-    Check,
-    Edits,
     Encoded,
     Lexicon,
-    Mode,
     Parts,
     Point,
     Read,
@@ -52,7 +49,7 @@ from regard.protocols import (
     WeightSlopes,
     Zeroed,
 )
-from regard.records import Answers, Bools, Edit, Example, Ints, Json, Site, Spec, Units
+from regard.records import Answers, Bools, Check, Edit, Edits, Example, Ints, Json, Mode, Site, Spec, Units
 from regard.registry import upstairs
 from regard.tap.editing import per_row
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from regard.errors import InputError, UnknownName
 from regard.models.open.load import load
-from regard.protocols import Capture, Check, Mode, Model
-from regard.records import Example
+from regard.protocols import Capture, Model
+from regard.records import Check, Example, Mode
 
 _ENTRIES = {"image": "image", "series": "series", "tabular": "row"}
 

@@ -13,7 +13,8 @@ from regard.errors import InputError
 from regard.models.objective import Said
 from regard.models.read.encoded import Item
 from regard.models.tasks import Asked, Outputs, TaskRow
-from regard.protocols import Check, Edits, Mode, SiteAttention, Target
+from regard.protocols import SiteAttention, Target
+from regard.records import Check, Edits, Mode
 from regard.tap.capture_call import capture_call
 from regard.tap.pass_history import forgettable
 from regard.tap.replay import patterns_of, record_below

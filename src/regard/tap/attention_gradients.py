@@ -75,22 +75,24 @@ def attention_gradients(
             raise InputError("objective", expected="a scalar", got=f"shape {tuple(value.shape)}")
         if not value.requires_grad:
             raise no_graph(type(module).__name__)
-        chosen = [(site, w) for key, (site, w) in watched.held.items() if fnmatchcase(key, sites)]
-        if not chosen:
+        matching = [(site, w) for key, (site, w) in watched.held.items() if fnmatchcase(key, sites)]
+        if not matching:
             raise UnknownName("site", sites, watched.held)
-        gradients = torch.autograd.grad(value.sum(), [w for _, w in chosen], allow_unused=True)
+        gradients = torch.autograd.grad(value.sum(), [w for _, w in matching], allow_unused=True)
     return out, [
         WeightGradient(site, w.detach(), torch.zeros_like(w) if g is None else g)
-        for (site, w), g in zip(chosen, gradients, strict=True)
+        for (site, w), g in zip(matching, gradients, strict=True)
     ]
 
 
 def no_graph(name: str) -> Unsupported:
     """The error for a module whose output does not depend on its weights or inputs in the eyes of autograd."""
     return Unsupported(
-        f"gradients of {name}", expected="an output with a graph", got="one without",
+        f"gradients of {name}",
+        expected="an output with a graph",
+        got="one without",
         remedy="run the module without no_grad, inference_mode or detach inside",
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -106,14 +108,14 @@ class _Given:
         return scores
 
     def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
-        given = self.given[site.key].to(weights.device, weights.dtype)
+        replacement = self.given[site.key].to(weights.device, weights.dtype)
         try:
-            return given.expand(weights.shape)
+            return replacement.expand(weights.shape)
         except RuntimeError as problem:
             raise InputError(
                 f"weights for {site.key}",
                 expected=f"what broadcasts to {tuple(weights.shape)}",
-                got=str(tuple(given.shape)),
+                got=str(tuple(replacement.shape)),
             ) from problem
 
 

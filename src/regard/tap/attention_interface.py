@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.protocols import Mode
+from regard.records import Mode
 from regard.tap.sdpa import SdpaCall, chunked
 
 NAME = "regard"
@@ -60,10 +60,10 @@ def may_be_direct(module: nn.Module) -> bool:
     if "transformers.modeling_utils" not in sys.modules or not type(module).__module__.startswith("transformers."):
         return False
     hosts = _hosts(module)
-    ours = all(type(m).__module__.startswith(("transformers.", "torch.")) for m in module.modules())
+    all_from_libraries = all(type(m).__module__.startswith(("transformers.", "torch.")) for m in module.modules())
     return (
         bool(hosts)
-        and ours
+        and all_from_libraries
         and all(_can_switch(type(host)) and host.config._attn_implementation == "sdpa" for host in hosts)
     )
 
@@ -96,15 +96,15 @@ def _hosts(module: nn.Module) -> list[Any]:
 
 def _configs(module: nn.Module, *, sdpa_too: bool = False) -> list[Any]:
     """Configurations of the models in `module` that can be switched and do not run SDPA already."""
-    done = (NAME, EAGER) if sdpa_too else ("sdpa", None, NAME, EAGER)
-    found: dict[int, Any] = {}
+    implementations = (NAME, EAGER) if sdpa_too else ("sdpa", None, NAME, EAGER)
+    configs: dict[int, Any] = {}
     barred: set[int] = set()
     for inner in _hosts(module):
         if not _can_switch(type(inner)):
             barred.add(id(inner.config))
-        elif inner.config._attn_implementation not in done:
-            found[id(inner.config)] = inner.config
-    return [config for key, config in found.items() if key not in barred]
+        elif inner.config._attn_implementation not in implementations:
+            configs[id(inner.config)] = inner.config
+    return [config for key, config in configs.items() if key not in barred]
 
 
 def _register() -> None:
@@ -128,7 +128,7 @@ def registry_attention(
     s_aux: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """What the registry calls: (output (batch, query, head, feature), None)."""  # fmt: skip
+    """What the registry calls: (output (batch, query, head, feature), None)."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     from regard.tap.tap import active_tap
@@ -146,9 +146,19 @@ def registry_attention(
     if bias is not None:
         attention_mask = bias if attention_mask is None else _added(attention_mask, bias)
     call = SdpaCall(
-        chunked, (), {}, query, key, value, attention_mask, causal and attention_mask is None and query.shape[2] > 1,
-        scaling, dropout, softcap, s_aux,
-    )  # fmt: skip
+        function=chunked,
+        args=(),
+        keywords={},
+        query=query,
+        key=key,
+        value=value,
+        mask=attention_mask,
+        causal=causal and attention_mask is None and query.shape[2] > 1,
+        scale=scaling,
+        dropout=dropout,
+        softcap=softcap,
+        sinks=s_aux,
+    )
     call.args = (call,)
     out = tap.attention(call) if tap is not None else chunked(call)
     return out.transpose(1, 2).contiguous(), None

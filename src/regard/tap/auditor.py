@@ -15,9 +15,14 @@ from regard.tap.tap import Event, Tap
 
 _SOFTMAX = {"_softmax", "_safe_softmax", "softmax", "_sparse_softmax", "_masked_softmax"}
 _FUSED = (
-    "_scaled_dot_product", "_transformer_encoder_layer_fwd", "_native_multi_head_attention", "_flash_attention_forward",
-    "_efficient_attention_forward", "_triton_multi_head_attention", "flex_attention",
-)  # fmt: skip
+    "_scaled_dot_product",
+    "_transformer_encoder_layer_fwd",
+    "_native_multi_head_attention",
+    "_flash_attention_forward",
+    "_efficient_attention_forward",
+    "_triton_multi_head_attention",
+    "flex_attention",
+)
 
 
 @cache
@@ -55,11 +60,11 @@ class Auditor(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Raises if something was computed that the tap did not see; `exempt` are modules with a registered site."""
         missed = {place: n for place, n in self.unexplained.items() if not exempt(place[1])}
         if missed:
-            told = ", ".join(f"{n} x {op} in {module}" for (op, module), n in sorted(missed.items()))
+            missed_calls = ", ".join(f"{n} x {op} in {module}" for (op, module), n in sorted(missed.items()))
             raise CaptureError(
                 "capture",
                 expected="every softmax and fused attention to pass through the tap",
-                got=f"{told} that did not (a traced or scripted module, or a custom kernel)",
+                got=f"{missed_calls} that did not (a traced or scripted module, or a custom kernel)",
                 remedy="load the model without torch.jit, or name the place with register_site(module, fn)",
             )
         lost = [e.name for e in self.tap.events if _lost(e) and not exempt(e.name)]
@@ -85,12 +90,12 @@ _NAMED = ("attention", "attn", "multihead")
 
 def no_site(module: nn.Module, rejected: list[tuple[str, str]]) -> CaptureError:
     """The error for a pass in which no attention was found."""
-    named = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
-    if named:
+    candidates = [n or type(m).__name__ for n, m in module.named_modules() if _looks_like_attention(n, m)]
+    if candidates:
         reasons = "; ".join(f"{place}: {reason}" for place, reason in rejected[:3]) or "no softmax at all"
         return CaptureError(
             type(module).__name__,
-            expected=f"attention in {named[0]} (named like attention)",
+            expected=f"attention in {candidates[0]} (named like attention)",
             got=f"none that could be captured ({reasons})",
             remedy="name the place with register_site(module, fn)",
         )
@@ -107,18 +112,20 @@ def siteless(module: nn.Module, ran: Collection[str], known: Collection[str]) ->
 
     `known`: the modules with a site or a rejected softmax. Parts of an attention module speak for no other.
     """
-    found = []
-    done = {".".join(parts[:i]) for name in known if (parts := name.split(".")) for i in range(1, len(parts) + 1)}
+    suspects = []
+    site_modules = {
+        ".".join(parts[:i]) for name in known if (parts := name.split(".")) for i in range(1, len(parts) + 1)
+    }
     for name, inner in module.named_modules():
         parent = name.rpartition(".")[0]
-        if name not in ran or not name or not _looks_like_attention(name, inner) or name in done:
+        if name not in ran or not name or not _looks_like_attention(name, inner) or name in site_modules:
             continue
         if sum(isinstance(child, nn.Linear) for child in inner.children()) < 2:
             continue  # the output of an attention, or its norm
-        if parent in done and _looks_like_attention(parent, module.get_submodule(parent)):
+        if parent in site_modules and _looks_like_attention(parent, module.get_submodule(parent)):
             continue
-        found.append((name, "named like attention, but no softmax or fused attention: register_site if it is one"))
-    return found
+        suspects.append((name, "named like attention, but no softmax or fused attention: register_site if it is one"))
+    return suspects
 
 
 def _what_was_seen(rejected: list[tuple[str, str]]) -> str:

@@ -67,9 +67,9 @@ class Pieces:
         index, flat = self._flat(like)
         size = self.positions * self.positions
         inside = index < size
-        taken = torch.where(inside, whole.flatten(2).gather(-1, index.clamp(max=size - 1)), flat)
+        values = torch.where(inside, whole.flatten(2).gather(-1, index.clamp(max=size - 1)), flat)
         per = like.shape[0] // self.batch
-        parts = taken.reshape(self.batch, like.shape[1], per, *like.shape[2:]).transpose(1, 2)
+        parts = values.reshape(self.batch, like.shape[1], per, *like.shape[2:]).transpose(1, 2)
         return parts.reshape(like.shape)
 
     def found(self) -> tuple[Tensor, Tensor]:
@@ -123,22 +123,24 @@ def _blocks(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
 def _band(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
     """A band around the diagonal after the columns of the global tokens; then the rows of the global tokens."""
     batch, n = given["hidden_states"].shape[:2]
-    masked, chosen = given.get("is_index_masked"), given.get("is_index_global_attn")
+    masked, global_index = given.get("is_index_masked"), given.get("is_index_global_attn")
     real = None if masked is None else ~masked.cpu()
-    far = torch.zeros(batch, n, dtype=torch.bool) if chosen is None else chosen.cpu()
+    far = torch.zeros(batch, n, dtype=torch.bool) if global_index is None else global_index.cpu()
     most = int(far.sum(1).max())
     place = torch.arange(n).expand(batch, n)
     # the places of the global tokens of each example in order, -1 where it has fewer than another
     everywhere = torch.where(far, place, n).sort(1).values[:, :most]
     everywhere = everywhere.masked_fill(everywhere == n, -1)
     if nth:
-        return Pieces(batch, n, everywhere, place[:, None], "self", real)
+        return Pieces(batch=batch, positions=n, query_at=everywhere, key_at=place[:, None], kind="self", real=real)
     side = _number(module, "one_sided_attn_window_size")
     near = torch.arange(n)[:, None] + torch.arange(-side, side + 1)
     near = near.masked_fill((near < 0) | (near >= n), -1).expand(batch, -1, -1)
     hidden = far.gather(1, near.clamp(min=0).flatten(1)).reshape(near.shape)
     keys = torch.cat([everywhere[:, None].expand(-1, n, -1), near.masked_fill(hidden, -1)], -1)
-    return Pieces(batch, n, place.masked_fill(far, -1), keys, "windowed", real)
+    return Pieces(
+        batch=batch, positions=n, query_at=place.masked_fill(far, -1), key_at=keys, kind="windowed", real=real
+    )
 
 
 def _channels(module: nn.Module, given: Mapping[str, Any], nth: int) -> Pieces:
@@ -170,5 +172,5 @@ def pieces_of(module: nn.Module, args: tuple[Any, ...], keywords: Mapping[str, A
     if cutting is None:
         return None
     # the class's own signature: an instance may carry a wrapped forward
-    given = inspect.signature(type(module).forward).bind(module, *args, **keywords).arguments
-    return cutting(module, given, nth)
+    arguments = inspect.signature(type(module).forward).bind(module, *args, **keywords).arguments
+    return cutting(module, arguments, nth)

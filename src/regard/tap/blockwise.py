@@ -52,29 +52,29 @@ class PiecedAttention:
         for piece in sorted(set(piece_of.tolist())):
             if piece < 0:
                 continue
-            mine = (piece_of == piece).nonzero()[:, 0]
-            part = self.inner.weights(piece, row_of[mine], heads)
+            members = (piece_of == piece).nonzero()[:, 0]
+            part = self.inner.weights(piece, row_of[members], heads)
             if out is None:
                 out = part.new_zeros(part.shape[0], len(rows), self.pieces.positions + 1)
-            keys = self.pieces.key_at[piece].expand(self.inner.shape[2], -1)[row_of[mine]]
+            keys = self.pieces.key_at[piece].expand(self.inner.shape[2], -1)[row_of[members]]
             keys = keys.masked_fill(keys < 0, self.pieces.positions).to(part.device)
-            out[:, mine.to(part.device)] = out[:, mine.to(part.device)].scatter(-1, keys.expand_as(part), part)
+            out[:, members.to(part.device)] = out[:, members.to(part.device)].scatter(-1, keys.expand_as(part), part)
         if out is None:
             return torch.zeros(self.shape[1] if heads is None else len(heads), len(rows), self.pieces.positions)
         return out[..., :-1]
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
         rows = chosen_rows(example, queries, self.shape, self.site)
-        chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
         blank(weights, self.real, example, rows)
         return weights
 
     def whole(self) -> DenseAttention:
         """All of it at once, in the model's own type and place."""
         inner = self.inner
-        held = inner.held if isinstance(inner, DenseAttention) else weights_of(inner.call, scores_of(inner.call))
-        return DenseAttention(self.site, self.pieces.spread(held), self.real, checked=self.checked)
+        weights = inner.held if isinstance(inner, DenseAttention) else weights_of(inner.call, scores_of(inner.call))
+        return DenseAttention(self.site, self.pieces.spread(weights), self.real, checked=self.checked)
 
     def dense(self) -> Attention:
         batch, _, n, _ = self.shape

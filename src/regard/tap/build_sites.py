@@ -43,14 +43,14 @@ def build_sites(
             kind = entry.kinds[shapes] = find_kind(entry, event, batch, entry.site.kind)
         site = replace(entry.site, call=calls[event.name], kind=kind)
         calls[event.name] += 1
-        kept = recorder.kept.get(id(event))
-        built = _fused(site, event, entry, kept) if kept is not None else _dense(site, event, entry)
+        record = recorder.kept.get(id(event))
+        built = _fused(site, event, entry, record) if record is not None else _dense(site, event, entry)
         built.real = _real(site, built.shape, masks)
-        if not masks and kept is not None:
-            built.real = _from_mask(built, kept.call.mask, derived)
+        if not masks and record is not None:
+            built.real = _from_mask(built, record.call.mask, derived)
         sites.append(built if event.pieces is None else _whole(built, event.pieces, masks))
         steps.append(event.step)
-        proofs.append(Proof(built, shapes, event, kept))
+        proofs.append(Proof(built, shapes, event, record))
     return sites, steps, proofs
 
 
@@ -68,11 +68,11 @@ def _dense(site: Site, event: Event, entry: Planned) -> DenseAttention:
     assert event.weights is not None
     assert entry.layout is not None
     weights = event.weights.detach()
-    held = entry.layout.canonical(weights)
+    canonical = entry.layout.canonical(weights)
     sink = None
     if entry.layout.first or entry.layout.last:
-        sink = entry.layout.full(weights).float().sum(-1) - held.float().sum(-1)
-    return DenseAttention(replace(site, heads=held.shape[1]), held, Real(), sink)
+        sink = entry.layout.full(weights).float().sum(-1) - canonical.float().sum(-1)
+    return DenseAttention(replace(site, heads=canonical.shape[1]), canonical, Real(), sink)
 
 
 def _whole(built: LazyAttention | DenseAttention, pieces: Pieces, masks: list[Tensor]) -> PiecedAttention:
@@ -86,8 +86,8 @@ def _whole(built: LazyAttention | DenseAttention, pieces: Pieces, masks: list[Te
 def _masks(padding: Padding) -> list[Tensor]:
     if padding is None:
         return []
-    given = [padding] if isinstance(padding, Tensor) else list(padding)
-    return [m.detach().to("cpu", torch.bool) for m in given]
+    masks = [padding] if isinstance(padding, Tensor) else list(padding)
+    return [m.detach().to("cpu", torch.bool) for m in masks]
 
 
 def first_mask(padding: Padding) -> Tensor | None:

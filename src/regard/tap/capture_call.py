@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from regard.errors import CaptureError, Unsupported
-from regard.protocols import Check, Edits, Mode
-from regard.records import Site
+from regard.records import Check, Edits, Mode, Site
 from regard.tap.attention_interface import interface, look_again, may_be_direct, switches
 from regard.tap.auditor import Auditor, no_site, siteless
 from regard.tap.build_sites import AnySite, Padding, build_sites, first_mask
@@ -93,7 +92,7 @@ def capture_call(
     >>> _, taps = capture_call(attention, lambda: attention(x, x, x))
     >>> taps.sites[0].site.kind, taps.sites[0].shape
     ('self', (1, 2, 3, 3))
-    """  # fmt: skip
+    """
     if edits:
         return rewritten_call(
             module,
@@ -109,7 +108,7 @@ def capture_call(
         direct = not switched and plan.direct.get(mode, False)
         out, run = tapped(module, call, recorder, recorder, plan=plan, direct=direct)
         if plan.explains(run.tap.events):
-            taps = _finish(module, run, plan, mode, check, key_padding, full=False)
+            taps = _finish(module, run, plan=plan, mode=mode, check=check, padding=key_padding, full=False)
             if taps is not None:
                 if mode not in plan.direct and check != "never" and not switched:
                     plan.direct[mode] = may_be_direct(module) and _same_without_tap(module, call, plan, mode, out)
@@ -124,7 +123,7 @@ def capture_call(
         plan = make_plan(module, run.tap.events, run.registered, run.tap.watch.batch, switched=switched)
         if plan.sites():
             plan.rejected.extend(siteless(module, run.tap.watch.ran, {e.name for e in run.tap.events}))
-        taps = _finish(module, run, plan, mode, check, key_padding, full=True)
+        taps = _finish(module, run, plan=plan, mode=mode, check=check, padding=key_padding, full=True)
     finally:
         if run.tap.provenance is not None:
             run.tap.provenance.close()
@@ -137,13 +136,13 @@ def _same_without_tap(module: nn.Module, call: Callable[[], T], plan: Plan, mode
     with torch.no_grad():
         recorder = Recorder(mode)
         out, run = tapped(module, call, recorder, recorder, plan=plan, direct=True)
-    got, wanted = ([t for t in tree_leaves(o) if isinstance(t, Tensor)] for o in (out, expected))
+    tapped_out, untapped = ([t for t in tree_leaves(o) if isinstance(t, Tensor)] for o in (out, expected))
     return (
         plan.explains(run.tap.events)
-        and len(got) == len(wanted)
+        and len(tapped_out) == len(untapped)
         and all(
             a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
-            for a, b in zip(got, wanted, strict=True)
+            for a, b in zip(tapped_out, untapped, strict=True)
         )
     )
 

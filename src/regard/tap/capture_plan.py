@@ -57,8 +57,8 @@ class Plan:
 
     def owners(self, module: nn.Module) -> Mapping[nn.Module, str]:
         """The modules in which something happens."""
-        found = {owner: name for name, held in self.owned.items() if (owner := held()) is not None}
-        return {**found, module: ""}
+        alive = {owner: name for name, held in self.owned.items() if (owner := held()) is not None}
+        return {**alive, module: ""}
 
     def knows(self, mode: str) -> bool:
         """Whether captures of this mode were proved before, for whatever shapes."""
@@ -147,7 +147,9 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
         _, h, q, k = event.weights.shape
         kind: SiteKind = "pooling" if q == 1 < k else "self" if q == k else "cross"
         return Planned(
-            Site(event.name, 0, kind, 0, h, event.module), layout=Layout(("b", "h", "q", "k")), registered=True
+            Site(name=event.name, call=0, kind=kind, layer=0, heads=h, module=event.module),
+            layout=Layout(("b", "h", "q", "k")),
+            registered=True,
         )
     if registered.covers(event.name):
         return Planned(None, "inside a module with a registered site")
@@ -155,7 +157,7 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
         query = event.call.query
         lead = _product(query.shape[:-2]) if query.ndim != 4 else 0
         heads = event.heads or (_heads(module, event, lead, batch) if lead else 0)
-        entry = Planned(Site(event.name, 0, "self", 0, 1, event.module), heads=heads)
+        entry = Planned(Site(name=event.name, call=0, kind="self", layer=0, heads=1, module=event.module), heads=heads)
         call = event.call.folded(heads)
         return _with_kind(entry, event, call.query.shape[1], batch)
     assert event.softmax is not None
@@ -166,7 +168,7 @@ def _planned(module: nn.Module, event: Event, registered: RegisteredSites, batch
         folded = event.softmax.weights.shape[layout.roles.index("b")] if "b" in layout.roles else 0
         heads = event.heads or _heads(module, event, folded, batch)
         layout = replace(layout, heads=heads if heads and folded % heads == 0 else 1)
-    entry = Planned(Site(event.name, 0, "self", 0, 1, event.module), layout=layout)
+    entry = Planned(Site(name=event.name, call=0, kind="self", layer=0, heads=1, module=event.module), layout=layout)
     return _with_kind(entry, event, layout.canonical(event.softmax.weights).shape[1], batch)
 
 
@@ -177,8 +179,8 @@ def _with_heads(module: nn.Module, event: Event, layout: Layout) -> Layout:
     if len(shared) < 3:
         return layout
     sizes = [event.softmax.weights.shape[i] for i in shared]
-    known = _own_heads(module, event)
-    head = shared[sizes.index(known)] if known in sizes[1:] else shared[-1]
+    heads = _own_heads(module, event)
+    head = shared[sizes.index(heads)] if heads in sizes[1:] else shared[-1]
     roles = tuple(("h" if i == head else "b") if i in shared else r for i, r in enumerate(layout.roles))
     return replace(layout, roles=roles)
 
@@ -233,9 +235,9 @@ def _product(sizes: Sequence[int]) -> int:
 
 def _heads(module: nn.Module, event: Event, lead: int, batch: int) -> int:
     """How many heads are folded into an axis of size `lead`: the module's own number, or what the batch leaves."""
-    known = _own_heads(module, event)
-    if known and lead % known == 0 and (not batch or lead // known >= batch):
-        return known
+    heads = _own_heads(module, event)
+    if heads and lead % heads == 0 and (not batch or lead // heads >= batch):
+        return heads
     return lead // batch if batch and lead % batch == 0 else 1
 
 

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from regard.errors import InputError, UnknownName
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Edits
-from regard.records import Edit, Site
+from regard.records import Edit, Edits, Site
 
 Block = tuple[Tensor, Tensor, Tensor]
 """Chosen heads, queries and keys as index tensors."""
@@ -36,10 +35,10 @@ class EditRewriting:
         """Flat edits hold for the whole batch; a list of lists gives each row of the batch its own."""
         each = per_row(edits)
         rows: list[list[Edit]] = [[e for e in edits if isinstance(e, Edit)]] if each is None else each
-        known = [s.key for s in sites]
+        keys = [s.key for s in sites]
         for edit in (e for row in rows for e in row):
-            if not any(fnmatchcase(key, edit.site) for key in known):
-                raise UnknownName("site", edit.site, known)
+            if not any(fnmatchcase(key, edit.site) for key in keys):
+                raise UnknownName("site", edit.site, keys)
         return EditRewriting(rows, each is not None, real)
 
     def _of_row(self, row: int, site: Site) -> list[Edit]:
@@ -74,9 +73,10 @@ class EditRewriting:
         count, rest = divmod(tensor.shape[0], len(self.rows))
         if rest or not count:
             raise InputError(
-                "edits", expected=f"one list for each of the {tensor.shape[0]} rows of {site.key}",
+                "edits",
+                expected=f"one list for each of the {tensor.shape[0]} rows of {site.key}",
                 got=f"{len(self.rows)} lists",
-            )  # fmt: skip
+            )
         parts = []
         for row in range(len(self.rows)):
             part = tensor[row * count : (row + 1) * count]
@@ -120,9 +120,9 @@ def _block(edit: Edit, tensor: Tensor, site: Site) -> Block:
 def _chosen(edit: Edit, tensor: Tensor, site: Site) -> Tensor:
     """(1, head, query, key) bool: the edges of the edit."""
     heads, queries, keys = _block(edit, tensor, site)
-    chosen = torch.zeros(tensor.shape[1:], dtype=torch.bool, device=tensor.device)
-    chosen[heads[:, None, None], queries[:, None], keys] = True
-    return chosen[None]
+    edges = torch.zeros(tensor.shape[1:], dtype=torch.bool, device=tensor.device)
+    edges[heads[:, None, None], queries[:, None], keys] = True
+    return edges[None]
 
 
 def _uniform(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor:
@@ -138,9 +138,9 @@ def _permute(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor
     support = allowed & _chosen(edit, weights, site)
     noise = torch.from_numpy(_noise(edit, support, site)).to(weights.device)
     places = torch.argsort((~support).to(torch.uint8), dim=-1, stable=True)
-    drawn = torch.argsort(noise.masked_fill(~support, torch.inf), dim=-1, stable=True)
-    moved = torch.zeros_like(weights).scatter(-1, places, weights.gather(-1, drawn))
-    return torch.where(support, moved, weights)
+    order = torch.argsort(noise.masked_fill(~support, torch.inf), dim=-1, stable=True)
+    permuted = torch.zeros_like(weights).scatter(-1, places, weights.gather(-1, order))
+    return torch.where(support, permuted, weights)
 
 
 def _noise(edit: Edit, support: Tensor, site: Site) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -180,10 +180,10 @@ def _replace(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor
         ) from problem
     if not bool(torch.isfinite(values).all()):
         raise InputError(f"edit of {site.key}", expected="finite values", got="NaN or infinity")
-    changed = weights.clone()
+    edited = weights.clone()
     rows = torch.arange(weights.shape[0], device=weights.device)[:, None, None, None]
-    changed[rows, heads[:, None, None], queries[:, None], keys] = values
-    return changed
+    edited[rows, heads[:, None, None], queries[:, None], keys] = values
+    return edited
 
 
 def _scale(edit: Edit, weights: Tensor, allowed: Tensor, site: Site) -> Tensor:

@@ -59,9 +59,9 @@ class Layout:
     def restore(self, full: Tensor, like: Tensor) -> Tensor:
         """The inverse of `full`."""
         order = self._order()
-        moved = full.reshape([like.shape[i] for i in order])
+        ordered = full.reshape([like.shape[i] for i in order])
         back = [order.index(i) for i in range(len(order))]
-        return moved.permute(back)
+        return ordered.permute(back)
 
 
 def replay(tensor: Tensor, steps: Sequence[Step]) -> Tensor:
@@ -97,13 +97,13 @@ def is_padding(step: Step) -> bool:
 def _covered_in_band(index: Tensor, shape: Sequence[int], axis: int) -> dict[int, tuple[int, int]]:
     """The same where padding shears a band of weights into blocks: 0 is padding, and every line may start elsewhere."""
     lines = index.movedim(axis, -1).reshape(-1, index.shape[axis])
-    found = {}
+    covered = {}
     for i, place in enumerate(torch.unravel_index(lines, tuple(shape))):
         low = place.masked_fill(lines == 0, shape[i]).amin(-1)
         high = place.masked_fill(lines == 0, -1).amax(-1)
         width = int((high - low).clamp(min=0).max())
-        found[i] = (0, shape[i] - 1) if width else (0, 0)
-    return found
+        covered[i] = (0, shape[i] - 1) if width else (0, 0)
+    return covered
 
 
 def find_layout(

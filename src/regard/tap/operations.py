@@ -90,8 +90,8 @@ class Looked(dict[Callable[..., Any], "Op | None"]):
     """Function -> its meaning if the tap must look at it, else None; asked at every call, so it is a bare dict."""
 
     def __missing__(self, function: Callable[..., Any]) -> Op | None:
-        found = meaning(function)
-        self[function] = result = found if found in CALLED else None
+        operation = meaning(function)
+        self[function] = result = operation if operation in CALLED else None
         return result
 
 

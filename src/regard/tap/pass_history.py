@@ -38,7 +38,7 @@ def forgettable(holder: Holder) -> Holder:
 
 def forget_passes() -> None:
     """Clear what earlier passes left, for every model of this process: the next pass is like the first one."""
-    for held in list(_HOLDERS.values()):
-        holder = held()
+    for reference in list(_HOLDERS.values()):
+        holder = reference()
         if holder is not None:
             holder.clear()

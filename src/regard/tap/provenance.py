@@ -84,14 +84,14 @@ class Provenance:
     def softmax(self, scores: Tensor, axis: int, weights: Tensor, logs: Tensor | None = None) -> Softmax:
         """A softmax happened; `logs`: the model was given the logarithms of its weights."""
         mark = self.mark(scores) or Mark(self, learned=isinstance(scores, torch.nn.Parameter))
-        found = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
+        softmax = Softmax(weights, axis % max(weights.ndim, 1), mark.scores, mark.data or not mark.learned)
         if mark.scores is not None and mark.scores.q is not None and mark.scores.k is not None:
-            found.query, found.key = self.mark(mark.scores.q), self.mark(mark.scores.k)
-        found.roots = mark.roots
-        self.softmaxes.append(found)
-        given = Weights(found, log=logs is not None)
-        self._put(weights if logs is None else logs, replace(mark, scores=None, weights=given, weighted=None))
-        return found
+            softmax.query, softmax.key = self.mark(mark.scores.q), self.mark(mark.scores.k)
+        softmax.roots = mark.roots
+        self.softmaxes.append(softmax)
+        derived = Weights(softmax, log=logs is not None)
+        self._put(weights if logs is None else logs, replace(mark, scores=None, weights=derived, weighted=None))
+        return softmax
 
     def follow(
         self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], out: Any
@@ -103,7 +103,7 @@ class Provenance:
         if not outs:
             return
         first = tensors[0] if tensors else outs[0]
-        marked = [(t, m) for t in tensors if (m := self.mark(t)) is not None]
+        inputs = [(t, m) for t in tensors if (m := self.mark(t)) is not None]
         for n, result in enumerate(outs):
             if isinstance(result, torch.nn.Parameter):
                 continue
@@ -113,11 +113,11 @@ class Provenance:
                     step = None if op is Op.CAST else _step(function, args, keywords, n if _many(out) else None)
                     mark = self._rearranged(mark, self.mark(first), step)
                 case Op.EXP:
-                    mark = self._carried(mark, marked, result, changed=True)
+                    mark = self._carried(mark, inputs, result, changed=True)
                     if (old := self.mark(first)) is not None and old.weights is not None and old.weights.log:
                         mark = replace(mark, weights=replace(old.weights, log=False))
                 case Op.CARRY | Op.DROPOUT | Op.TIMES:
-                    mark = self._carried(mark, marked, result, changed=op is not Op.DROPOUT)
+                    mark = self._carried(mark, inputs, result, changed=op is not Op.DROPOUT)
                     if op is Op.TIMES and len(tensors) == 2:
                         mark = replace(mark, weighted=self._weighted(tensors[0], tensors[1]))
                 case Op.PRODUCT | Op.ADDED_PRODUCT | Op.LINEAR:
@@ -162,10 +162,10 @@ class Provenance:
         return replace(mark, scores=scores, weights=weights, weighted=weighted)
 
     def _weighted(self, a: Tensor, b: Tensor) -> Weighted | None:
-        for used, values in ((a, b), (b, a)):
-            mark = self.mark(used)
+        for weights, values in ((a, b), (b, a)):
+            mark = self.mark(weights)
             if mark is not None and mark.weights is not None and not mark.weights.log:
-                return Weighted(mark.weights, used, values)
+                return Weighted(mark.weights, weights, values)
         return None
 
     def _selected(self, tensor: Tensor) -> None:
@@ -195,10 +195,10 @@ class Provenance:
             return None
         *terms, out = labels
         computed = [(t, term) for t, term in zip(tensors, terms, strict=True) if not self.is_learned(t)]
-        for used, mine in computed:
-            others = [(t, term) for t, term in computed if t is not used]
+        for factor, term_of_factor in computed:
+            others = [(t, term) for t, term in computed if t is not factor]
             if others:
-                self._consumed_by_einsum(used, mine, others[0][0], "".join(term for _, term in others), out)
+                self._consumed_by_einsum(factor, term_of_factor, others[0][0], "".join(term for _, term in others), out)
         if len(computed) > 1:
             return Scores(computed[0][0], computed[1][0])
         learned = {c for t, term in zip(tensors, terms, strict=True) if self.is_learned(t) for c in term}
@@ -243,28 +243,28 @@ class Provenance:
         if axes is None:
             axes = list(range(product.ndim))
         axes = [axes] if isinstance(axes, int) else list(axes)
-        used, values = mark.weighted.used, mark.weighted.values
+        factor, values = mark.weighted.used, mark.weighted.values
         summed = {a % product.ndim for a in axes}
         roles: dict[int, str] = {}
-        for i in range(used.ndim):
-            at = i + product.ndim - used.ndim
-            there = at - (product.ndim - values.ndim)
-            shared = there >= 0 and values.shape[there] > 1
+        for i in range(factor.ndim):
+            at = i + product.ndim - factor.ndim
+            axis = at - (product.ndim - values.ndim)
+            shared = axis >= 0 and values.shape[axis] > 1
             if at in summed:
                 roles[i] = "k"
-            elif used.shape[i] > 1:
+            elif factor.shape[i] > 1:
                 roles[i] = "b" if shared else "q"
-        long = [i for i, r in roles.items() if r == "k" and used.shape[i] > 1]
+        long = [i for i, r in roles.items() if r == "k" and factor.shape[i] > 1]
         softmax = mark.weighted.weights.softmax
         if not long and softmax.weights.shape[softmax.axis] == 1:
             long = [i for i, r in roles.items() if r == "k"][:1]  # one key: its sum is a sum all the same
         for i in [i for i, r in roles.items() if r == "k" and i not in long[:1]]:
             del roles[i]
         if len(long) <= 1:
-            state = any(n > 1 for n in values.shape[: -used.ndim]) or any(
-                n > 1 == m for n, m in zip(values.shape[::-1], used.shape[::-1], strict=False)
+            state = any(n > 1 for n in values.shape[: -factor.ndim]) or any(
+                n > 1 == m for n, m in zip(values.shape[::-1], factor.shape[::-1], strict=False)
             )
-            self._consumed(used, values, roles, weights=mark.weighted.weights, state=state)
+            self._consumed(factor, values, roles, weights=mark.weighted.weights, state=state)
 
     def _consumed(
         self,
@@ -280,16 +280,22 @@ class Provenance:
         if weights is None or weights.log or "k" not in roles.values() or self.is_learned(values):
             return
         softmax = weights.softmax
-        known = None if softmax.total and state else softmax.layout
-        if (known is not None and not known.first and not known.last) or not softmax.of_data or softmax.over_features():
+        layout_before = None if softmax.total and state else softmax.layout
+        if (
+            (layout_before is not None and not layout_before.first and not layout_before.last)
+            or not softmax.of_data
+            or softmax.over_features()
+        ):
             return
         layout = find_layout(softmax.weights.shape, softmax.axis, weights.steps, roles, used.ndim)
         if layout is None:
             softmax.summed_elsewhere = True
             return
-        if known is not None:
+        if layout_before is not None:
             # some columns go into one sum and some into another (BigBird, Longformer): only what is in none is a sink
-            softmax.layout = replace(known, first=min(known.first, layout.first), last=min(known.last, layout.last))
+            softmax.layout = replace(
+                layout_before, first=min(layout_before.first, layout.first), last=min(layout_before.last, layout.last)
+            )
             return
         softmax.layout, softmax.values, softmax.total = layout, values, not state
         softmax.used, softmax.steps, softmax.changed = used, weights.steps, weights.changed
@@ -315,13 +321,13 @@ def _many(out: object) -> bool:
 
 
 def _tensors(args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[Tensor]:
-    found = []
+    tensors = []
     for value in itertools.chain(args, keywords.values()):
         if isinstance(value, Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (tuple, list)):
-            found.extend(v for v in value if isinstance(v, Tensor))
-    return found
+            tensors.extend(v for v in value if isinstance(v, Tensor))
+    return tensors
 
 
 def _step(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], pick: int | None) -> Step:
@@ -335,13 +341,13 @@ def _factors(
     op: Op, function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any], tensors: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
     if op is Op.ADDED_PRODUCT:
-        named = [keywords.get(n) for n in ("batch1", "mat1")], [keywords.get(n) for n in ("batch2", "mat2")]
-        left = next((t for t in named[0] if t is not None), None)
-        right = next((t for t in named[1] if t is not None), None)
-        given = [a for a in args if isinstance(a, Tensor)]
+        by_name = [keywords.get(n) for n in ("batch1", "mat1")], [keywords.get(n) for n in ("batch2", "mat2")]
+        left = next((t for t in by_name[0] if t is not None), None)
+        right = next((t for t in by_name[1] if t is not None), None)
+        positional = [a for a in args if isinstance(a, Tensor)]
         return (
-            cast(Tensor, left if left is not None else given[1]),
-            cast(Tensor, right if right is not None else given[2]),
+            cast(Tensor, left if left is not None else positional[1]),
+            cast(Tensor, right if right is not None else positional[2]),
         )
     if getattr(function, "__name__", "") == "__rmatmul__":
         return tensors[1], tensors[0]

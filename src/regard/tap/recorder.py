@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.protocols import Mode
+from regard.records import Mode
 from regard.tap.sdpa import Masks, SdpaCall, plain_weights, weighted_sum
 from regard.tap.tap import Event
 
@@ -55,8 +55,8 @@ class Recorder:
         """The same attention with its weights: (weights in four axes, output in the call's own shape)."""
         four = call.folded(event.heads)
         weights = plain_weights(four, self.masks)
-        used = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
-        out = weighted_sum(four, used).reshape(*call.query.shape[:-1], call.value.shape[-1])
+        dropped = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
+        out = weighted_sum(four, dropped).reshape(*call.query.shape[:-1], call.value.shape[-1])
         if self.lean:
             event.call = call.emptied()
             self.kept[id(event)] = Kept(event.call, out.new_empty(()), weights=weights, lean=True)

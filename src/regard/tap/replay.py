@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 from torch import Tensor, nn
 
 from regard.errors import UnknownName
-from regard.protocols import Edits
-from regard.records import Edit, Site
+from regard.records import Edit, Edits, Site
 from regard.tap.capture_call import discover, tapped
 from regard.tap.capture_plan import Plan, plan_of
 from regard.tap.recorder import Recorder

@@ -58,12 +58,12 @@ class Resume:
     @contextmanager
     def applied(self) -> Iterator[None]:
         """While this lasts, the first calls of these modules return what they returned then."""
-        held: dict[nn.Module, list[Done]] = {}
-        for done in self.done:
-            held.setdefault(done.module, []).append(done)
+        calls_of: dict[nn.Module, list[Done]] = {}
+        for call in self.done:
+            calls_of.setdefault(call.module, []).append(call)
         before: list[tuple[nn.Module, Any]] = []
         try:
-            for module, calls in held.items():
+            for module, calls in calls_of.items():
                 before.append((module, module.__dict__.get("forward")))
                 module.__dict__["forward"] = self._stub(module, calls)
             token = _RESUMED.set(True)
@@ -94,10 +94,10 @@ class Resume:
         def forward(*args: Any, **keywords: Any) -> Any:
             if not left or not self.active:
                 return compute(*args, **keywords)
-            done = left.pop(0)
+            call = left.pop(0)
             if self.rows is None:
-                return done.out
-            return self._spread(done, _first_shape((args, keywords)))
+                return call.out
+            return self._spread(call, _first_shape((args, keywords)))
 
         return forward
 
@@ -175,5 +175,5 @@ class Recording:
         if any(isinstance(leaf, PackedSequence) for leaf in leaves):
             self._frames[-1].extend(inside)  # rows of a packed batch cannot be told apart by an axis: computed again
             return
-        held = tree_map(lambda t: t.detach() if isinstance(t, Tensor) and not t.requires_grad else t, out)
-        self._frames[-1].append(Done(module, held, _first_shape((args, keywords))))
+        detached = tree_map(lambda t: t.detach() if isinstance(t, Tensor) and not t.requires_grad else t, out)
+        self._frames[-1].append(Done(module, detached, _first_shape((args, keywords))))

@@ -60,8 +60,8 @@ class Rewriter:
         four = call.folded(entry.heads)
         scores = self._scores(event, entry.site, scores_of(four))
         weights = self._weights(event, entry.site, weights_of(four, scores), scores)
-        used = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
-        out = weighted_sum(four, used).reshape(*call.query.shape[:-1], call.value.shape[-1])
+        dropped = torch.dropout(weights, call.dropout, train=True) if call.dropout else weights
+        out = weighted_sum(four, dropped).reshape(*call.query.shape[:-1], call.value.shape[-1])
         self.recorder.kept[id(event)] = Kept(call, out, weights=weights)
         return call.returned(out)
 
@@ -80,9 +80,9 @@ class Rewriter:
         blank = (full.detach() == -torch.inf).all(-1, keepdim=True)
         if bool(blank.any()):
             weights = weights.masked_fill(blank, 0.0)
-        changed = self._weights(event, entry.site, weights[..., layout.first : stop], inner)
+        edited = self._weights(event, entry.site, weights[..., layout.first : stop], inner)
         # the model's own softmax would be contiguous, and some models make views of it
-        return layout.restore(_joined(weights, changed, layout.first, stop), scores).contiguous()
+        return layout.restore(_joined(weights, edited, layout.first, stop), scores).contiguous()
 
 
 def _joined(full: Tensor, inner: Tensor, start: int, stop: int) -> Tensor:

@@ -66,9 +66,24 @@ class SdpaCall:
         nothing = self.query.new_empty(())
         query, key, value = (nothing.expand(t.shape) for t in (self.query, self.key, self.value))
         return SdpaCall(
-            self.function, (), {}, query, key, value, self.mask, self.causal, self.scale, self.dropout, self.softcap,
-            self.sinks, self.score_mod, self.mask_mod, self.finish, self.kernel, self.flexible,
-        )  # fmt: skip
+            function=self.function,
+            args=(),
+            keywords={},
+            query=query,
+            key=key,
+            value=value,
+            mask=self.mask,
+            causal=self.causal,
+            scale=self.scale,
+            dropout=self.dropout,
+            softcap=self.softcap,
+            sinks=self.sinks,
+            score_mod=self.score_mod,
+            mask_mod=self.mask_mod,
+            finish=self.finish,
+            kernel=self.kernel,
+            flexible=self.flexible,
+        )
 
     def folded(self, heads: int) -> SdpaCall:
         """The same call with everything in four axes; `heads` are folded into the batch axis of a three-axis call."""
@@ -97,21 +112,38 @@ _SDPA = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"
 
 def bind_sdpa(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
     """F.scaled_dot_product_attention, or its OpOverload."""
-    given = _named(_SDPA, args, keywords)
+    arguments = _named(_SDPA, args, keywords)
     return SdpaCall(
-        function, args, keywords, given["query"], given["key"], given["value"], given.get("attn_mask"),
-        bool(given.get("is_causal", False)), given.get("scale"), float(given.get("dropout_p", 0.0)), kernel=True,
-    )  # fmt: skip
+        function=function,
+        args=args,
+        keywords=keywords,
+        query=arguments["query"],
+        key=arguments["key"],
+        value=arguments["value"],
+        mask=arguments.get("attn_mask"),
+        causal=bool(arguments.get("is_causal", False)),
+        scale=arguments.get("scale"),
+        dropout=float(arguments.get("dropout_p", 0.0)),
+        kernel=True,
+    )
 
 
 def bind_flash(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
     """The fused kernel for CPU, as exported graphs call it: it returns (output, row log-sum-exp)."""
-    given = _named(("query", "key", "value", "dropout_p", "is_causal"), args, keywords)
+    arguments = _named(("query", "key", "value", "dropout_p", "is_causal"), args, keywords)
     return SdpaCall(
-        function, args, keywords, given["query"], given["key"], given["value"], given.get("attn_mask"),
-        bool(given.get("is_causal", False)), given.get("scale"), float(given.get("dropout_p", 0.0)),
+        function=function,
+        args=args,
+        keywords=keywords,
+        query=arguments["query"],
+        key=arguments["key"],
+        value=arguments["value"],
+        mask=arguments.get("attn_mask"),
+        causal=bool(arguments.get("is_causal", False)),
+        scale=arguments.get("scale"),
+        dropout=float(arguments.get("dropout_p", 0.0)),
         finish=lambda out, lse: (out, lse),
-    )  # fmt: skip
+    )
 
 
 def bind_flex(function: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]) -> SdpaCall:
@@ -119,17 +151,17 @@ def bind_flex(function: Callable[..., Any], args: tuple[Any, ...], keywords: Map
 
     It returns (output, log-sum-exp to the base 2, row maximum); the last is only read by those who ask for it.
     """
-    given = _named(("query", "key", "value", "score_mod", "block_mask", "scale"), args, keywords)
+    arguments = _named(("query", "key", "value", "score_mod", "block_mask", "scale"), args, keywords)
     return SdpaCall(
-        function,
-        args,
-        keywords,
-        given["query"],
-        given["key"],
-        given["value"],
-        scale=given.get("scale"),
-        score_mod=given.get("score_mod"),
-        mask_mod=given["block_mask"][-1] if given.get("block_mask") is not None else None,
+        function=function,
+        args=args,
+        keywords=keywords,
+        query=arguments["query"],
+        key=arguments["key"],
+        value=arguments["value"],
+        scale=arguments.get("scale"),
+        score_mod=arguments.get("score_mod"),
+        mask_mod=arguments["block_mask"][-1] if arguments.get("block_mask") is not None else None,
         finish=lambda out, lse: (out, lse / math.log(2) if lse is not None else out[..., 0], out[..., 0]),
         flexible=True,
     )
@@ -147,7 +179,7 @@ def scores_of(
     """Scores after scale, softcap, bias and mask: (batch, head, row, column), without the sink column.
 
     `wide`: in float32 at least, whatever the model computes in.
-    """  # fmt: skip
+    """
     query, key = call.query[batch], call.key[batch]
     n_heads, n_queries, n_keys = query.shape[1], query.shape[2], key.shape[2]
     group = n_heads // key.shape[1]

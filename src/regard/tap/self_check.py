@@ -52,8 +52,8 @@ def prove(proofs: Sequence[Proof]) -> str:
             error = max(error, _reached(proof, notes))
         rows += len(examples) * len(queries)
         worst = max(worst, error)
-    told = f"{len(proofs)} sites, {rows} rows, max error {worst:.0e}"
-    return told + (f" ({'; '.join(sorted(set(notes)))})" if notes else "")
+    summary = f"{len(proofs)} sites, {rows} rows, max error {worst:.0e}"
+    return summary + (f" ({'; '.join(sorted(set(notes)))})" if notes else "")
 
 
 def _sample(site: LazyAttention | DenseAttention) -> tuple[list[int], Tensor]:
@@ -95,28 +95,28 @@ def _row_sums(proof: Proof, examples: list[int], queries: Tensor) -> float:
 
 
 def _dtype(proof: Proof) -> torch.dtype:
-    held = proof.site.call.query if isinstance(proof.site, LazyAttention) else proof.site.held
-    return held.dtype
+    tensor = proof.site.call.query if isinstance(proof.site, LazyAttention) else proof.site.held
+    return tensor.dtype
 
 
 def _replayed(proof: Proof, kept: Kept, examples: list[int], queries: Tensor) -> float:
     """softmax(QK)V of the sampled rows against the rows that the fused kernel gave."""
     heads = proof.site.site.heads
     call = kept.call.folded(heads if kept.call.query.ndim != 4 else 0)
-    given = kept.out
+    output = kept.out
     if isinstance(proof.site, DenseAttention) and kept.call.kernel and not proof.event.edited:
-        given = kept.call.run()  # the weights were computed by us: the kernel is the independent witness
-    given = given.reshape(*call.query.shape[:-1], call.value.shape[-1])
+        output = kept.call.run()  # the weights were computed by us: the kernel is the independent witness
+    output = output.reshape(*call.query.shape[:-1], call.value.shape[-1])
     group = call.query.shape[1] // call.value.shape[1]
     worst = 0.0
     for b in examples:
         weights = proof.site.weights(b, queries)
         value = call.value[b].to(weights.dtype).repeat_interleave(group, 0)
-        mine = weights @ value
-        theirs = given[b][:, queries.to(given.device)].to(weights.dtype)
-        blank = (weights.sum(-1, keepdim=True) == 0) | theirs.isnan().all(-1, keepdim=True)
-        scale = max(1.0, float(theirs.nan_to_num().abs().max()))
-        error = float((mine - theirs).abs().masked_fill(blank, 0.0).max()) / scale
+        recomputed = weights @ value
+        returned = output[b][:, queries.to(output.device)].to(weights.dtype)
+        blank = (weights.sum(-1, keepdim=True) == 0) | returned.isnan().all(-1, keepdim=True)
+        scale = max(1.0, float(returned.nan_to_num().abs().max()))
+        error = float((recomputed - returned).abs().masked_fill(blank, 0.0).max()) / scale
         if not error <= _TOLERANCE.get(call.query.dtype, 1e-2):
             raise _fail(proof, "softmax(QK)V equal to the output of the site", f"a difference of {error:.1e}")
         worst = max(worst, error)
@@ -129,14 +129,14 @@ def _reached(proof: Proof, notes: list[str]) -> float:
     assert softmax is not None
     if softmax.used is None:
         return 0.0
-    mine = replay(softmax.weights.detach(), softmax.steps)
-    used = softmax.used.detach()
-    if mine.shape != used.shape:
-        raise _fail(proof, f"weights of shape {tuple(used.shape)} as they were used", str(tuple(mine.shape)))
-    stride = max(1, used.numel() // 4096)
-    difference = (mine.reshape(-1)[::stride].to(used.dtype) - used.reshape(-1)[::stride]).abs().nan_to_num()
+    recorded = replay(softmax.weights.detach(), softmax.steps)
+    consumed = softmax.used.detach()
+    if recorded.shape != consumed.shape:
+        raise _fail(proof, f"weights of shape {tuple(consumed.shape)} as they were used", str(tuple(recorded.shape)))
+    stride = max(1, consumed.numel() // 4096)
+    difference = (recorded.reshape(-1)[::stride].to(consumed.dtype) - consumed.reshape(-1)[::stride]).abs().nan_to_num()
     error = float(difference.max()) if difference.numel() else 0.0
-    if error > _TOLERANCE.get(used.dtype, 1e-2):
+    if error > _TOLERANCE.get(consumed.dtype, 1e-2):
         if not softmax.changed:
             raise _fail(proof, "the weights to reach the weighted sum unchanged", f"a difference of {error:.1e}")
         notes.append("some weights were changed between softmax and use: dropout, gate or mask")

@@ -71,8 +71,8 @@ class LazyAttention:
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
         rows = chosen_rows(example, queries, self.shape, self.site)
-        chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
         blank(weights, self.real, example, rows)
         return weights
 
@@ -140,14 +140,14 @@ class DenseAttention:
 
     @torch.no_grad()
     def weights(self, example: int, rows: Tensor, heads: Tensor | None = None) -> Tensor:
-        found = self.held[example][:, rows.to(self.held.device)]
-        found = found if heads is None else found[heads.to(found.device)]
-        return found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
+        weights = self.held[example][:, rows.to(self.held.device)]
+        weights = weights if heads is None else weights[heads.to(weights.device)]
+        return weights.float() if weights.dtype in (torch.float16, torch.bfloat16) else weights
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
         rows = chosen_rows(example, queries, self.shape, self.site)
-        chosen = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
-        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), chosen))
+        head_index = None if heads is None else torch.as_tensor(list(heads), dtype=torch.long)
+        weights = as_array(self.weights(example, torch.as_tensor(rows, dtype=torch.long), head_index))
         blank(weights, self.real, example, rows)
         return weights
 

@@ -77,13 +77,13 @@ def kind_of(
     tiled: bool,
     causal_module: bool,
 ) -> SiteKind:
-    """The kind of a site. `tiled`: the batch was cut into windows before the attention (Swin)."""  # fmt: skip
-    known = query is not None and bool(query.roots)
+    """The kind of a site. `tiled`: the batch was cut into windows before the attention (Swin)."""
+    has_roots = query is not None and bool(query.roots)
     if additive or (query is not None and query.learned and not query.data and queries == 1 and keys > 1):
         return "pooling"
     if pattern is not None and queries == keys:
         return pattern  # even if queries and keys came as two inputs
-    if query is not None and known and not (query.roots & (key.roots if key is not None else frozenset())):
+    if query is not None and has_roots and not (query.roots & (key.roots if key is not None else frozenset())):
         return "pooling" if queries == 1 and not query.data else "cross"
     if query is not None and query.learned and not query.data and key is not None and key.data:
         return "pooling" if queries == 1 else "cross"

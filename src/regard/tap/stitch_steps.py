@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import CaptureError
-from regard.protocols import Check
+from regard.records import Check
 from regard.tap.blockwise import PiecedAttention
 from regard.tap.capture_call import Taps, capture_call
 from regard.tap.site_attention import DenseAttention, Real
@@ -36,10 +36,10 @@ def capture_generation(
     if reordered.seen:
         raise _moved()
     groups: dict[tuple[str, int], list[DenseAttention]] = {}
-    seen: Counter[tuple[int, str]] = Counter()
+    calls: Counter[tuple[int, str]] = Counter()
     for site, step in zip(taps.sites, taps.steps, strict=True):
-        ordinal = seen[step, site.site.name]
-        seen[step, site.site.name] += 1
+        ordinal = calls[step, site.site.name]
+        calls[step, site.site.name] += 1
         groups.setdefault((site.site.name, ordinal), []).append(_dense(site))
     sites = [_stitched(ordinal, parts, key_padding) for (_, ordinal), parts in groups.items()]
     return out, Taps(list(sites), taps.rejected, taps.checked)
@@ -93,14 +93,16 @@ def _stitched(ordinal: int, parts: list[DenseAttention], padding: Tensor | None)
         )
     parts = _new_rows(parts)
     keys = max(p.shape[3] for p in parts)
-    held = torch.cat([torch.nn.functional.pad(p.held, (0, keys - p.shape[3])) for p in parts], 2)
+    weights = torch.cat([torch.nn.functional.pad(p.held, (0, keys - p.shape[3])) for p in parts], 2)
     sinks = [p.sink for p in parts if p.sink is not None]
     kind = parts[0].site.kind
     if kind == "self" and parts[-1].shape[3] > parts[0].shape[3]:
         kind = "causal"  # a first step of one position cannot show it, a growing past can
     site = replace(parts[0].site, call=ordinal, kind=kind)
-    real = _real(site.kind, parts[0].shape, held.shape, padding)
-    return DenseAttention(site, held, real, torch.cat(sinks, 2) if len(sinks) == len(parts) else None, parts[0].checked)
+    real = _real(site.kind, parts[0].shape, weights.shape, padding)
+    return DenseAttention(
+        site, weights, real, torch.cat(sinks, 2) if len(sinks) == len(parts) else None, parts[0].checked
+    )
 
 
 def _new_rows(parts: list[DenseAttention]) -> list[DenseAttention]:
@@ -109,24 +111,24 @@ def _new_rows(parts: list[DenseAttention]) -> list[DenseAttention]:
     again = len(parts) > 1 and all(p.shape[2] == first.shape[2] + i for i, p in enumerate(parts)) and first.shape[2] > 0
     if not again or parts[1].shape[2] == 1:
         return parts
-    kept = [first]
+    steps = [first]
     for before, part in itertools.pairwise(parts):
-        known = part.held[:, :, : before.shape[2], : before.shape[3]]
-        if not torch.allclose(known, before.held, atol=1e-3, equal_nan=True):
+        overlap = part.held[:, :, : before.shape[2], : before.shape[3]]
+        if not torch.allclose(overlap, before.held, atol=1e-3, equal_nan=True):
             raise _moved()
         sink = None if part.sink is None else part.sink[:, :, -1:]
-        kept.append(replace(part, held=part.held[:, :, -1:], sink=sink))
-    return kept
+        steps.append(replace(part, held=part.held[:, :, -1:], sink=sink))
+    return steps
 
 
 def _real(kind: str, prompt: tuple[int, int, int, int], shape: torch.Size, padding: Tensor | None) -> Real:
     if padding is None:
         return Real()
-    given = padding.detach().to("cpu", torch.bool)
+    mask = padding.detach().to("cpu", torch.bool)
     keys = None
-    if given.shape[1] == prompt[3] or (kind == "cross" and given.shape[1] == shape[3]):
-        keys = torch.nn.functional.pad(given, (0, shape[3] - given.shape[1]), value=True)
+    if mask.shape[1] == prompt[3] or (kind == "cross" and mask.shape[1] == shape[3]):
+        keys = torch.nn.functional.pad(mask, (0, shape[3] - mask.shape[1]), value=True)
     queries = None
-    if kind != "cross" and given.shape[1] == prompt[2]:
-        queries = torch.nn.functional.pad(given, (0, shape[2] - given.shape[1]), value=True)
+    if kind != "cross" and mask.shape[1] == prompt[2]:
+        queries = torch.nn.functional.pad(mask, (0, shape[2] - mask.shape[1]), value=True)
     return Real(queries, keys)

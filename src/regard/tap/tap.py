@@ -41,8 +41,8 @@ _ACTIVE = threading.local()
 
 def active_tap() -> Tap | None:
     """The tap of this thread, if a pass is being captured."""
-    found: Tap | None = getattr(_ACTIVE, "tap", None)
-    return found
+    tap: Tap | None = getattr(_ACTIVE, "tap", None)
+    return tap
 
 
 EventKey = tuple[str, int, bool]
@@ -255,7 +255,7 @@ class Tap(TorchFunctionMode):
     ) -> Tensor:
         scores: Tensor = args[0] if args else keywords.get("input", keywords.get("logits", keywords.get("self")))
         rest = args[1:]
-        named = {k: v for k, v in keywords.items() if k not in ("input", "logits", "self")}
+        options = {k: v for k, v in keywords.items() if k not in ("input", "logits", "self")}
         gumbel = getattr(func, "__name__", "") == "gumbel_softmax"
         axis = keywords.get("dim", rest[3 if gumbel else 0] if len(rest) > (3 if gumbel else 0) else None)
         if axis is None:
@@ -268,7 +268,7 @@ class Tap(TorchFunctionMode):
 
         def run(s: Tensor) -> Tensor:
             nonlocal logs
-            out: Tensor = func(s, *rest, **named)
+            out: Tensor = func(s, *rest, **options)
             if not log:
                 return out
             logs = out

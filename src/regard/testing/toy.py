@@ -23,12 +23,13 @@ from regard.desk.desk import Desk
 from regard.desk.padding import DenseSite
 from regard.errors import Unsupported
 from regard.measures.keyed_random import keyed_rng
-from regard.protocols import Edits, Encoded, Lexicon, Parts, Point, Slopes, Target, WeightSlopes, Zeroed
+from regard.protocols import Encoded, Lexicon, Parts, Point, Slopes, Target, WeightSlopes, Zeroed
 from regard.records import (
     Answers,
     Attention,
     Bools,
     Edit,
+    Edits,
     Example,
     Floats,
     Ints,

@@ -24,7 +24,7 @@ from regard.audits.worker import named_function
 from regard.errors import EnvironmentProblem, InputError, RegardError
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
-from regard.registry import method
+from regard.registry import engine
 
 STARTS = 3
 """How often a worker may die before it is ready."""
@@ -184,7 +184,7 @@ def _cannot_start(worker: _Worker) -> EnvironmentProblem:
     )  # fmt: skip
 
 
-@method("engine")
+@engine()
 def processes(*, workers: int = 2) -> Executor:
     """Several processes on this machine; a worker that dies is replaced."""
     if workers < 1:

@@ -10,7 +10,7 @@ from regard.audits.worker import named_function
 from regard.errors import RegardError
 from regard.protocols import Executor, Outcome, Task
 from regard.records import Json
-from regard.registry import method
+from regard.registry import engine
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Serial:
             yield outcome
 
 
-@method("engine")
-def serial() -> Executor:
+@engine(in_process=True)
+def serial(state: Any = None) -> Executor:
     """One task after another, in this process."""
-    return Serial()
+    return Serial(state)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from regard.models.capture_generation import Generated
     from regard.models.read.text import Overflow
-    from regard.protocols import Capture, Check, Mode, Model, SiteAttention
-    from regard.records import Example
+    from regard.protocols import Capture, Model, SiteAttention
+    from regard.records import Check, Example, Mode
 
 
 @verb(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regard.audits import default_methods
+from regard.audits.default_methods import expanded
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import (
     Columns,
@@ -61,7 +61,7 @@ def command(
     compare: bool, text_column: str | None, pair_column: str | None, label_column: str | None, method: str,
     units: str, seed: int, device: str, task: str | None, overflow: Overflow, as_json: bool,
 ) -> None:  # fmt: skip
-    methods = default_methods.explainers(listed(method) or [])
+    methods = expanded(listed(method) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
     if out is not None:

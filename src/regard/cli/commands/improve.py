@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import Columns, column_options, skip_option, slug
+from regard.cli.model_options import Columns, column_options, skip_option
 from regard.cli.progress import bar
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
+from regard.files import slug
 from regard.present.messages.messages import columns, say
 from regard.present.retelling import retold
 from regard.visible import shell_word

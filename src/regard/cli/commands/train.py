@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, remarks, results
-from regard.cli.model_options import column_options, slug
+from regard.cli.model_options import column_options
 from regard.cli.progress import Bar, bar, measure
 from regard.cli.root import SUMMARIES, Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
+from regard.files import slug
 from regard.present.messages.messages import say
 from regard.present.retelling import retold
 from regard.visible import shell_word

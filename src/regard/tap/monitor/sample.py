@@ -101,11 +101,11 @@ class Glimpse(TorchFunctionMode):
         sites: list[SiteGlimpse] = []
 
         def close() -> None:
-            for found in self._found:
-                if isinstance(found, SiteGlimpse):
-                    sites.append(found)
-                elif found.softmax.layout is not None:
-                    weights = found.softmax.layout.canonical(found.weights)[:EXAMPLES]
+            for event in self._found:
+                if isinstance(event, SiteGlimpse):
+                    sites.append(event)
+                elif event.softmax.layout is not None:
+                    weights = event.softmax.layout.canonical(event.weights)[:EXAMPLES]
                     rows = _spread(weights.shape[2]).to(weights.device)
                     sites.append(seen(weights[:, :, rows], weights[:, :, rows] > 0))
             self._provenance.close()
@@ -137,17 +137,21 @@ def seen(weights: Tensor, allowed: Tensor) -> SiteGlimpse:
     breadth = entropy / keys.clamp(min=2).float().log()
     share = useful.float()
     per_head = (breadth * share).sum((0, 2)) / share.sum((0, 2)).clamp(min=1)
-    there = share.sum((0, 2)) > 0
+    active = share.sum((0, 2)) > 0
     total = share.sum().clamp(min=1)
 
     def mean(values: Tensor) -> float:
         return float((values * share).sum() / total)
 
-    heads = there.float().sum().clamp(min=1)
+    heads = active.float().sum().clamp(min=1)
     return SiteGlimpse(
-        mean(entropy), mean(breadth), mean(w[..., 0]), float(((per_head < 0.01) & there).float().sum() / heads),
-        float(((per_head > 0.99) & there).float().sum() / heads), int(share.sum()),
-    )  # fmt: skip
+        entropy=mean(entropy),
+        breadth=mean(breadth),
+        sink=mean(w[..., 0]),
+        narrow=float(((per_head < 0.01) & active).float().sum() / heads),
+        even=float(((per_head > 0.99) & active).float().sum() / heads),
+        rows=int(share.sum()),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +192,12 @@ def collapse_warnings(sites: tuple[SiteGlimpse, ...], *, most: float = 0.5) -> t
     >>> collapse_warnings((SiteGlimpse(0.0, 0.0, 0.1, 1.0, 0.0, 8),))
     ('site 0: 100% of the heads look at single keys (entropy collapse)',)
     """
-    told = []
+    warnings = []
     for i, site in enumerate(sites):
         if site.narrow > most:
-            told.append(f"site {i}: {site.narrow:.0%} of the heads look at single keys (entropy collapse)")
+            warnings.append(f"site {i}: {site.narrow:.0%} of the heads look at single keys (entropy collapse)")
         if site.even > most:
-            told.append(f"site {i}: {site.even:.0%} of the heads are uniform: they choose nothing")
+            warnings.append(f"site {i}: {site.even:.0%} of the heads are uniform: they choose nothing")
         if site.sink > 0.9:
-            told.append(f"site {i}: {site.sink:.0%} of attention lies on the first position")
-    return tuple(told)
+            warnings.append(f"site {i}: {site.sink:.0%} of attention lies on the first position")
+    return tuple(warnings)

@@ -76,10 +76,10 @@ class _Attached:
 
 
 def _module(model: Any) -> nn.Module:
-    found = model if isinstance(model, nn.Module) else getattr(model, "module", None)
-    if not isinstance(found, nn.Module):
+    module = model if isinstance(model, nn.Module) else getattr(model, "module", None)
+    if not isinstance(module, nn.Module):
         raise InputError("model to watch", expected="a torch module or a regard model", got=type(model).__name__)
-    return found
+    return module
 
 
 class Watch:
@@ -123,13 +123,13 @@ class Watch:
         if glimpse is None or number is None:
             return
         try:
-            found = told(number, glimpse)
+            sample = told(number, glimpse)
             with self._lock:
                 self.looks += 1
-                self.glimpses.append(found)
-                self.problems.extend(found.problems)
+                self.glimpses.append(sample)
+                self.problems.extend(sample.problems)
             if self.writer is not None:
-                self.writer.write(number, found.values())
+                self.writer.write(number, sample.values())
         except Exception as error:  # a full disk of the log must not stop the service
             with self._lock:
                 self.problems.append(f"{type(error).__name__}: {error}")
@@ -209,15 +209,15 @@ class AttentionHealth:
         if glimpse is None:
             return None
         try:
-            found = told(self.steps, glimpse)
-            self.glimpses.append(found)
-            self.problems.extend(found.problems)
+            sample = told(self.steps, glimpse)
+            self.glimpses.append(sample)
+            self.problems.extend(sample.problems)
             if self.writer is not None:
-                self.writer.write(self.steps, found.values())
+                self.writer.write(self.steps, sample.values())
         except Exception as error:  # a log that cannot be written must not stop the training
             self.problems.append(f"{type(error).__name__}: {error}")
             return None
-        return found
+        return sample
 
     def close(self) -> None:
         """The module's own forward again."""

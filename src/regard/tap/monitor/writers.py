@@ -57,9 +57,9 @@ class Writers:
 
 def installed_writers(folder: str | Path) -> Writers:
     """TensorBoard (into `folder`) and MLflow, whichever is installed; nothing is required."""
-    found: list[Writer] = []
+    writers: list[Writer] = []
     with suppress(EnvironmentProblem):
-        found.append(TensorBoardWriter(folder))
+        writers.append(TensorBoardWriter(folder))
     with suppress(EnvironmentProblem):
-        found.append(MLflowWriter())
-    return Writers(found)
+        writers.append(MLflowWriter())
+    return Writers(writers)

@@ -1,0 +1,153 @@
+"""`python -m benchmarks.golden [--reference COMMIT] [--repeats N] [NAME ...]`: six audits, before and after a change.
+
+Runs each audit with the code of the reference commit and with this tree, on this machine, and compares tables bit for
+bit, verdicts (rule, answer and every contrast), passes, and the number of report lines that differ. CPU time is the
+median of the repeats, both sides in turn. Writes results/golden.json; exits with 1 where a number or a verdict differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import html
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.__main__ import commit
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULT = ROOT / "benchmarks" / "results" / "golden.json"
+REFERENCE = "c06c711"
+"""The last commit before the packages were cut anew."""
+AUDITS = {
+    "bilstm": ["bilstm", "--data", "reviews", "--limit", "30"],
+    "minilm": ["minilm", "--limit", "12"],
+    "digits": ["digits", "--limit", "20"],
+    "cancer": ["cancer", "--limit", "30"],
+    "power": ["power", "--limit", "20"],
+    "planted": ["planted:pointed", "--limit", "40"],
+}
+CONTRAST = ("claim", "margin", "estimate", "low", "high", "level", "n", "clusters", "p", "corrected")
+VERDICTS = """
+import json, sys
+from regard.store.run import Run
+print(json.dumps([j["verdicts"] for j in Run(sys.argv[1]).manifest.get("judgements") or []]))
+"""
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """One thread and the code of this tree, with the model cache of the caller."""
+    return {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+def run_audit(tree: Path, name: str, out: Path) -> float:
+    """Audit with the code of a tree; CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "regard", "audit", *AUDITS[name], "--profile", "quick", "--out", str(out)]
+    subprocess.run(command, env=environment(tree), check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def verdicts(tree: Path, run: Path) -> list[Any]:
+    """Rule, answer and the numbers of every contrast of a stored run."""
+    command = [sys.executable, "-c", VERDICTS, str(run)]
+    printed = subprocess.run(command, env=environment(tree), check=True, capture_output=True, text=True).stdout
+    return [
+        [v["rule"], v["answer"], [[c[field] for field in CONTRAST] for c in v["contrasts"]]]
+        for judgement in json.loads(printed)
+        for v in judgement
+    ]
+
+
+def table_differences(before: Path, after: Path) -> list[str]:
+    """Columns that differ in any bit; costs hold seconds and are compared by passes."""
+    names = {p.name for run in (before, after) for p in (run / "tables").glob("*.parquet")} - {"costs.parquet"}
+    differences = []
+    for name in sorted(names):
+        old, new = (pq.read_table(run / "tables" / name) for run in (before, after))
+        columns = {*old.column_names, *new.column_names}
+        differences += [
+            f"{name}: {column}"
+            for column in sorted(columns)
+            if column not in old.column_names
+            or column not in new.column_names
+            or repr(old[column].to_pylist()) != repr(new[column].to_pylist())
+        ]
+    return differences
+
+
+def passes(run: Path) -> dict[str, int]:
+    """Forward and backward passes of a run."""
+    table = pq.read_table(run / "tables" / "costs.parquet")
+    return {column: sum(table[column].to_pylist()) for column in ("forwards", "backwards")}
+
+
+def report_text(run: Path) -> list[str]:
+    """The lines of the report that a person reads."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", " ", (run / "report.html").read_text("utf-8"), flags=re.S)
+    text = re.sub(r"[ \t]+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def compare(reference: Path, name: str, repeats: int, place: Path) -> dict[str, Any]:
+    """One audit by both codes."""
+    seconds: dict[str, list[float]] = {"before": [], "after": []}
+    for turn in range(repeats):
+        for side, tree in (("before", reference), ("after", ROOT)):
+            seconds[side].append(run_audit(tree, name, place / f"{name}-{side}-{turn}"))
+    before, after = place / f"{name}-before-0", place / f"{name}-after-0"
+    changed = [
+        line
+        for line in difflib.unified_diff(report_text(before), report_text(after), lineterm="", n=0)
+        if line[:1] in "+-" and line[:3] not in ("+++", "---")
+    ]
+    tables = table_differences(before, after)
+    same_verdicts = verdicts(reference, before) == verdicts(ROOT, after)
+    medians = {side: statistics.median(values) for side, values in seconds.items()}
+    return {
+        "tables_that_differ": tables,
+        "same_verdicts": same_verdicts,
+        "verdicts": [[rule, answer] for rule, answer, _ in verdicts(ROOT, after)],
+        "passes": {"before": passes(before), "after": passes(after)},
+        "report_lines_that_differ": len(changed),
+        "cpu_seconds": {side: round(value, 2) for side, value in medians.items()},
+        "cpu_ratio": round(medians["after"] / medians["before"], 3),
+    }
+
+
+def main() -> int:
+    """Compare the named audits, or all six."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[*AUDITS])
+    parser.add_argument("--reference", default=REFERENCE)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        tree = place / "reference"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), options.reference], check=True)
+        try:
+            for name in options.names:
+                results[name] = compare(tree, name, options.repeats, place)
+                print(name, json.dumps({k: v for k, v in results[name].items() if k != "verdicts"}), flush=True)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], check=True)
+    record = {"command": " ".join(sys.argv), "commit": commit(), "reference": options.reference, "audits": results}
+    RESULT.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    return int(any(r["tables_that_differ"] or not r["same_verdicts"] for r in results.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Every option of an audit, once: the command line, the Python API, the plan and the identity read this record.
+
+A new option is one field here. Its flag of `regard audit` is generated from the field (see `cli.audit_flags`).
+"""
+
+# ruff: noqa: RUF009 - `_flag` is `dataclasses.field`
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from regard.desk.batching import BATCH
+from regard.errors import InputError, UnknownName
+from regard.records import Json, Spec
+
+Methods = tuple[str | Spec, ...]
+Form = Literal["text", "switch", "methods", "repeated", "number or word"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A field on the command line. name: as click takes it; "" stands for --the-name-of-the-field."""
+
+    help: str
+    name: str = ""
+    form: Form = "text"
+    at_least: int | None = None
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+
+
+def _flag(default: Any, help: str, **how: Any) -> Any:
+    return field(default=default, metadata={"flag": Flag(help, **how)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """What is audited, with which methods, on which examples, and where it runs. JSON there and back."""
+
+    profile: str = _flag("standard", "quick, standard or full.")
+    seed: int = _flag(0, "Seed of every random choice.")
+    keep: int = _flag(12, "Number of examples whose attention is stored.", at_least=0)
+    limit: int | None = _flag(None, "Maximum number of examples (default: by profile).", at_least=1)
+    engine: str | None = _flag(None, "Engine that runs the shards: serial, processes:workers=4 (regard list engine).")
+    workers: int = _flag(1, "Worker processes; short for --engine processes:workers=N.", at_least=1)
+    labels: str | Mapping[str, int] | None = _flag(None, "Labels of the data as classes of the model: neg=0,pos=1.")
+    text_column: str | None = _flag(None, "Column with the text (default: guessed and reported).")
+    pair_column: str | None = _flag(None, "Column with the second text.")
+    label_column: str | None = _flag(None, "Column with the label.")
+    group_column: str | None = _flag(None, "Column that names the patient, author, ...; intervals resample groups.")
+    rationale_column: str | None = _flag(None, "Column with the decisive places.")
+    id_column: str | None = _flag(None, "Column with a name for every example.")
+    slices: tuple[str, ...] = _flag((), "Column to keep as a slice; repeatable.", name="--slice", form="repeated")
+    skip_bad: bool = _flag(False, "Skip unreadable rows and list them.", form="switch")
+    split: str | None = _flag(None, "Split of the data, if it has several.")
+    explainers: Methods | None = _flag(
+        None, "Names separated by commas, parameters as name:key=value; all: every explainer.", form="methods"
+    )
+    metrics: Methods | None = _flag(None, "Names separated by commas; parameters as name:key=value.", form="methods")
+    experiments: Methods | None = _flag(
+        None, "The same; default: those of the profile, none if the audit names explainers or metrics.", form="methods"
+    )
+    siblings: tuple[str, ...] = _flag(
+        (), "Other models trained for the same task, or their family; repeatable.", form="repeated", metavar="DIR"
+    )
+    layers: str | int | None = _flag(
+        None, "Layers of the audited attention: last (default), all, or the number of one.", form="number or word"
+    )
+    heads: str | int | None = _flag(
+        None, "Heads of the audited attention: mean (default), max, or the number of one.", form="number or word"
+    )
+    shift: str | None = _flag(
+        None, "Repeat the audit on these data and report which verdicts survive.", metavar="DATA2"
+    )
+    shift_labels: str | Mapping[str, int] | None = _flag(
+        None, "Labels of DATA2 as classes of the model (default: as --labels)."
+    )
+    text: bool = _flag(True, "Keep every word of the data out of the run directory.", name="--no-text", form="switch")
+    resume: bool = _flag(True, "Continue a run that exists.", name="--resume/--no-resume", form="switch")
+    device: str = _flag("auto", "auto, cpu, cuda or mps.")
+    task: str | None = _flag(None, "The model's task, if the model does not tell it.")
+    overflow: str = _flag(
+        "windows", "How to read a text that is longer than the model's limit.", choices=("windows", "cut", "error")
+    )
+    download: bool = _flag(False, "Fetch a Hugging Face model that is not in the local cache.", form="switch")
+    allow_code: bool = _flag(
+        False, "Run code that comes with the model, the run or the Spec; read it first.", form="switch"
+    )
+    batch: int = BATCH
+
+    def __post_init__(self) -> None:
+        for name in ("explainers", "metrics", "experiments", "siblings", "slices"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise InputError(name, expected="a list of names", got=repr(value), remedy=f"[{value!r}]")
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+        for name, least in (("workers", 1), ("batch", 1), ("keep", 0)):
+            if getattr(self, name) < least:
+                raise InputError(name, expected=f"at least {least}", got=str(getattr(self, name)))
+
+    def changed(self, changes: Mapping[str, Any]) -> AuditOptions:
+        """These options with some of them changed; an unknown name is an error that lists near misses."""
+        names = [item.name for item in fields(self)]
+        for name in changes:
+            if name not in names:
+                raise UnknownName("option of an audit", name, names)
+        return replace(self, **changes)
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether explainers or metrics were named: the audit then makes no experiments of its own accord."""
+        return self.explainers is not None or self.metrics is not None
+
+    @property
+    def engine_spec(self) -> Spec:
+        """The engine by name; `workers` decides where no engine is named."""
+        if self.engine is not None:
+            return Spec.parse("engine", self.engine)
+        return Spec("engine", "processes", {"workers": self.workers}) if self.workers > 1 else Spec("engine", "serial")
+
+    def to_json(self) -> dict[str, Json]:
+        return {item.name: _json(getattr(self, item.name)) for item in fields(self)}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> AuditOptions:
+        """The options that `to_json` wrote."""
+        return AuditOptions().changed({name: _from_json(part) for name, part in value.items()})
+
+
+def _json(value: Any) -> Json:
+    if isinstance(value, Spec):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [_json(part) for part in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(Spec.from_json(part) if isinstance(part, Mapping) else part for part in value)
+    return value
