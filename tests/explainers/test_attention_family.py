@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from regard.desk.padding import DenseSite
 from regard.errors import InputError, Unsupported
 from regard.explainers.attention import attention
 from regard.explainers.rollout import rollout
 from regard.measures.agreement import kendall
-from regard.protocols import SiteAttention
-from regard.records import Site, SiteKind, Units
-from regard.testing.toy import TEXTS, ToyCase, ToySite
+from regard.protocols import Encoded, Target
+from regard.records import Attention, Site, SiteKind, Units
+from regard.testing.toy import TEXTS, ToyCapture, ToyCase, ToyModel
 
 TEXT = "a truly wonderful film"
 N = 5  # [CLS] and four words
@@ -25,27 +26,27 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum()
 
 
-def made(kind: SiteKind, layer: int, queries: int, keys: int, *, heads: int = 2, scale: float = 1.0) -> ToySite:
+def made(kind: SiteKind, layer: int, queries: int, keys: int, *, heads: int = 2, scale: float = 1.0) -> DenseSite:
     weights = scale * np.random.default_rng(layer + 10 * keys).dirichlet(np.ones(keys), size=(1, heads, queries))
-    return ToySite(Site(f"{kind}.{layer}", 0, kind, layer, heads), weights.astype(np.float32))
+    return DenseSite(Attention(Site(f"{kind}.{layer}", 0, kind, layer, heads), weights.astype(np.float32)))
 
 
-@dataclass(frozen=True)
-class Given(ToyCase):
-    """A toy case with whatever attention a test wants, read in the rows a test wants."""
+@dataclass(frozen=True, eq=False)
+class Given(ToyModel):
+    """A toy model with whatever attention a test wants, read in the rows a test wants."""
 
-    sites: tuple[ToySite, ...] = ()
-    read: tuple[int, ...] = (0,)
+    shown: tuple[DenseSite, ...] = ()
+    rows: tuple[int, ...] = (0,)
 
-    def attention(self, i: int) -> Sequence[SiteAttention]:
-        return self.sites
+    def capture(self, batch: Sequence[Encoded], targets: Sequence[Target], **_: object) -> ToyCapture:
+        return ToyCapture(self.shown, [e.units for e in batch], self.forward(batch, targets))
 
-    def reading(self, i: int, site: Site) -> tuple[int, ...]:
-        return (0,) if site.kind == "pooling" else self.read
+    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
+        return (0,) if site.kind == "pooling" else self.rows
 
 
-def given(*sites: ToySite, read: tuple[int, ...] = (0,)) -> Given:
-    return Given((TEXT,), sites=sites, read=read)
+def given(*sites: DenseSite, read: tuple[int, ...] = (0,)) -> ToyCase:
+    return ToyCase((TEXT,), model=Given(shown=sites, rows=read))
 
 
 def without_special(row: np.ndarray) -> np.ndarray:
@@ -151,7 +152,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(name: str, method: object)
         method(case)  # type: ignore[operator]
 
 
-def half(site: ToySite) -> np.ndarray:
+def half(site: DenseSite) -> np.ndarray:
     mean = site.weights[0].astype(np.float64).mean(0)
     mixed = 0.5 * mean + 0.5 * np.eye(len(mean))
     return mixed / mixed.sum(-1, keepdims=True)

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 import pytest
 from live_caller import Caller
 
-from regard.live import connections
-from regard.live import guard
+from regard.live import connections, guard
 from regard.live.session import Session
 from regard.protocols import Model
 

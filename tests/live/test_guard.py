@@ -11,8 +11,7 @@ import pytest
 from live_caller import Caller
 
 from regard.errors import EnvironmentProblem
-from regard.live import guard
-from regard.live import server
+from regard.live import guard, server
 from regard.live.guard import Guard
 from regard.live.session import Session
 from regard.protocols import Model

@@ -87,7 +87,7 @@ def audit(
 
 
 def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> None:
-    """The steps on one data set: shards (the first of them a pilot for the estimate), studies, fold, conclude, judge, export."""
+    """The steps on one data set: shards, a pilot first, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
     workers, subject, say = worker_count(options), plan.subject, session.say

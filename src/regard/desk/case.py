@@ -37,7 +37,7 @@ class DeskCase:
 
     def _bind(self, desk: Desk, examples: Sequence[Example], companions: Sequence[Example]) -> Self:
         """Put these examples in front of this desk; nothing is known about them."""
-        self._desk, self._others = desk, tuple(companions)
+        self.desk, self._others = desk, tuple(companions)
         self._companions: DeskCase | None = None
         self._relevances: dict[Spec, Relevance] = {}
         self._variants: dict[DeskChange, Self] = {}
@@ -48,11 +48,11 @@ class DeskCase:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        return tuple(self._desk.targets(self.ids))
+        return tuple(self.desk.targets(self.ids))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return self._desk.model.labels
+        return self.desk.model.labels
 
     @property
     def explainers(self) -> tuple[str, ...]:
@@ -60,27 +60,27 @@ class DeskCase:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        return self._desk.model.operators
+        return self.desk.model.operators
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        return self._desk.model.baselines
+        return self.desk.model.baselines
 
     @property
     def companions(self) -> DeskCase:
         if self._companions is None:
-            readable = [example for example in self._others if self._desk.reads(example)]
-            self._companions = copy(self)._bind(self._desk, readable, ())
+            readable = [example for example in self._others if self.desk.reads(example)]
+            self._companions = copy(self)._bind(self.desk, readable, ())
         return self._companions
 
     def base(self) -> Answers:
-        return stacked([1] * len(self.ids), self._desk.base(self.ids))
+        return stacked([1] * len(self.ids), self.desk.base(self.ids))
 
     def removed(self, drops: Sequence[Bools], operator: str | None = None) -> Answers:
         name, variants = removals(self, drops, operator)
         # nothing removed is the base answer
         whole = [example for example, drop in variants if not any(drop)]
-        base = dict(zip(whole, self._desk.base(whole), strict=True))
+        base = dict(zip(whole, self.desk.base(whole), strict=True))
         answers = iter(self.ask([Removed(example, name, drop) for example, drop in variants if any(drop)]))
         rows = [next(answers) if any(drop) else base[example] for example, drop in variants]
         return stacked([len(own) for own in drops], rows)
@@ -92,17 +92,17 @@ class DeskCase:
         spec = self.spec(method)
         if spec not in self._relevances:
             name = label(spec, self._specs)
-            with self._desk.charged_to(*self._desk.payer("explainer", name)):
+            with self.desk.charged_to(*self.desk.payer("explainer", name)):
                 relevance = build(spec)(self)
             self._relevances[spec] = checked(relevance, self, name)
         return self._relevances[spec]
 
     def rng(self, i: int | None, *keys: object) -> np.random.Generator:
-        return keyed_rng(self._desk.seed, *(() if i is None else (self.ids[i],)), *keys)
+        return keyed_rng(self.desk.seed, *(() if i is None else (self.ids[i],)), *keys)
 
     def subset(self, positions: Sequence[int]) -> Self:
         """The same case with some of its examples; relevances computed so far are kept."""
-        part = copy(self)._bind(self._desk, [self.examples[i] for i in positions], self._others)
+        part = copy(self)._bind(self.desk, [self.examples[i] for i in positions], self._others)
         part._relevances = {spec: selected(relevance, positions) for spec, relevance in self._relevances.items()}
         return part
 
@@ -111,13 +111,13 @@ class DeskCase:
         bound = change.bound(self, self._others)
         if bound in self._variants:
             return self._variants[bound]
-        variant = copy(self)._bind(self._desk.variant(bound), bound.examples(self.examples), ())
+        variant = copy(self)._bind(self.desk.variant(bound), bound.examples(self.examples), ())
         if bound.cached:
             self._variants[bound] = variant
         return variant
 
     def ask(self, questions: Sequence[Question[R]]) -> list[R]:
-        return self._desk.ask(questions)
+        return self.desk.ask(questions)
 
     def spec(self, method: str | Spec) -> Spec:
         """What is meant by a name: the audit's own Spec where it has one."""

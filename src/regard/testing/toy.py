@@ -343,7 +343,7 @@ class ToyModel:
 
 
 class ToyCase(DeskCase):
-    """Texts in front of a `ToyModel`; see there for flavour, link, weights (`listed`) and lean.
+    """Texts, or examples, in front of a `ToyModel`; see there for flavour, link, weights (`listed`) and lean.
 
     >>> case = ToyCase(("wonderful film",))
     >>> case.units[0].names, case.exact(0).tolist()
@@ -356,16 +356,19 @@ class ToyCase(DeskCase):
 
     def __init__(
         self,
-        texts: Sequence[str] = TEXTS,
+        texts: Sequence[str | Example] = TEXTS,
         seed: int = 0,
         flavour: Flavour = "pooling",
         link: Literal["linear", "tanh"] = "linear",
         weights: Mapping[str, float] = WEIGHTS,
         lean: float = SPECIAL_WEIGHT,
+        *,
+        model: ToyModel | None = None,
     ) -> None:
-        self.model = ToyModel(flavour, link, weights, lean)
+        self.model = model or ToyModel(flavour, link, weights, lean)
+        examples = [text if isinstance(text, Example) else self.model.example(text) for text in texts]
         companions = [self.model.example(text) for text in TEXTS if text]
-        super().__init__(Desk(self.model, seed=seed), [self.model.example(text) for text in texts], {}, companions)
+        super().__init__(Desk(self.model, seed=seed), examples, {}, companions)
 
     @property
     def calls(self) -> Counter[str]:
@@ -374,8 +377,11 @@ class ToyCase(DeskCase):
 
     def exact(self, i: int) -> Floats:
         """(n,) the true relevance of each unit for the target (linear link); special units 0."""
-        weights = _own(self._desk.encoded(self.ids[i])).weights
-        return np.where(self.units[i].free, _sign(self.targets[i]) * weights, 0.0)
+        return np.where(self.units[i].free, _sign(self.targets[i]) * self.word_weights(i), 0.0)
+
+    def word_weights(self, i: int) -> Floats:
+        """(n,) what each unit adds to the sum, [CLS] first."""
+        return _own(self.desk.encoded(self.ids[i])).weights
 
     def relevance(self, method: str | Spec) -> Relevance:
         if self.spec(method).name == "planted":  # the truth itself, so that metrics can ask for it again in a variant
