@@ -65,7 +65,6 @@ def test_noise_is_what_the_model_says_about_changed_texts() -> None:
 
 
 def test_labels_make_it_accuracy_and_calibration() -> None:
-    @dataclass(frozen=True)
     labels = ["positive" if i % 2 else "unheard of" for i in range(len(WORDS))]
     case = ToyCase([replace(e, label=label) for e, label in zip(ToyCase(WORDS).examples, labels, strict=True)])
     scores = list(noise(case, noises=("keyboard",), severities=(3,)))

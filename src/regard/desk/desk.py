@@ -43,7 +43,7 @@ class Desk:
         change: DeskChange | None = None,
     ) -> None:
         self.model, self.seed, self.origin = model, seed, origin
-        self.meter = CostMeter() if origin is None else origin.meter
+        self.meter: CostMeter = CostMeter() if origin is None else origin.meter
         self.batching = Batching(batch, tokens)
         self.cache = AnswerCache()
         self.pools = False
@@ -86,8 +86,7 @@ class Desk:
 
     def answer(self, name: str) -> Json:
         """The target of an example in words, where the model knows any."""
-        (target,) = self.targets([name])
-        return answer_of(self.model, target, self.encoded(name))
+        return answer_of(self.model, self.target(name), self.encoded(name))
 
     def reads(self, example: Example) -> bool:
         """Whether the model can read and answer an example; it is read in."""
@@ -137,6 +136,9 @@ class Desk:
         if any(question not in self.cache for question in questions):
             self.ask(questions)
         return [self.cache[question][1] for question in questions]
+
+    def target(self, name: str) -> Target:
+        return self.targets([name])[0]
 
     def split(self, answers: Answers) -> list[Answer]:
         """One answer per row; an error where one of them is not a number."""

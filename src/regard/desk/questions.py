@@ -186,8 +186,7 @@ class NearlyRemoved(Removed):
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answer]]:
         first = batch[0][0][0]
-        (target,) = desk.targets([first.example])
-        variants = [encoded for _, encoded in batch]
+        variants, target = [encoded for _, encoded in batch], desk.target(first.example)
         rows = desk.model.nearly(desk.encoded(first.example), target, variants, first.schedule)
         return [[answer] for answer in desk.split(rows)]
 
@@ -311,9 +310,9 @@ class Patched(DeskQuestion[Answer]):
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answer]]:
         ((bundle, encoded),) = batch
-        (target,) = desk.targets([bundle[0].example])
-        donors = [(desk.encoded(q.donor), desk.targets([q.donor])[0], q.donor_reads) for q in bundle]
-        return [desk.split(desk.model.routed(encoded, target, bundle[0].reads, donors))]
+        donors = [(desk.encoded(q.donor), desk.target(q.donor), q.donor_reads) for q in bundle]
+        rows = desk.model.routed(encoded, desk.target(bundle[0].example), bundle[0].reads, donors)
+        return [desk.split(rows)]
 
 
 def patched(case: Case, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
@@ -470,7 +469,7 @@ class InputFunction(_Function[Continuous]):
     """The objective as a function of the continuous inputs."""
 
     def function(self, desk: Desk) -> Continuous:
-        return desk.model.continuous(desk.encoded(self.example), *desk.targets([self.example]))
+        return desk.model.continuous(desk.encoded(self.example), desk.target(self.example))
 
 
 @dataclass(frozen=True, eq=False)
@@ -480,7 +479,7 @@ class WeightFunction(_Function[Steered]):
     places: Sequence[Edit]
 
     def function(self, desk: Desk) -> Steered:
-        return desk.model.steered(desk.encoded(self.example), *desk.targets([self.example]), self.places)
+        return desk.model.steered(desk.encoded(self.example), desk.target(self.example), self.places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -536,7 +535,7 @@ class ReadRows(_Fact[tuple[int, ...]]):
     site: Site
 
     def fact(self, desk: Desk) -> tuple[int, ...]:
-        return desk.model.reading(desk.encoded(self.example), *desk.targets([self.example]), self.site)
+        return desk.model.reading(desk.encoded(self.example), desk.target(self.example), self.site)
 
 
 @dataclass(frozen=True, eq=False)

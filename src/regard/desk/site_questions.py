@@ -206,8 +206,7 @@ class Decomposition(_OfSite[Parts]):
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Parts]]:
         ((bundle, encoded),) = batch
-        (target,) = desk.targets([bundle[0].example])
-        parts = desk.model.parts(encoded, target, [question.site for question in bundle])
+        parts = desk.model.parts(encoded, desk.target(bundle[0].example), [question.site for question in bundle])
         by_site = {part.site.key: part for part in known_parts(parts, desk.model.name)}
         return [[by_site[question.site] for question in bundle]]
 
@@ -218,13 +217,12 @@ class ZeroedValues(_OfSite[Zeroed]):
 
     @classmethod
     def cost(cls, bundle: Sequence[Self], answers: Sequence[Zeroed]) -> int:
-        return 1 + len(bundle) + max(zeroed.distance.shape[1] for zeroed in answers)
+        return 1 + len(bundle) + int(max(zeroed.distance.shape[1] for zeroed in answers))
 
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Zeroed]]:
         ((bundle, encoded),) = batch
-        (target,) = desk.targets([bundle[0].example])
-        outputs = desk.model.zeroed(encoded, target, [question.site for question in bundle])
+        outputs = desk.model.zeroed(encoded, desk.target(bundle[0].example), [question.site for question in bundle])
         by_site = {zeroed.site.key: zeroed for zeroed in known_zeroed(outputs, desk.model.name)}
         return [[by_site[question.site] for question in bundle]]
 

@@ -49,7 +49,7 @@ def captum(
     rows = []
     for i, units in enumerate(case.units):
         function = input_function(case, i)
-        with _seeded(case.rng(i, "captum", attribution)):
+        with _seeded(case.rng(None, case.ids[i], "captum", attribution)):
             found = _attributed(outer, inner, function, dict(params or {}), baseline or case.baselines[0])
         owner = np.broadcast_to(function.owner.cpu().numpy(), found.shape)
         inside = owner >= 0

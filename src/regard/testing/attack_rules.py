@@ -100,17 +100,10 @@ def _same(one: Sequence[Attacked], other: Sequence[Attacked]) -> bool:
     return list(map(key, one)) == list(map(key, other)) and close
 
 
-class _Labelled(ToyCase):
-    """A toy case whose first example carries a label that the model does not give."""
-
-    @property
-    def examples(self) -> Any:
-        first, *rest = super().examples
-        wrong = self.labels[1 - int(str(self.targets[0]))]
-        return (replace(first, label=wrong), *rest)
-
-
 def _looks_at_labels(function: Attack) -> Iterator[str]:
-    got = function(_Labelled(), THREATS[0])
+    case = ToyCase()
+    first, *others = case.examples
+    wrong = case.labels[1 - int(str(case.targets[0]))]
+    got = function(ToyCase([replace(first, label=wrong), *others]), THREATS[0])
     if got[0].status != "skipped" or got[0].why != "misclassified":
         yield "an example that is wrong from the start must be skipped as misclassified"

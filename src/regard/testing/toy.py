@@ -199,13 +199,19 @@ class ToyModel:
 
     def capture(self, batch: Sequence[Encoded], targets: Sequence[Target], **_: object) -> ToyCapture:
         self.calls["attention"] += len(batch)
-        each = [self._sites(_own(encoded)) for encoded in batch]
-        widest = max(encoded.length for encoded in batch)
-        sites = []
-        for maps in zip(*each, strict=True):
-            padded = [np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2])))) for _, w in maps]
-            sites.append(DenseSite(Attention(maps[0][0], frozen(np.stack(padded), np.float32), checked="given")))
+        sites = [
+            DenseSite(Attention(maps[0][0], frozen(np.stack([w for _, w in maps]), np.float32), checked="given"))
+            for maps in zip(*self._padded(batch), strict=True)
+        ]
         return ToyCapture(sites, [encoded.units for encoded in batch], self.forward(batch, targets))
+
+    def _padded(self, batch: Sequence[Encoded]) -> list[list[tuple[Site, NDArray[np.float32]]]]:
+        """The sites of each; a pooling attention may stand beside a longer one."""
+        widest = max(encoded.length for encoded in batch) if self.flavour == "pooling" else 0
+        return [
+            [(site, np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2]))))) for site, w in self._sites(_own(e))]
+            for e in batch
+        ]
 
     def _sites(self, item: ToyText) -> list[tuple[Site, NDArray[np.float32]]]:
         """(head, query, key) for each site."""
@@ -245,22 +251,11 @@ class ToyModel:
         signs = map(_sign, targets)
         return [np.float32(s) * g.norm[0][:, None].astype(np.float32) for s, g in zip(signs, slopes, strict=True)]
 
-    def weight_slopes_each(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: str
-    ) -> list[list[WeightSlopes]]:
+    def weight_slopes_each(self, batch: Sequence[Encoded], targets: object, kind: str) -> list[list[WeightSlopes]]:
         """Nothing here depends on attention, and its gradient says so."""
         self.calls["slopes"] += len(batch)
         self.calls["attention"] += len(batch)
-        each = [self._sites(_own(encoded)) for encoded in batch]
-        widest = max(encoded.length for encoded in batch)
-        return [
-            [
-                WeightSlopes(site, padded, np.zeros_like(padded))
-                for site, w in sites
-                for padded in [np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2]))))]
-            ]
-            for sites in each
-        ]
+        return [[WeightSlopes(site, w, np.zeros_like(w)) for site, w in sites] for sites in self._padded(batch)]
 
     def weight_slopes(self, encoded: Encoded, target: Target, kind: str) -> list[WeightSlopes]:
         return self.weight_slopes_each([encoded], [target], kind)[0]
@@ -389,7 +384,7 @@ class ToyCase(DeskCase):
         return super().relevance(method)
 
     def rng(self, i: int | None, *keys: object) -> np.random.Generator:
-        self.calls["rng"] += 1
+        self.calls["rng"] += i is not None
         return super().rng(i, *keys)
 
 
