@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "regard"
-FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust", "files", "foreign_code", "visible"}
+FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust", "files", "foreign_code", "visible", "moved"}
 DRAWERS = {"util", "utils", "helpers", "common", "misc", "base", "core", "manager"}
 
 
@@ -92,3 +92,20 @@ def test_rooms_without_eager_effects() -> None:
         for module in imported(HOUSE / f"{name}.py"):
             top = module.split(".")[0]
             assert top in allowed or top in sys.stdlib_module_names, f"{name} imports {module}"
+
+
+DRAWABLE = {"intervals.Interval", "plausibility.inside", "walkthrough.Walkthrough", "walkthrough.AGREES"}
+"""What a report may use of `measures`: records to draw, and where a mark lies. Nothing that resamples or tests."""
+SELECTING = {"setting", "of_a_part", "other_method", "picked", "different", "shown_summaries"}
+"""Functions of `audits.conclusions` that select findings and compute no statistics."""
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "present").rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE)))
+def test_present_computes_no_intervals(path: Path) -> None:
+    modules = {name.split(".")[0] for name in DRAWABLE}
+    for name in imported(path):
+        _, _, used = name.partition("regard.measures.")
+        assert used in {"", *modules, *DRAWABLE}, f"{path} imports {name}"
+        stored = re.match(r"regard\.audits\.(?:conclude|conclusions\.\w+)\.([a-z]\w*)$", name)
+        assert stored is None or stored[1] in SELECTING, f"{path} imports {name}: draw what is stored"
+        assert "random" not in name.split("."), f"{path} draws random numbers"

@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from regard.moved import install
+
 if TYPE_CHECKING:
     from regard import errors as errors
     from regard.audits.audit import audit as audit
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from regard.training.train import train as train
 
 __version__ = "0.1.0"
+install()
 
 _HOMES = {
     "audit": "regard.audits.audit",

@@ -38,7 +38,7 @@ def content(run: Run) -> dict[str, Any]:
 
 def stored_bytes(run: Run) -> dict[str, bytes]:
     """Everything that a complete run holds, as bytes; only seconds, dates and the speed of the machine are left out."""
-    pages = [replace(page, costs=tuple(replace(c, seconds=0.0) for c in page.costs)) for page in run._pages]
+    pages = [replace(page, costs=tuple(replace(c, seconds=0.0) for c in page.costs)) for page in run._results]
     facts = {name: run._facts[name] for name in ("identity", "status", "summaries", "preconditions")}
     about = {k: v for k, v in run.manifest.items() if k in ("data", "specs", "methods", "checked", "rejected")}
     tables = {f"{name}.parquet": run.path / "tables" / f"{name}.parquet" for name in TABLES if name != "costs"}

@@ -142,7 +142,7 @@ def test_a_full_disk_keeps_what_was_there(tmp_path: Path, undisturbed: Run, monk
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(EnvironmentProblem, match="room on the disk"):
+    with pytest.raises(EnvironmentProblem, match="free disk space"):
         audit(TorchToy(), TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)
     monkeypatch.undo()
     assert Run(tmp_path / "run").progress[0] > 0

@@ -15,7 +15,7 @@ from regard.audits.estimate import check_capture, estimate, middle_first
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
 from regard.records import Example
-from regard.store.shard_result import Cost, Page
+from regard.store.shard_result import Cost, ShardResult
 
 
 def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_pilot_of_middling_length_runs_first_and_is_scaled() -> None:
     assert middle_first([]) == []
     lengths = {"long": 20, "b": 10, "c": 10, "d": 5}
     costs = (Cost("model", "base", 1.0, 40, 10, 50), Cost("explainer", "x", 1.0, 60, 0, 60))
-    pilot = Page(costs=costs, skipped={"attention": "no attention"})
+    pilot = ShardResult(costs=costs, skipped={"attention": "no attention"})
     guess = estimate(pilot, ["b", "c"], lengths, [*lengths])
     assert (guess.examples, guess.forwards, guess.backwards) == (4, 225, 22)  # 45 positions instead of 20
     assert guess.seconds == pytest.approx(2 * (400 + 100 + 100 + 25) / 200)

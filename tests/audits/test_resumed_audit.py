@@ -82,7 +82,7 @@ def test_audit_stopped_between_shards_equals_undisturbed_audit(
         with pytest.raises(Stopped):
             audit(load(model), Texts(TEXTS), out=tmp_path, progress=_stop_after(shards), **OPTIONS)
     resumed = audit(load(model), Texts(TEXTS), out=tmp_path, **OPTIONS)
-    assert len(whole._pages) == 3
+    assert len(whole._results) == 3
     assert stored_bytes(resumed) == stored_bytes(whole)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.audits.shard import Page, Settings, compute
+from regard.audits.shard import Settings, ShardResult, compute
 from regard.datasets.read import read
 from regard.models.open.load import load
 from regard.protocols import Model
@@ -25,7 +25,7 @@ JUDGES = (Spec("metric", "comprehensiveness"), Spec("metric", "sufficiency"))
 TOLERANCE = 1e-6
 
 
-def asked(model: Model, examples: list[Example], methods: tuple[str, ...], batch: int) -> Page:
+def asked(model: Model, examples: list[Example], methods: tuple[str, ...], batch: int) -> ShardResult:
     page = compute(model, examples, Settings(tuple(Spec("explainer", m) for m in methods), JUDGES, batch=batch))
     assert not page.problems
     return page

@@ -7,7 +7,7 @@ from torch_toy import TorchToy, examples, sentences
 from regard.audits.shard import Settings, compute
 from regard.desk.target_names import named
 from regard.records import Example, Spec
-from regard.store.shard_result import Page
+from regard.store.shard_result import ShardResult
 
 EXPLAINERS = tuple(Spec("explainer", n) for n in ("attention", "input_x_gradient", "leave_one_out", "random"))
 METRICS = (Spec("metric", "comprehensiveness", {"operator": "mask"}), Spec("metric", "agreement"))
@@ -16,7 +16,7 @@ SETTINGS = Settings(EXPLAINERS, METRICS)
 
 def test_a_page_survives_the_trip_to_bytes() -> None:
     page = compute(TorchToy(), examples(sentences(5)), SETTINGS, keep=["t3"])
-    back = Page.from_bytes(page.to_bytes())
+    back = ShardResult.from_bytes(page.to_bytes())
     assert back.to_bytes() == page.to_bytes()
     assert [r.method for r in back.relevances] == [s.name for s in EXPLAINERS]
     assert len(back.scores) == len(EXPLAINERS) * len(METRICS)

@@ -86,7 +86,7 @@ def test_a_report_of_a_read_only_run_is_judged_by_the_rules_of_today(
 def test_writing_into_a_read_only_run_is_an_environment_problem(words: str, sealed: Path, regard: Call) -> None:
     result = regard(*words.replace("RUN", str(sealed)).split())
     assert result.exit_code == 4
-    assert "a directory that can be written to" in result.stderr
+    assert "a writable directory" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -116,7 +116,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_file(
     result = regard(*words.replace("RUN", str(run)).replace("OUT", str(out)).split())
     assert result.exit_code == 4, result.output
     told = result.stderr + result.stdout
-    assert "expected room on the disk; got [Errno 28]" in " ".join(told.split())
+    assert "expected free disk space; got [Errno 28]" in " ".join(told.split())
     left = {p.name for p in out.rglob("*") if p.is_file()} - {"policy.toml", "lock", FILE, f"{FILE}-wal"}
     assert not {name for name in left if not name.endswith(("-shm", "-journal"))}
 

@@ -54,7 +54,7 @@ def test_every_form_is_written(run: Path, tmp_path: Path, form: str) -> None:
     text = out.read_text("utf-8")
     assert "comprehensiveness" in text
     if form == "json":
-        assert json.loads(text)["exhibits"]["instead"]["compared"] == 1
+        assert json.loads(text)["exhibits"]["reliance"]["unit"] == "word"
     else:
         assert "The same prediction with another attention" in text
         assert any(word in text for word in RARE)

@@ -21,13 +21,13 @@ from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
 from regard.records import Score, Spec
-from regard.store.shard_result import Page
+from regard.store.shard_result import ShardResult
 
 N = 72
 
 
 @cache
-def page(kind: Kind) -> Page:
+def page(kind: Kind) -> ShardResult:
     experiments = tuple(Spec.parse("experiment", e) for e in EXPERIMENTS)
     examples = texts(N)
     settings = Settings((Spec("explainer", "attention"),), (), experiments=experiments, companions=tuple(examples[:12]))

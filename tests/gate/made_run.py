@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.records import Example, Relevance, Score, Units
 from regard.store.run import Run, RunWriter
-from regard.store.shard_result import Page, units_to_json
+from regard.store.shard_result import ShardResult, units_to_json
 
 WORDS = ("good", "bad", "film", "plot", "end")
 UNITS = Units(
@@ -47,7 +47,7 @@ def made_run(
             {"id": name, "predicted": labels[said], "target": said, "probability": 0.8, "value": 1.0,
              "distribution": [0.2, 0.8], "units": units_to_json(UNITS)}
         )  # fmt: skip
-    page = Page(tuple(rows), tuple(relevances), tuple(scores), tuple(findings))
+    page = ShardResult(tuple(rows), tuple(relevances), tuple(scores), tuple(findings))
     manifest = {
         "model": {"name": "m", "labels": labels, "fingerprint": fingerprint}, "data": {"name": "d"}, "seed": 0,
         "methods": [r.method for r in relevances],

@@ -174,7 +174,7 @@ def test_forecasts_are_in_the_unit_of_the_first_channel() -> None:
 )
 def test_what_a_text_is_cut_into(cut: str, expected: list[str]) -> None:
     text = "On 3rd May 1979, 我爱"
-    vocabulary = Vocabulary.build([text], min_count=1, lower=False, cut=cut, written=True)  # type: ignore[arg-type]
+    vocabulary = Vocabulary.build([text], min_count=1, lower=False, cut=cut, generation=True)  # type: ignore[arg-type]
     words, spans = vocabulary.split(text)
     assert words == expected == [text[a:b] for a, b in spans]
     assert Vocabulary.from_json(vocabulary.to_json()) == vocabulary

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.present.report.robustness.attacks import in_order, suspicions
+from regard.audits.conclusions.attacks import checks, suspicions
+from regard.present.report.robustness.attacks import in_order, suspicion
 from regard.records import Score
 
 IDS = tuple(f"e{i}" for i in range(20))
@@ -32,19 +33,19 @@ def rate(attack: str, turned: int, access: str = "white box", role: str | None =
     ],
 )
 def test_suspicions(scores: list[Score], said: str | None) -> None:
-    found = suspicions(scores)
+    sentences = [suspicion(one) for one in suspicions(scores)]
     if said is None:
-        assert found == []
+        assert sentences == []
     else:
-        (sentence,) = found
+        (sentence,) = sentences
         assert said in sentence
 
 
 def test_what_was_checked_is_said_too() -> None:
     noise = rate("random_words", 1, "none", role="baseline")
-    (both,) = in_order([rate("hotflip", 9), rate("greedy_word", 7, "black box"), noise])
+    (both,) = in_order(checks([rate("hotflip", 9), rate("greedy_word", 7, "black box"), noise]))
     assert "noise of the same size; with gradients" in both
     assert "larger ball" not in both
-    (one,) = in_order([rate("greedy_word", 7, "black box"), noise])
+    (one,) = in_order(checks([rate("greedy_word", 7, "black box"), noise]))
     assert "with gradients" not in one
-    assert in_order([rate("greedy_word", 7, "black box")]) == []  # nothing to compare with
+    assert in_order(checks([rate("greedy_word", 7, "black box")])) == []  # nothing to compare with

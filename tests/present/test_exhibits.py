@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from fake_run import FakeRun, fake_run, row_example, text_example
 
+from regard.audits.conclude import ConcludedRun, Conclusions
+from regard.audits.conclusions.other_attention import FAR
+from regard.audits.conclusions.run_facts import RunReader
 from regard.measures.divergence import jsd
 from regard.present.report.as_markdown import run_markdown
-from regard.present.report.exhibits.instead import OVER_RANDOM, QUESTION, instead
-from regard.present.report.exhibits.other_attention import FAR, other_attention
-from regard.present.report.exhibits.reliance import reliance
 from regard.present.report.report import report
-from regard.present.run_reader import Material
 from regard.records import Relevance, Score
 
 WHERE = {"experiment": "exclusive", "layers": "last", "heads": "mean"}
+
+
+def concluded(run: RunReader) -> Conclusions:
+    return ConcludedRun(run).conclusions
 
 
 def searched(run: FakeRun, *, found: bool) -> None:
@@ -39,13 +45,12 @@ def searched(run: FakeRun, *, found: bool) -> None:
 def test_the_most_distant_attention_is_shown_with_its_numbers() -> None:
     run = fake_run(n=12)
     searched(run, found=True)
-    found = other_attention(Material(run))
+    found = concluded(run).other_attention
     assert found is not None
-    assert found.example is not None
-    assert found.other is not None
+    assert found.example
     assert found.distance == pytest.approx(max(run.findings_[0].values))
     assert found.far == int((run.findings_[0].values >= FAR).sum())
-    assert float(found.other.sum()) == pytest.approx(1.0)
+    assert sum(found.other) == pytest.approx(1.0)
     page = report(run)
     assert f"Divergence {found.distance:.2f} of at most 0.69" in page
     assert "moves the prediction by 0.010" in page
@@ -54,9 +59,9 @@ def test_the_most_distant_attention_is_shown_with_its_numbers() -> None:
 def test_where_none_was_found_that_is_the_finding() -> None:
     run = fake_run(n=12)
     searched(run, found=False)
-    found = other_attention(Material(run))
+    found = concluded(run).other_attention
     assert found is not None
-    assert found.example is None
+    assert not found.example
     assert "the search is exhaustive" in report(run)
     assert "the search is exhaustive" in run_markdown(run)
 
@@ -66,9 +71,9 @@ def test_an_attention_that_is_not_the_one_that_is_drawn_is_not_shown() -> None:
     searched(run, found=True)
     wrong = run.findings_[0]
     run.findings_[0] = Score(wrong.metric, wrong.method, wrong.ids, wrong.values / 3, "none", WHERE, wrong.curves)
-    found = other_attention(Material(run))
+    found = concluded(run).other_attention
     assert found is not None
-    assert found.example is None
+    assert not found.example
 
 
 def planted(n: int = 40, *, leak: bool) -> FakeRun:
@@ -101,7 +106,7 @@ def _ahead(score: Score) -> float:
 
 @pytest.mark.parametrize("leak", [True, False])
 def test_leaks_are_suspected_where_they_are(leak: bool) -> None:
-    found = reliance(Material(planted(leak=leak)))
+    found = concluded(planted(leak=leak)).reliance
     assert found is not None
     assert found.method == "integrated_gradients"
     by_name = {c.name: [u.name for u in c.units] for c in found.classes}
@@ -123,46 +128,72 @@ def test_a_column_that_decides_alone_is_suspected() -> None:
     rows = [[5.0, *[0.1] * 19] for _ in ids]
     for name in run._relevances:
         run._relevances[name] = Relevance.of(name, ids, rows)
-    found = reliance(Material(run))
+    found = concluded(run).reliance
     assert found is not None
     assert [(s.name, s.why) for s in found.suspects] == [("feature number 0", "separates")]
 
 
 def test_the_margin_over_attention_is_exactly_what_was_added() -> None:
-    found = instead(Material(planted(leak=False)))
-    assert found is not None
-    assert found.best.method == "integrated_gradients"
-    assert found.best.gain.estimate == pytest.approx(0.3)
-    assert found.best.gain.low == pytest.approx(0.3)
-    assert found.best.better
+    rows = {row.method: row for row in concluded(planted(leak=False)).faithfulness}
+    assert rows["integrated_gradients"].gain == pytest.approx(0.3)
+    for pair, ahead in ((rows["integrated_gradients"].removed, 0.3), (rows["integrated_gradients"].kept, -0.3)):
+        assert pair is not None
+        assert pair[0] - pair[1] == pytest.approx(ahead)
 
 
-def test_nothing_better_is_a_finding_too() -> None:
-    run = fake_run(n=20)
-    same = {(s.metric, str(s.where)): s for s in run._scores if s.method == "attention"}
-    wobble = np.where(np.arange(20) % 2, 0.05, -0.05)
-    run._scores = [
-        Score(s.metric, s.method, s.ids, same[s.metric, str(s.where)].values + wobble, s.better, s.where)
-        if s.method not in ("attention", "random") and (s.metric, str(s.where)) in same else s
-        for s in run._scores
-    ]  # fmt: skip
-    found = instead(Material(run))
-    assert found is not None
-    assert not found.best.better
-    assert "Nothing better was found" in report(run)
+def judged(p: float, answer: str = "holds") -> dict[str, Any]:
+    """A judgement that compares two methods with attention, for the better where p is small."""
+    both = {"claim": "above", "margin": 0.0, "level": 0.975, "n": 37, "clusters": 37, "corrected": p, "p": p}
+    where = {"operator": "mask, delete"}
+    names = ("integrated_gradients - random words", "integrated_gradients - attention")
+    ends = {"estimate": 0.25, "low": 0.125, "high": 0.375}
+    verdict = {
+        "question": "which?", "answer": answer, "sentence": "As the judge says.", "rule": f"Q11.{answer}",
+        "rule_in_words": "", "not_claimed": "", "rests_on": 1, "decides_at": None,
+        "contrasts": [{**both, **ends, "name": name, "where": where} for name in names],
+        "rows": [{"method": m} for m in ("attention", "rollout", "integrated_gradients")],
+    }  # fmt: skip
+    return {
+        "reading": "undecided", "sentence": "Open.", "why": "", "attention": "", "n": 40, "verdicts": [verdict],
+        "classes": [], "margins": {}, "notes": [],
+    }  # fmt: skip
+
+
+def test_the_method_that_the_verdict_names_is_shown_with_the_interval_of_the_judge() -> None:
+    run = planted(leak=False)
+    run.manifest |= {"judgements": [judged(0.001)]}
+    for text in (report(run), run_markdown(run).replace("\\", "")):
+        assert "worth +0.25 [+0.13, +0.38] more" in text or "worth +0.25 [+0.12, +0.38] more" in text
+        assert "n = 37" in text
+        assert "97.5% interval" in text
+        assert "--method integrated_gradients" in text
+
+
+@pytest.mark.parametrize(("p", "answer"), [(0.02, "holds"), (0.001, "uninformative")])
+def test_nothing_better_is_a_finding_too(p: float, answer: str) -> None:
+    """0.02 is not below 5 % after the correction for three methods."""
+    run = planted(leak=False)
+    run.manifest |= {"judgements": [judged(p, answer)]}
+    page = report(run)
+    assert "Nothing better was found" in page
+    assert "--method integrated_gradients" not in page
 
 
 def test_a_method_is_not_praised_by_its_own_operator() -> None:
     run = planted(leak=False)
+    run._scores = [
+        replace(s, values=s.values + 9)
+        if s.method == "integrated_gradients" and s.where.get("operator") == "mask"
+        else s
+        for s in run._scores
+    ]
     specs = [{"name": "integrated_gradients", "params": {"operator": "mask"}}]
     run.manifest |= {"settings": {"explainers": specs}, "methods": ["integrated_gradients"]}
-    found = instead(Material(run))
-    assert found is not None
-    assert found.best.method == "integrated_gradients"
-    assert found.best.operators == ("delete",)
+    rows = {row.method: row.gain for row in concluded(run).faithfulness}
+    assert rows["integrated_gradients"] == pytest.approx(0.3)
 
 
-def test_a_method_that_was_asked_about_few_examples_leads_only_where_the_verdict_names_it() -> None:
+def test_a_method_that_was_asked_about_few_examples_does_not_lead() -> None:
     run = planted(leak=False)
     best = "integrated_gradients"
     few = {s.method: s.ids[: len(s.ids) // 3] for s in run._scores}[best]
@@ -171,11 +202,7 @@ def test_a_method_that_was_asked_about_few_examples_leads_only_where_the_verdict
         for s in run._scores if s.method == best and s.metric != "agreement"
     ]  # fmt: skip
     run._scores = [*(s for s in run._scores if s.method != "rollout"), *lucky]
-    found = instead(Material(run))
-    assert found is not None
-    assert (found.best.method, found.best.n) == (best, 40)
-    verdict = {"question": QUESTION, "answer": "holds", "contrasts": [{"name": f"rollout{OVER_RANDOM}"}]}
-    run.manifest |= {"judgements": [{"verdicts": [verdict]}]}
-    found = instead(Material(run))
-    assert found is not None
-    assert (found.best.method, found.best.n) == ("rollout", len(few))
+    conclusions = concluded(run)
+    assert {row.method: row.n for row in conclusions.faithfulness}["rollout"] == len(few)
+    assert conclusions.reliance is not None
+    assert conclusions.reliance.method == best

@@ -11,20 +11,22 @@ from fake_run import fake_run, text_example
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.audits.conclusions.differences import differences
+from regard.audits.conclusions.finding_means import Measured
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.audits.conclusions.word_units import gathered
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, at_most
-from regard.present.differences import differences
 from regard.present.pack.axes import unit_axis
 from regard.present.palette import LEVELS, level
 from regard.present.report.as_json import run_json
 from regard.present.report.charts import ticks
 from regard.present.report.markup import data, join, tag
-from regard.present.report.robustness.columns import Measured, in_words
+from regard.present.report.robustness.columns import in_words
 from regard.present.report.sections.first_screen import written
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.run_reader import Material
 from regard.present.summary import reading
-from regard.present.word_sums import gathered
 from regard.records import Score, Summary, Units
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
@@ -34,7 +36,7 @@ def test_a_method_that_is_always_better_by_a_constant_differs_by_exactly_that() 
     run = fake_run(n=10)
     base = next(s for s in run.scores() if s.method == "random" and s.metric == "sufficiency")
     run._scores = [base, Score("sufficiency", "attention", base.ids, base.values - 0.25, "lower", base.where)]
-    (found,) = differences(Material(run))
+    (found,) = differences(RunFacts(run))
     assert found.estimate == pytest.approx(-0.25)
     assert found.low == pytest.approx(-0.25)
     assert found.reading == "better"
@@ -51,7 +53,7 @@ def test_the_reading_follows_the_direction(better: str, shift: float, expected: 
         Score("m", "random", base.ids, base.values, better),  # type: ignore[arg-type]
         Score("m", "attention", base.ids, base.values + shift, better),  # type: ignore[arg-type]
     ]
-    assert [d.reading for d in differences(Material(run))] == [expected]
+    assert [d.reading for d in differences(RunFacts(run))] == [expected]
 
 
 def test_noise_around_the_baseline_is_not_told_apart() -> None:
@@ -59,7 +61,7 @@ def test_noise_around_the_baseline_is_not_told_apart() -> None:
     base = next(s for s in run.scores() if s.method == "random")
     wobble = np.where(np.arange(20) % 2, 0.1, -0.1)
     run._scores = [base, Score(base.metric, "attention", base.ids, base.values + wobble, base.better, base.where)]
-    assert [d.reading for d in differences(Material(run))] == ["not told apart"]
+    assert [d.reading for d in differences(RunFacts(run))] == ["not told apart"]
 
 
 def test_the_table_keeps_the_baseline_last_and_never_calls_it_best() -> None:

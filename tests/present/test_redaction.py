@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.redaction import Redacted
 from regard.present.report.report import report
-from regard.store.redaction import WORD, Veil
+from regard.store.redaction import WORD, Redactor
 
 words = st.lists(st.text("abcdefgh'-.,! 你好", min_size=1, max_size=30), min_size=1, max_size=5)
 
 
 @given(words)
 def test_no_word_is_left_and_equal_words_stay_equal(texts: list[str]) -> None:
-    veil = Veil(texts)
+    veil = Redactor(texts)
     seen: dict[str, str] = {}
     for text in texts:
         plain, hidden = WORD.findall(text), re.findall(r"w\d+", veil.words(text))
@@ -34,7 +34,7 @@ def test_pieces_of_a_word_share_its_number() -> None:
         "special": [True, False, False, False], "part": [0, 0, 0, 0],
     }  # fmt: skip
     inputs = {"text": "unhappy!"}
-    assert Veil(["unhappy!"]).units(units, inputs)["names"] == ["[CLS]", "w1.1", "w1.2", "!"]
+    assert Redactor(["unhappy!"]).units(units, inputs)["names"] == ["[CLS]", "w1.1", "w1.2", "!"]
 
 
 def test_a_redacted_report_has_no_word_of_the_data() -> None:

@@ -171,7 +171,6 @@ def sentences() -> Iterator[tuple[str, str]]:
     yield r"weights; (\d+) examples\.", "41"
     yield r"when it says positive n = (\d+)", str(_of_relevance("positive"))
     yield r"when it says negative n = (\d+)", str(_of_relevance("negative"))
-    yield r"The nearest: leave_one_out, difference [^,]+, [^,]+, n = (\d+)\.", str(len(shared_by_all()))
     yield r"above 0.05\? n = (\d+),", "40"
     yield r"above 0.06\? n = (\d+),", "39"
     yield r"above 0.07\? n = (\d+),", "38"
@@ -181,7 +180,6 @@ def sentences() -> Iterator[tuple[str, str]]:
     caps = score("max_jsd", "attention")
     yield r"within each cap, mean over (\d+ to \d+) examples", _between([values(caps, p) for p in (0, 1)])
     yield r"none of the four was found in (\d+) examples", "8"
-    yield r"Of (\d+) other methods", "1"
     for operator, metric in (("mask", "Comprehensiveness"), ("delete", "Comprehensiveness"), ("mask", "Sufficiency")):
         found = [paired(metric.lower(), operator, method) for method in METHODS[:2]]
         sizes = sorted({len(f) for f in found})
@@ -219,12 +217,6 @@ def _of_relevance(name: str) -> int:
 def paired(metric: str, operator: str, method: str) -> Values:
     ours, base = (values(score(metric, m, operator=operator)) for m in (method, "random"))
     return {name: v for name, v in ours.items() if name in base}
-
-
-def shared_by_all() -> set[str]:
-    places = [("comprehensiveness", o) for o in ("mask", "delete", "mean")] + [("sufficiency", "mask")]
-    found = [set(values(score(m, a, operator=o))) for m, o in places for a in METHODS[:2]]
-    return set.intersection(*found)
 
 
 def _all_points(found: Score) -> Values:

@@ -51,7 +51,7 @@ def test_a_full_disk_says_so_and_leaves_no_half_file(tmp_path: Path, monkeypatch
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(EnvironmentProblem, match="room on the disk"):
+    with pytest.raises(EnvironmentProblem, match="free disk space"):
         blobs.put(b"after")
     monkeypatch.undo()
     files = [p for p in (tmp_path / "blobs").rglob("*") if p.is_file()]

@@ -15,7 +15,7 @@ import pytest
 from regard.records import Attention, Example, Relevance, Site
 from regard.store.ledger import Ledger, Problem
 from regard.store.run import Run, RunWriter
-from regard.store.shard_result import Cost, Page
+from regard.store.shard_result import Cost, ShardResult
 
 SHARDS = [["a", "b"], ["c", "d"]]
 EXAMPLES = [Example(name, {"text": name}) for name in "abcd"]
@@ -23,12 +23,14 @@ EXAMPLES = [Example(name, {"text": name}) for name in "abcd"]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="hardware: needs fork")
 
 
-def _page(shard: list[str]) -> Page:
+def _page(shard: list[str]) -> ShardResult:
     rows = tuple({"id": name, "units": None} for name in shard)
     relevance = Relevance.of("m", shard, [[ord(name)] for name in shard])
     site = Attention(Site("s", 0, "self", 0, 1), np.full((1, 1, 1, 1), ord(shard[0]), np.float32))
     cost = Cost("explainer", "m", 1.0, len(shard))
-    return Page(rows, (relevance,), (), (), (cost,), (Problem(shard[0], "metric", "odd"),), {}, {shard[0]: [site]})
+    return ShardResult(
+        rows, (relevance,), (), (), (cost,), (Problem(shard[0], "metric", "odd"),), {}, {shard[0]: [site]}
+    )
 
 
 def _write(path: Path) -> None:
@@ -96,7 +98,7 @@ def test_a_writer_may_be_killed_at_any_step(tmp_path: Path) -> None:
             break
         assert code == -signal.SIGKILL
         with Ledger.write(path) as book:
-            assert book._book.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert book._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             before = {t.key for t in book.tasks()}
         _write(path)
         assert _content(path) == wanted

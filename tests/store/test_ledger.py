@@ -64,15 +64,15 @@ def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_what_was_committed(tmp_path: Path) -> None:
     with Ledger.write(tmp_path) as book:
         book.enter("before", "done", None)
-        pages = book._book.execute("PRAGMA page_count").fetchone()[0]
-        book._book.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(EnvironmentProblem, match="room on the disk"):
+        pages = book._connection.execute("PRAGMA page_count").fetchone()[0]
+        book._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(EnvironmentProblem, match="free disk space"):
             _fill(book)
         done = [t.key for t in book.tasks()]
     assert done[0] == "before"
     with Ledger.write(tmp_path) as book:
         assert [t.key for t in book.tasks()] == done
-        assert book._book.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert book._connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert book.enter("more", "done", None)
 
 
@@ -101,7 +101,7 @@ def _foreign(path: Path) -> None:
 
 def _newer(path: Path) -> None:
     with Ledger.write(path) as book:
-        book._book.execute("PRAGMA user_version = 99")
+        book._connection.execute("PRAGMA user_version = 99")
 
 
 @pytest.mark.parametrize("make", [_nothing, _empty, _text, _foreign, _newer])

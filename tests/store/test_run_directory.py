@@ -13,7 +13,7 @@ from regard.store.ledger import Problem
 from regard.store.run import Run, RunWriter
 from regard.store.shard_result import (
     Cost,
-    Page,
+    ShardResult,
     attention_from_bytes,
     attention_to_bytes,
     units_from_json,
@@ -26,7 +26,7 @@ UNITS = Units(("[CLS]", "a", "b"), "word", "span", np.array([[0, 0], [0, 1], [2,
               [-1, 0, 1], [0, 0, 0], [0, 1, 2], (3,))  # fmt: skip
 
 
-def _page(names: list[str], *, base: float = 0.0) -> Page:
+def _page(names: list[str], *, base: float = 0.0) -> ShardResult:
     rows = tuple(
         {"id": n, "predicted": "good", "target": 1, "probability": 0.5, "value": base, "distribution": [0.5, 0.5],
          "units": units_to_json(UNITS)}
@@ -39,7 +39,7 @@ def _page(names: list[str], *, base: float = 0.0) -> Page:
         "sufficiency", "rollout", tuple(names), np.array([np.nan, *[base] * (len(names) - 1)]), "lower",
         {"operator": "mask"}, {"drop": np.full((len(names), 2), base)}, (0.1, 0.5),
     )  # fmt: skip
-    return Page(rows, (relevance,), (score,), costs=(Cost("explainer", "rollout", 1.0, 3, 2, 5),))
+    return ShardResult(rows, (relevance,), (score,), costs=(Cost("explainer", "rollout", 1.0, 3, 2, 5),))
 
 
 def _examples() -> list[Example]:
@@ -52,7 +52,7 @@ def _write(path: Path, *, status: str = "complete") -> None:
         writer.commit(["e1"], _page(["e1"], base=5.0))
         weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
         page = _page(["e2", "e0"])
-        kept = Page(page.rows, page.relevances, page.scores, page.findings, page.costs,
+        kept = ShardResult(page.rows, page.relevances, page.scores, page.findings, page.costs,
                     (Problem("e0", "metric", "odd"),), {"attention": "none here"},
                     {"e2": [Attention(Site("s", 0, "self", 0, 2), weights)]})  # fmt: skip
         writer.commit(["e2", "e0"], kept)

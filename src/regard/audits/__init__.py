@@ -1,0 +1,1 @@
+"""The audit: resolve, plan, estimate, shards, studies, fold, conclude, judge, export. Start in `audit.py`."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.audits import plan as planning
+from regard.audits.conclude import store_conclusions
 from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, make_plan
@@ -112,6 +113,7 @@ def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> No
             _finish_check(check, writer, Run(path), say)
             _check_preconditions(writer, plan, say)
             writer.close("complete", summaries=summaries_from_tables(Run(path)))
+            store_conclusions(writer)
     verdicts(path, keep=True)
     run = Run(path)
     export(run)

@@ -10,7 +10,7 @@ import numpy as np
 from regard.errors import Unsupported
 from regard.protocols import Encoded, Model
 from regard.records import Json
-from regard.store.shard_result import Page
+from regard.store.shard_result import ShardResult
 
 Forecast = Callable[["Estimate"], None]
 """Called once, when the pilot is done."""
@@ -53,7 +53,7 @@ def middle_first(shards: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return [*shards[middle : middle + 1], *shards[:middle], *shards[middle + 1 :]]
 
 
-def estimate(pilot: Page, names: Sequence[str], lengths: Mapping[str, int], still_open: Sequence[str]) -> Estimate:
+def estimate(pilot: ShardResult, names: Sequence[str], lengths: Mapping[str, int], still_open: Sequence[str]) -> Estimate:
     """The cost of the open examples from that of the pilot (`names`).
 
     The number of passes grows with the length of an example, as its leave-one-outs do, and their time with its square.

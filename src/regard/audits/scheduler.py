@@ -18,7 +18,7 @@ from regard.records import Json, Spec
 from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
-from regard.store.shard_result import Page
+from regard.store.shard_result import ShardResult
 
 RETRIES = 1
 """How often a shard is given out again after its worker died."""
@@ -110,7 +110,7 @@ def run_shards(
     clock.report()
     ordered = middle_first(open_shards)
 
-    def pilot(shard: Sequence[str], page: Page) -> None:
+    def pilot(shard: Sequence[str], page: ShardResult) -> None:
         if forecast is not None and shard is ordered[0]:
             forecast(estimate(page, shard, plan.subject.lengths, [name for names in ordered for name in names]))
 
@@ -128,7 +128,7 @@ def _through(
     clock: _Clock,
     *,
     alone: bool = False,
-    committed: Callable[[Sequence[str], Page], None] | None = None,
+    committed: Callable[[Sequence[str], ShardResult], None] | None = None,
 ) -> list[list[str]]:
     """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
     by_key = {writer.key(shard): shard for shard in shards}

@@ -25,7 +25,7 @@ from regard.records import Attention, Example, Json, Relevance, Score, Spec
 from regard.registry import build, entry
 from regard.store.example_json import example_from_json, example_to_json
 from regard.store.ledger import Problem
-from regard.store.shard_result import Page, joined_relevance, number, units_to_json
+from regard.store.shard_result import ShardResult, joined_relevance, number, units_to_json
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ class _Notes:
 
 def compute(
     model: Model, examples: Sequence[Example], settings: Settings, *, keep: Sequence[str] = (), walk: Sequence[str] = ()
-) -> Page:
+) -> ShardResult:
     """Answers, relevances, scores, costs and problems of some examples; dense attention of those in `keep`.
 
     walk: those of them whose attention is also kept step by step (see `kept`).
@@ -141,7 +141,7 @@ def compute(
                 findings += found
     kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
     about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if kept.get(name)}
-    return Page(
+    return ShardResult(
         rows=tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids),
         relevances=tuple(relevances.values()),
         scores=tuple(scores),

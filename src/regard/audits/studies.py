@@ -16,7 +16,7 @@ from regard.records import Example, Score, Spec
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
 from regard.store.run import RunWriter
-from regard.store.shard_result import Cost, Page
+from regard.store.shard_result import Cost, ShardResult
 from regard.tap.pass_history import forget_passes
 
 FOLDER = "studies"
@@ -106,14 +106,14 @@ def in_words(score: Score) -> str:
     return f"{named}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
 
 
-def _page(study: AuditStudy, spec: Spec) -> Page:
+def _page(study: AuditStudy, spec: Spec) -> ShardResult:
     name, start = f"experiment {spec.name}", time.monotonic()
     forget_passes()
     try:
         found = named_findings(build(spec)(study), spec)
     except Unsupported as refusal:
-        return Page(skipped={name: str(refusal)})
+        return ShardResult(skipped={name: str(refusal)})
     except Exception as error:  # one experiment never takes the audit with it
         said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        return Page(problems=(Problem("", name, said),))
-    return Page(findings=tuple(found), costs=(Cost("experiment", spec.name, time.monotonic() - start),))
+        return ShardResult(problems=(Problem("", name, said),))
+    return ShardResult(findings=tuple(found), costs=(Cost("experiment", spec.name, time.monotonic() - start),))

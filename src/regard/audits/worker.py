@@ -11,7 +11,7 @@ from regard.errors import InputError
 from regard.protocols import Model
 from regard.records import Spec
 from regard.store.example_json import example_from_json
-from regard.store.shard_result import Page
+from regard.store.shard_result import ShardResult
 from regard.tap.pass_history import forget_passes
 
 SETUP = "regard.audits.worker:open_model"
@@ -46,7 +46,7 @@ def open_model(payload: Mapping[str, Any]) -> Model:
     return rebuild(spec)
 
 
-def do_shard(model: Model, payload: Mapping[str, Any]) -> Page:
+def do_shard(model: Model, payload: Mapping[str, Any]) -> ShardResult:
     """The page of one shard; the same bytes whatever this process computed before."""
     forget_passes()
     examples = [example_from_json(value) for value in payload["examples"]]

@@ -27,8 +27,8 @@ def aligned(source: Sequence[Piece], target: Sequence[Piece]) -> tuple[str, str,
             origins.setdefault(name, []).append(span)
     links: dict[tuple[int, int, int, int], None] = {}
     for piece, (start, end) in zip(target, _spans(target), strict=True):
-        found = {span for name in piece.stands_for for span in origins.get(name, ())}
-        links.update(dict.fromkeys((*span, start, end) for span in sorted(found)))
+        spans = {span for name in piece.stands_for for span in origins.get(name, ())}
+        links.update(dict.fromkeys((*span, start, end) for span in sorted(spans)))
     return "".join(p.text for p in source), "".join(p.text for p in target), tuple(links)
 
 

@@ -16,8 +16,8 @@ FOLDER = "archives"
 
 def archives_folder() -> Path:
     """`archives` in $REGARD_CACHE, else in `regard` under $XDG_CACHE_HOME or ~/.cache."""
-    told = os.environ.get("REGARD_CACHE")
-    home = Path(told) if told else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
+    setting = os.environ.get("REGARD_CACHE")
+    home = Path(setting) if setting else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
     return home.expanduser() / FOLDER
 
 
@@ -34,14 +34,14 @@ def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path
         raise EnvironmentProblem(
             f"archive {name}", expected=f"it in {path.parent}", got=error.strerror or "nothing", remedy=remedy
         ) from None
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
         raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{found[:12]}...", remedy=remedy
+            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
         )
     for member in inside:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as opened:
-            part = opened.extractfile(member)
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
+            part = archive.extractfile(member)
             if part is None:
                 raise EnvironmentProblem(f"file {path}", expected=f"{member} inside", got="none", remedy=remedy)
             content = part.read()

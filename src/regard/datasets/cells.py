@@ -59,8 +59,8 @@ def label_of(value: Any, *, typed: bool) -> Json:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
         raise RowError("a label that is text, a number or a list of these", shown(value)) from None
-    found: Json = value
-    return found
+    label: Json = value
+    return label
 
 
 def _check_depth(label: Any) -> None:

@@ -119,24 +119,26 @@ def choose(table: Table, asked: Asked) -> Columns:
         if name and name not in table.columns:
             raise missing(table, option, name)
     by_name = {re.sub(r"[\s-]+", "_", name.strip().lower()): name for name in reversed(table.columns)}
-    used = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(asked.slices)
+    taken_columns = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(
+        asked.slices
+    )
     notes: list[str] = []
 
     def find(option: str, chosen: str | None, candidates: Sequence[str]) -> str | None:
         if chosen is not None:
             return chosen or None
-        free = (by_name[c] for c in candidates if c in by_name and by_name[c] not in used)
-        found = next(free, None)
-        if found is not None:
-            used.add(found)
-            notes.append(f"{option} column: {found!r} (guessed; override with --{option}-column)")
-        return found
+        free = (by_name[c] for c in candidates if c in by_name and by_name[c] not in taken_columns)
+        column = next(free, None)
+        if column is not None:
+            taken_columns.add(column)
+            notes.append(f"{option} column: {column!r} (guessed; override with --{option}-column)")
+        return column
 
     label = find("label", asked.label, LABELS)
     ident = find("id", asked.id, IDS)
     group = find("group", asked.group, GROUPS)
     rationale = find("rationale", asked.rationale, RATIONALES)
-    modality, main, pair = _inputs(table, asked, by_name, used, notes)
+    modality, main, pair = _inputs(table, asked, by_name, taken_columns, notes)
     if label is None:
         notes.append("no labels: everything is about the predicted class")
     return Columns(modality, main, pair, label, rationale, group, ident, asked.slices, tuple(notes))
@@ -160,15 +162,15 @@ def _inputs(
         if modality in by_name and by_name[modality] not in used:
             notes.append(f"{modality} column: {by_name[modality]!r} (guessed)")
             return modality, (by_name[modality],), None
-    named = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in used), None)
+    by_title = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in used), None)
     rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
     free = [c for c in table.columns if c not in used and c.lower() not in ("split", "row")]
     lengths = _lengths(rows, free)
     longest = max(lengths, key=lambda column: lengths[column]) if lengths else None
-    found = named or longest
-    if named is not None and longest is not None and named.lower() in WEAK:
-        own = [len(v) for v in (row.get(named) for row in rows) if isinstance(v, str)]
-        found = longest if own and lengths[longest] > LONGER * sum(own) / len(own) else named
+    found = by_title or longest
+    if by_title is not None and longest is not None and by_title.lower() in WEAK:
+        own = [len(v) for v in (row.get(by_title) for row in rows) if isinstance(v, str)]
+        found = longest if own and lengths[longest] > LONGER * sum(own) / len(own) else by_title
     if found is not None:
         notes.append(f"text column: {found!r} (guessed; override with --text-column)")
         return "text", (found,), asked.pair or None

@@ -34,23 +34,23 @@ def describe(data: Dataset) -> list[tuple[str, str]]:
             low, middle, high = (int(v) for v in np.quantile(sizes, (0, 0.5, 1), method="nearest"))
             rows.append((unit, str(low) if low == high else f"{low:,} to {high:,}, median {middle:,}"))
     groups = {e.group for e in examples if e.group is not None}
-    said = sum(e.rationale is not None for e in examples)
+    with_rationale = sum(e.rationale is not None for e in examples)
     rows += [("groups", f"{len(groups):,}")] if groups else []
-    rows += [("with rationale", f"{said:,}")] if said else []
+    rows += [("with rationale", f"{with_rationale:,}")] if with_rationale else []
     return rows
 
 
 def _labels(labels: list[Json], names: tuple[str, ...]) -> str:
-    known = [label for label in labels if label is not None]
-    counts = Counter(map(stratum_of, known))
-    if not known:
+    present = [label for label in labels if label is not None]
+    counts = Counter(map(stratum_of, present))
+    if not present:
         return "none"
     if len(counts) > MOST_STRATA:
         return f"{len(counts):,} different values"
     coded = {str(code): name for code, name in enumerate(names)}
-    shown = [f"{coded.get(label, label.strip(chr(34)))} {count:,}" for label, count in sorted(counts.items())]
-    shown += [f"without {len(labels) - len(known):,}"] if len(known) < len(labels) else []
-    return ", ".join(shown)
+    parts = [f"{coded.get(label, label.strip(chr(34)))} {count:,}" for label, count in sorted(counts.items())]
+    parts += [f"without {len(labels) - len(present):,}"] if len(present) < len(labels) else []
+    return ", ".join(parts)
 
 
 def _size(inputs: Mapping[str, Any]) -> int:

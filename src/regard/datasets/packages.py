@@ -26,9 +26,9 @@ def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy:
             f"package {needs}", expected=f"the file {inside}", got=error.strerror or "nothing", remedy=remedy
         ) from None
     content = gzip.decompress(content) if path.suffix == ".gz" else content
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
         raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{found[:12]}...", remedy=remedy
+            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
         )
     return content

@@ -53,15 +53,15 @@ def places_elsewhere(value: Any, modality: Modality, columns: Sequence[str]) -> 
     if not isinstance(value, list | tuple):
         raise ValueError(f"a rationale is a list, not {value!r}")
     width = WIDTHS[modality]
-    found = []
+    places = []
     for place in value:
         numbers = place if isinstance(place, list | tuple) else [place]
         if modality == "tabular":
             numbers = [columns.index(n) if isinstance(n, str) and n in columns else n for n in numbers]
         if len(numbers) != width or not all(isinstance(n, int | float) for n in numbers):
             raise ValueError(f"a place in this input has {width} number{'s' * (width > 1)}, not {place!r}")
-        found.append(tuple(float(n) for n in numbers))
-    return tuple(found)
+        places.append(tuple(float(n) for n in numbers))
+    return tuple(places)
 
 
 def _unpacked(value: Any) -> Any:
@@ -90,7 +90,7 @@ def _span(pair: Sequence[float], text: str) -> tuple[float, float]:
 
 
 def _phrases(phrases: Sequence[str], text: str) -> Places:
-    found, after = [], 0
+    spans, after = [], 0
     for phrase in phrases:
         # whole words first, in reading order first: "art" is not meant inside "party"
         whole = re.compile(rf"(?<!\w){re.escape(phrase.strip())}(?!\w)", re.IGNORECASE)
@@ -98,9 +98,9 @@ def _phrases(phrases: Sequence[str], text: str) -> Places:
         match = match or re.compile(re.escape(phrase.strip()), re.IGNORECASE).search(text)
         if not phrase.strip() or match is None:
             raise ValueError(f"the phrase {phrase!r} is not in the text")
-        found.append((float(match.start()), float(match.end())))
+        spans.append((float(match.start()), float(match.end())))
         after = match.end()
-    return tuple(found)
+    return tuple(spans)
 
 
 def _marks(marks: Sequence[float], text: str) -> Places:

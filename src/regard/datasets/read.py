@@ -56,15 +56,15 @@ def read(
     """
     if limit is not None and limit < 1:
         raise InputError("limit", expected="at least 1 example", got=str(limit))
-    asked = Asked(
+    columns = Asked(
         text_column, pair_column, label_column, rationale_column, group_column, id_column, tuple(slice_columns)
     )
-    wanted = Wanted(split, limit, seed, whole_groups, skip_bad)
+    selection = Wanted(split, limit, seed, whole_groups, skip_bad)
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
     if str(source).partition(":")[0] in known_names("dataset"):
-        return _builtin(str(source), asked, wanted, names)
+        return _builtin(str(source), columns, selection, names)
     with limited(max_bytes):
-        return _from_disk(source, asked, wanted, names)
+        return _from_disk(source, columns, selection, names)
 
 
 def _from_disk(source: str | Path, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:
@@ -136,17 +136,17 @@ def _limited(data: Examples, wanted: Wanted, names: tuple[str, ...]) -> Examples
     if wanted.limit is None or len(data) <= wanted.limit:
         return data
     if wanted.whole_groups:
-        kept, how = sampling.whole_groups(data, wanted.limit, seed=wanted.seed), "whole groups"
+        sample, how = sampling.whole_groups(data, wanted.limit, seed=wanted.seed), "whole groups"
     else:
-        kept = sampling.stratified(data, wanted.limit, seed=wanted.seed)
+        sample = sampling.stratified(data, wanted.limit, seed=wanted.seed)
         distinct = {sampling.stratum_of(e.label) for e in data}
         how = sampling.how([e.label for e in data], strata=len(distinct) <= sampling.MOST_STRATA)
-    return data.keep(kept, sampling.note(len(kept), len(data), seed=wanted.seed, how=how))
+    return data.keep(sample, sampling.note(len(sample), len(data), seed=wanted.seed, how=how))
 
 
 def _nobody(source: str) -> InputError:
-    known = known_names("dataset")
-    near = difflib.get_close_matches(source, known, n=3, cutoff=0.6)
+    builtin_names = known_names("dataset")
+    near = difflib.get_close_matches(source, builtin_names, n=3, cutoff=0.6)
     folder = Path(source).parent
     near += difflib.get_close_matches(
         Path(source).name, [p.name for p in folder.iterdir()] if folder.is_dir() else [], n=2, cutoff=0.7
@@ -160,7 +160,7 @@ def _nobody(source: str) -> InputError:
         )
     return InputError(
         f"data {source!r}",
-        expected=f"a built-in ({', '.join(known)}), a csv, jsonl or parquet file, or a directory",
+        expected=f"a built-in ({', '.join(builtin_names)}), a csv, jsonl or parquet file, or a directory",
         got="no such name and no such file",
         remedy=" or ".join(near),
     )

@@ -32,10 +32,10 @@ def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str
     """The wanted rows as examples, with notes on everything that was guessed, skipped or left out."""
     stream = _Stream(table, columns, wanted)
     stream.run()
-    chosen = stream.chosen()
-    notes = [*table.notes, *columns.notes, *stream.notes(len(chosen))]
+    sample = stream.chosen()
+    notes = [*table.notes, *columns.notes, *stream.notes(len(sample))]
     examples, unlabelled = [], 0
-    for row, ident, label in chosen:
+    for row, ident, label in sample:
         try:
             example = stream.example(row, ident, label)
         except RowError as bad:
@@ -44,8 +44,8 @@ def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str
             continue
         examples.append(example)
         unlabelled += example.label is None
-    if len(examples) < len(chosen):
-        notes.append(f"{len(chosen) - len(examples):,} sampled rows left out: unusable rationale")
+    if len(examples) < len(sample):
+        notes.append(f"{len(sample) - len(examples):,} sampled rows left out: unusable rationale")
     if not examples:
         raise InputError(f"file {table.name}", expected="at least one usable row", got=stream.nothing())
     if columns.label and unlabelled:
@@ -78,8 +78,8 @@ class _Stream:
         self.rows = 0
 
     def run(self) -> None:
-        wanted = (*self.columns.all, *([self.split_column] if self.split_column else ()))
-        for row in self.table.walk(tuple(dict.fromkeys(wanted))):
+        names = (*self.columns.all, *([self.split_column] if self.split_column else ()))
+        for row in self.table.walk(tuple(dict.fromkeys(names))):
             self.rows += 1
             try:
                 self._take(row)
@@ -177,8 +177,8 @@ class _Stream:
                 f"split {self.split!r}: {total:,} rows of {self.rows - len(self.bad):,}, by a hash of the {home}"
             )
         elif self.split_column is not None:
-            said = f"{self.split!r}" if self.split else "all rows (choose with --split)"
-            notes.append(f"split column {self.split_column!r}: {said}")
+            which = f"{self.split!r}" if self.split else "all rows (choose with --split)"
+            notes.append(f"split column {self.split_column!r}: {which}")
         if self.bad:
             first = ", ".join(map(str, self.bad[:3]))
             more = ", ..." if len(self.bad) > 3 else ""

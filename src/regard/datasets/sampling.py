@@ -103,10 +103,10 @@ class StratifiedSample(Generic[T]):
         if self.n is None or self.total <= self.n:
             entries = [entry for heap in self._heaps.values() for entry in heap]
             return [item for _, _, item in sorted(entries, key=lambda entry: -entry[1])]
-        taken: list[tuple[int, int, T]] = []
+        entries_drawn: list[tuple[int, int, T]] = []
         for name, seats in quotas(self.counts, self.n).items():
-            taken += heapq.nlargest(seats, self._heaps[name], key=lambda entry: entry[:2])
-        return [item for _, _, item in sorted(taken, key=lambda entry: (-entry[0], -entry[1]))]
+            entries_drawn += heapq.nlargest(seats, self._heaps[name], key=lambda entry: entry[:2])
+        return [item for _, _, item in sorted(entries_drawn, key=lambda entry: (-entry[0], -entry[1]))]
 
 
 class GroupSample(Generic[T]):

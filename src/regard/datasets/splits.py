@@ -64,7 +64,7 @@ def split(
     which = checked(which)
     if which == "all":
         return list(examples)
-    kept = [e for e in examples if split_of(home(e), seed=seed, fractions=fractions) == which]
-    if not kept:
+    members = [e for e in examples if split_of(home(e), seed=seed, fractions=fractions) == which]
+    if not members:
         raise InputError(f"split {which!r}", expected="at least one example", got="none", remedy="split 'all'")
-    return kept
+    return members

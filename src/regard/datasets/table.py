@@ -96,9 +96,9 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["a", "b"]), listed([])
     ('a, b', '(none)')
     """
-    shown = ", ".join(name[:80] for name in names[:MOST_LISTED])
+    first = ", ".join(name[:80] for name in names[:MOST_LISTED])
     more = len(names) - MOST_LISTED
-    return (f"{shown} and {more:,} more" if more > 0 else shown) or "(none)"
+    return (f"{first} and {more:,} more" if more > 0 else first) or "(none)"
 
 
 def _split(file: BinaryIO, longest: int) -> Iterator[bytes]:

@@ -72,12 +72,12 @@ def compared(
     before: Sequence[Columns], after: Sequence[Columns], plan: Plan, clusters: Mapping[str, str]
 ) -> tuple[Row, ...]:
     """before, after: the columns of each seed, in the same order. clusters: example id -> what is one draw."""
-    found = []
+    rows = []
     for quantity in plan.quantities():
         if all(quantity.name in columns for columns in (*before, *after)):
-            found.append(_row(quantity, before, after, clusters, plan.seed))
-    corrected = holm([row.p for row in found]) if found else np.zeros(0)
-    return tuple(_decided(row, float(p)) for row, p in zip(found, corrected, strict=True))
+            rows.append(_row(quantity, before, after, clusters, plan.seed))
+    corrected = holm([row.p for row in rows]) if rows else np.zeros(0)
+    return tuple(_decided(row, float(p)) for row, p in zip(rows, corrected, strict=True))
 
 
 def _row(
@@ -87,16 +87,16 @@ def _row(
     old, new = (
         np.array([[columns[quantity.name].get(i, np.nan) for i in ids] for columns in side]) for side in (before, after)
     )
-    found = paired_over_seeds(new, old, [clusters.get(i, i) for i in ids], seed=seed, draws=DRAWS)
+    paired = paired_over_seeds(new, old, [clusters.get(i, i) for i in ids], seed=seed, draws=DRAWS)
     both = ~(np.isnan(old) | np.isnan(new))
     draws = len({clusters.get(i, i) for i, there in zip(ids, both.any(0), strict=True) if there})
     # resampling three examples that agree knows no doubt; a sign test on as many could show no more than this
-    p = max(found.p, 2.0 ** (1 - draws)) if draws else 1.0
+    p = max(paired.p, 2.0 ** (1 - draws)) if draws else 1.0
     sign = 1 if quantity.better == "higher" else -1
     return Row(
-        quantity.name, quantity.words, quantity.better, _mean(old, both), _mean(new, both), found.estimate, found.low,
-        found.high, p, p, None if np.isnan(found.p_seeds) else found.p_seeds,
-        sum(sign * d > 0 for d in found.by_seed), len(found.by_seed), found.n, found.examples, "no significant change",
+        quantity.name, quantity.words, quantity.better, _mean(old, both), _mean(new, both), paired.estimate, paired.low,
+        paired.high, p, p, None if np.isnan(paired.p_seeds) else paired.p_seeds,
+        sum(sign * d > 0 for d in paired.by_seed), len(paired.by_seed), paired.n, paired.examples, "no significant change",
     )  # fmt: skip
 
 

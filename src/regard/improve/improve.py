@@ -113,51 +113,51 @@ def improve(
     if seeds < 1 or examples < 2 or budget < 1:
         raise InputError("improve", expected="seeds and budget of at least 1, examples of at least 2", got="less")
     say = announce or _silent
-    made = origin(model, data, limit=limit, layers=layers)
-    modality = modality_of(next(iter(made.splits.train)))
+    base = origin(model, data, limit=limit, layers=layers)
+    modality = modality_of(next(iter(base.splits.train)))
     arms = _arms(specs, modality)
     for arm in arms[1:]:
-        _possible(arm, made, modality)
+        _possible(arm, base, modality)
     learned = [n for arm in arms if arm.recipe.augment is not None for n in arm.recipe.augment.noises]
-    plan = plan_for(made.splits.test, examples=examples, budget=budget, learned=learned)
+    plan = plan_for(base.splits.test, examples=examples, budget=budget, learned=learned)
     numbers = tuple(seed + k for k in range(seeds))
-    chosen = {**made.settings, **(settings or {})}
+    options = {**base.settings, **(settings or {})}
     path = Path(out)
     recipe: dict[str, Json] = {
-        "improve": made.learner.to_json(), "seeds": [*numbers], "settings": dict(chosen), "plan": plan.to_json(),
-        "data": {k: getattr(made.splits, k).fingerprint for k in ("train", "dev", "test")},
+        "improve": base.learner.to_json(), "seeds": [*numbers], "settings": dict(options), "plan": plan.to_json(),
+        "data": {k: getattr(base.splits, k).fingerprint for k in ("train", "dev", "test")},
     }  # fmt: skip
     with claimed(path, recipe):
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
             say(f"{arm.name}: {arm.recipe.what}")
-            trained, costs[arm.name] = _trained(made, arm, path, numbers, chosen, say)
+            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say)
             fresh = fresh or not trained.again
-        columns = _looked_at([a.name for a in arms], made, plan, path, numbers, tell)
-        clusters = {e.id: e.cluster for e in made.splits.test}
+        columns = _looked_at([a.name for a in arms], base, plan, path, numbers, tell)
+        clusters = {e.id: e.cluster for e in base.splits.test}
         comparisons = {
             (arm.name, other): compared(columns[other], columns[arm.name], plan, clusters)
             for arm in arms
             for other in (PLAIN, *([arm.control] if arm.control else []))
             if arm.name != other
         }
-        found = Improvement(
-            path, model, made.splits.test.name, made.further, numbers, plan,
+        improvement = Improvement(
+            path, model, base.splits.test.name, base.further, numbers, plan,
             {a.name: a.recipe.what for a in arms}, comparisons, costs, not fresh,
         )  # fmt: skip
-        write_json(path / FILE, _with_earlier(path / FILE, found.to_json()))
-    return found
+        write_json(path / FILE, _with_earlier(path / FILE, improvement.to_json()))
+    return improvement
 
 
 def _with_earlier(file: Path, now: dict[str, Json]) -> dict[str, Json]:
     """The record, with the recipes that were tried in this directory before."""
     try:
         earlier: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        kept = [c for c in earlier["comparisons"] if c["arm"] not in now["recipes"]]  # type: ignore[operator]
+        comparisons = [c for c in earlier["comparisons"] if c["arm"] not in now["recipes"]]  # type: ignore[operator]
         merged = {key: {**earlier[key], **now[key]} for key in ("recipes", "costs")}  # type: ignore[dict-item]
     except (OSError, ValueError, KeyError, TypeError):
         return now
-    return {**now, **merged, "comparisons": [*kept, *now["comparisons"]]}  # type: ignore[misc]
+    return {**now, **merged, "comparisons": [*comparisons, *now["comparisons"]]}  # type: ignore[misc]
 
 
 def _spec(recipe: str | Spec) -> Spec:
@@ -246,8 +246,8 @@ def _looked_at(
     arms: Sequence[str], made: Origin, plan: Plan, path: Path, seeds: Sequence[int], tell: Tell | None
 ) -> dict[str, list[dict[str, dict[str, float]]]]:
     """The columns of every arm and seed; what was written before is read."""
-    found: dict[str, list[dict[str, dict[str, float]]]] = {arm: [] for arm in arms}
-    done, whole = 0, len(arms) * len(seeds)
+    by_arm: dict[str, list[dict[str, dict[str, float]]]] = {arm: [] for arm in arms}
+    finished, whole = 0, len(arms) * len(seeds)
     for seed in seeds:
         table = path / "substitutes" / f"seed-{seed}.json"
         for arm in arms:  # plain comes first: its neighbours are what every arm of this seed is attacked with
@@ -255,18 +255,18 @@ def _looked_at(
             columns = read_columns(file)
             if columns is None:
                 if tell is not None:
-                    tell(f"{arm}, seed {seed}", done, whole)
+                    tell(f"{arm}, seed {seed}", finished, whole)
                 folder = path / arm if len(seeds) == 1 else path / arm / f"seed-{seed}"
                 looking = Looking(folder, made.splits.test, plan)
                 if plan.attack == "greedy_word" and not table.is_file():
                     table.parent.mkdir(parents=True, exist_ok=True)
                     looking.substitutes(table)
-                some = looking.columns(table if table.is_file() else None, own=arm == PLAIN)
-                write_columns(file, some, {"model": looking.model.fingerprint})
+                measured = looking.columns(table if table.is_file() else None, own=arm == PLAIN)
+                write_columns(file, measured, {"model": looking.model.fingerprint})
                 columns = read_columns(file) or {}  # as they will be read next time
-            found[arm].append(columns)
-            done += 1
-    return found
+            by_arm[arm].append(columns)
+            finished += 1
+    return by_arm
 
 
 def _silent(sentence: str) -> None:

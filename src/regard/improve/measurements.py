@@ -92,12 +92,12 @@ def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str
     modality = modality_of(next(iter(data)))
     text = modality == "text"
     usual = ("keyboard", "drop_words", "ocr", "swap_letters") if text else ()
-    known = [*usual, *(spec.name for spec in noises(modality) if spec.name not in usual)]
-    seen = tuple(dict.fromkeys(learned)) or tuple(known[:2])
-    others = tuple([name for name in known if name not in seen][:2])
-    if not seen or not others:
+    candidates = [*usual, *(spec.name for spec in noises(modality) if spec.name not in usual)]
+    learned_noises = tuple(dict.fromkeys(learned)) or tuple(candidates[:2])
+    others = tuple([name for name in candidates if name not in learned_noises][:2])
+    if not learned_noises or not others:
         raise Unsupported(f"data {data.name}", expected="a modality with noises", got=modality or "another input")
-    return Plan(examples, seen, others, attack="greedy_word" if text else "pgd", budget=budget, seed=seed)
+    return Plan(examples, learned_noises, others, attack="greedy_word" if text else "pgd", budget=budget, seed=seed)
 
 
 def drawn(data: Dataset, plan: Plan) -> list[Example]:
@@ -105,8 +105,8 @@ def drawn(data: Dataset, plan: Plan) -> list[Example]:
     items = list(data)
     if len(items) <= plan.examples:
         return items
-    chosen = keyed_rng(plan.seed, "improve", len(items)).choice(len(items), plan.examples, replace=False)
-    return [items[int(i)] for i in np.sort(chosen)]
+    numbers = keyed_rng(plan.seed, "improve", len(items)).choice(len(items), plan.examples, replace=False)
+    return [items[int(i)] for i in np.sort(numbers)]
 
 
 class Looking:
@@ -128,26 +128,26 @@ class Looking:
         find = substitutes(self.close, "neighbours", SUBSTITUTES)
         words = sorted({text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])]
                         for a, b in word_spans(text)})  # fmt: skip
-        write_json(file, {word: found for word in words if (found := find(word))})
+        write_json(file, {word: others for word in words if (others := find(word))})
 
     def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
         """Every quantity of the plan; one that this model does not support is left out.
 
         table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
         """
-        asked: list[Callable[[], Mapping[str, Floats]]] = [
+        questions: list[Callable[[], Mapping[str, Floats]]] = [
             self._accuracy, self._noise, lambda: self._attacks(table, own), self._attention, self._stability
         ]  # fmt: skip
-        found: dict[str, dict[str, float]] = {}
-        for ask in asked:
+        columns: dict[str, dict[str, float]] = {}
+        for ask in questions:
             try:
-                some = ask()
+                answers = ask()
             except Unsupported:
                 continue
-            for name, values in some.items():
+            for name, values in answers.items():
                 ids = self.all_ids if name == "accuracy" else self.close.ids
-                found[name] = {i: float(v) for i, v in zip(ids, values, strict=True)}
-        return found
+                columns[name] = {i: float(v) for i, v in zip(ids, values, strict=True)}
+        return columns
 
     def _accuracy(self) -> dict[str, Floats]:
         whole = self._case(list(self.data))
@@ -155,15 +155,15 @@ class Looking:
         return {"accuracy": _right(whole)}
 
     def _noise(self) -> dict[str, Floats]:
-        found = {}
+        by_name = {}
         for name, kinds in (
             ("noise_accuracy", self.plan.learned_noises),
             ("other_noise_accuracy", self.plan.other_noises),
         ):
-            found[name] = np.mean(
+            by_name[name] = np.mean(
                 [_right(self.close.variant(PerturbedBy(kind, self.plan.severity))) for kind in kinds], axis=0
             )
-        return found
+        return by_name
 
     def _attacks(self, table: Path | None, same: bool) -> dict[str, Floats]:
         attack, right = self.plan.attack, _right(self.close)
@@ -226,12 +226,12 @@ def _values(metric: str, case: Case, method: str) -> Floats:
 
 
 def _right(case: Case) -> Floats:
-    said = case.base().distribution
-    if said is None or not case.labels:
+    distribution = case.base().distribution
+    if distribution is None or not case.labels:
         raise Unsupported("regard improve", expected="a model that decides among classes", got="another task")
     places = {name: i for i, name in enumerate(case.labels)}
     labels = np.array([places.get(str(e.label), -1) for e in case.examples])
-    return np.where(labels < 0, np.nan, said.argmax(-1) == labels).astype(np.float64)
+    return np.where(labels < 0, np.nan, distribution.argmax(-1) == labels).astype(np.float64)
 
 
 def read_columns(file: Path) -> dict[str, dict[str, float]] | None:
@@ -241,8 +241,8 @@ def read_columns(file: Path) -> dict[str, dict[str, float]] | None:
         record({"columns": table(table(optional(NUMBER)))})(value, "")
     except (OSError, Mismatch):
         return None
-    found = value["columns"]
-    return {q: {i: float("nan") if v is None else float(v) for i, v in some.items()} for q, some in found.items()}
+    columns = value["columns"]
+    return {q: {i: float("nan") if v is None else float(v) for i, v in some.items()} for q, some in columns.items()}
 
 
 def write_columns(file: Path, columns: Columns, facts: Mapping[str, Json]) -> None:

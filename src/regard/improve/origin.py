@@ -71,14 +71,14 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
 
 def _folder(model: str) -> Path:
     folder = Path(model).expanduser()
-    named = None if folder.exists() else named_model(model)
-    if named is not None:
-        made = build(named)()
-        folder = Path(made) if isinstance(made, str) else folder
+    spec = None if folder.exists() else named_model(model)
+    if spec is not None:
+        built = build(spec)()
+        folder = Path(built) if isinstance(built, str) else folder
     if not folder.is_dir():
         raise InputError(
             f"model {model}", expected="a name (regard list source) or a directory of a classifier",
-            got="a model without a directory" if named is not None else "no such directory",
+            got="a model without a directory" if spec is not None else "no such directory",
         )  # fmt: skip
     if is_family(folder):
         folder = folder / read_family(folder).best
@@ -146,8 +146,8 @@ def _limited(splits: Splits, limit: int | None) -> Splits:
 
     train = splits.train
     items = list(train)
-    chosen = keyed_rng(0, "improve limit", len(items)).choice(len(items), limit, replace=False)
-    kept = [items[int(i)] for i in sorted(chosen)]
+    numbers = keyed_rng(0, "improve limit", len(items)).choice(len(items), limit, replace=False)
+    sample = [items[int(i)] for i in sorted(numbers)]
     if isinstance(train, Examples):
-        return replace(splits, train=train.keep(kept, f"{limit} of {len(items)} examples to learn from"))
-    return replace(splits, train=Examples(train.name, tuple(kept), train.labels, train.notes))
+        return replace(splits, train=train.keep(sample, f"{limit} of {len(items)} examples to learn from"))
+    return replace(splits, train=Examples(train.name, tuple(sample), train.labels, train.notes))

@@ -33,8 +33,8 @@ def kendall(x: ArrayLike, y: ArrayLike) -> Floats:
         return np.full(shape, np.nan)
     pairs = n * (n - 1) // 2
     tied_a, tied_b = _tied_pairs(la), _tied_pairs(lb)
-    some = tied_a.any() and tied_b.any()
-    tied_both = _tied_pairs(np.sort(la * n + lb, axis=-1), is_sorted=True) if some else 0
+    tied_in_both = tied_a.any() and tied_b.any()
+    tied_both = _tied_pairs(np.sort(la * n + lb, axis=-1), is_sorted=True) if tied_in_both else 0
     untied = pairs - tied_a - tied_b + tied_both
     up = _concordant(la, lb)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -65,9 +65,9 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Floats:
     if n == 0:
         return np.full(shape, np.nan)
     da, db = a - a.mean(-1, keepdims=True), b - b.mean(-1, keepdims=True)
-    there = (np.ptp(a, axis=-1) > 0) & (np.ptp(b, axis=-1) > 0)  # the mean of equal numbers need not be that number
+    varied = (np.ptp(a, axis=-1) > 0) & (np.ptp(b, axis=-1) > 0)  # the mean of equal numbers need not be that number
     with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(there, (da * db).sum(-1) / np.sqrt((da * da).sum(-1) * (db * db).sum(-1)), np.nan)
+        r = np.where(varied, (da * db).sum(-1) / np.sqrt((da * da).sum(-1) * (db * db).sum(-1)), np.nan)
     return np.asarray(np.clip(r, -1, 1)).reshape(shape)
 
 
@@ -176,8 +176,8 @@ def null_spread(measure: Measure, n: int, *, seed: int = 0, draws: int = 500) ->
     """Mean and standard deviation of `measure` between two unrelated rankings of n units, by permutation."""
     rng = keyed_rng(seed, "null_spread", n)
     fixed = np.arange(n, dtype=np.float64)
-    drawn = rng.permuted(np.broadcast_to(fixed, (draws, n)), axis=-1)
-    values = measure(np.broadcast_to(fixed, (draws, n)), drawn)
+    permutations = rng.permuted(np.broadcast_to(fixed, (draws, n)), axis=-1)
+    values = measure(np.broadcast_to(fixed, (draws, n)), permutations)
     return float(np.mean(values)), float(np.std(values, ddof=1))
 
 

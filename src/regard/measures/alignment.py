@@ -42,10 +42,10 @@ def alignment_error_rate(
     >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0)], possible=[(1, 2), (1, 1)])
     0.0
     """
-    found, must = set(predicted), set(sure)
+    links, must = set(predicted), set(sure)
     may = must | set(possible or ())
-    size = len(found) + len(must)
-    return 1 - (len(found & must) + len(found & may)) / size if size else float("nan")
+    size = len(links) + len(must)
+    return 1 - (len(links & must) + len(links & may)) / size if size else float("nan")
 
 
 def strongest(weights: ArrayLike, targets: Collection[int] | None = None, *, tolerance: float = TIE) -> frozenset[Link]:
@@ -77,8 +77,8 @@ def token_links(
     possible = set()
     for start, end, first, last in alignment:
         here = [i for i, span in enumerate(source) if max(start, span[0]) < min(end, span[1])]
-        there = [j for j, span in enumerate(target) if max(first, span[0]) < min(last, span[1])]
-        possible |= {(i, j) for i in here for j in there}
+        targets = [j for j, span in enumerate(target) if max(first, span[0]) < min(last, span[1])]
+        possible |= {(i, j) for i in here for j in targets}
     counts: dict[int, int] = {}
     for _, j in possible:
         counts[j] = counts.get(j, 0) + 1

@@ -74,6 +74,6 @@ def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
             who, expected="a model that decides among classes, says yes or no to labels, or gives a number",
             got="one that writes or marks text: its answer to a changed text is another text",
         )  # fmt: skip
-    known = answers.probability if others is None or len(others.probability) < 2 else others.probability
-    spread = float(np.std(known)) if len(known) > 1 else 0.0
+    probabilities = answers.probability if others is None or len(others.probability) < 2 else others.probability
+    spread = float(np.std(probabilities)) if len(probabilities) > 1 else 0.0
     return Answered("number", answers.probability[:, None], spread if spread > 0 else 1.0)

@@ -71,8 +71,8 @@ def ece_by_chance(
     c = np.asarray(confidence, np.float64)
     if not len(c):
         return float("nan")
-    drawn = keyed_rng(seed, "ece", len(c)).random((draws, len(c))) < c
-    return float(np.mean([ece(c, row, bins=bins, adaptive=adaptive) for row in drawn]))
+    outcomes = keyed_rng(seed, "ece", len(c)).random((draws, len(c))) < c
+    return float(np.mean([ece(c, row, bins=bins, adaptive=adaptive) for row in outcomes]))
 
 
 def ece_interval(
@@ -93,18 +93,18 @@ def ece_interval(
     (0.0, 0.0)
     """
     c, y = np.asarray(confidence, np.float64), np.asarray(right, np.float64)
-    there = ~(np.isnan(c) | np.isnan(y))
-    names = np.asarray(clusters, np.str_)[there]
-    c, y = c[there], y[there]
-    found = ece(c, y, bins=bins, adaptive=adaptive)
+    defined = ~(np.isnan(c) | np.isnan(y))
+    names = np.asarray(clusters, np.str_)[defined]
+    c, y = c[defined], y[defined]
+    estimate = ece(c, y, bins=bins, adaptive=adaptive)
     which = np.unique(names, return_inverse=True)[1]
     count = int(which.max(initial=-1)) + 1
     if count < 2:
-        return Interval(found, float("nan"), float("nan"), level)
+        return Interval(estimate, float("nan"), float("nan"), level)
     members = [np.flatnonzero(which == k) for k in range(count)]
-    rng, made = keyed_rng(seed, "ece interval", count), []
+    rng, resamples = keyed_rng(seed, "ece interval", count), []
     for _ in range(draws):
         rows = np.concatenate([members[k] for k in rng.integers(count, size=count)])
-        made.append(ece(c[rows], y[rows], bins=bins, adaptive=adaptive))
-    low, high = np.quantile(made, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(found, max(0.0, 2 * found - float(high)), max(2 * found - float(low), found), level)
+        resamples.append(ece(c[rows], y[rows], bins=bins, adaptive=adaptive))
+    low, high = np.quantile(resamples, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(estimate, max(0.0, 2 * estimate - float(high)), max(2 * estimate - float(low), estimate), level)

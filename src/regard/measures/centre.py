@@ -39,5 +39,5 @@ def centre_of_mass(weights: ArrayLike, positions: ArrayLike) -> Floats:
 def centre_shift(before: ArrayLike, after: ArrayLike, positions: ArrayLike) -> float:
     """How far the centre moves, as a share of the largest possible way (Ghorbani et al. 2019 in pixels): 0..1."""
     x = np.asarray(positions, np.float64)
-    moved = centre_of_mass(before, x) - centre_of_mass(after, x)
-    return float(np.linalg.norm(moved) / np.sqrt(x.shape[1]))
+    shift = centre_of_mass(before, x) - centre_of_mass(after, x)
+    return float(np.linalg.norm(shift) / np.sqrt(x.shape[1]))

@@ -62,5 +62,5 @@ def _count(x: Floats, y: Floats, offsets: Ints, tolerance: float, out: Ints) -> 
 def _kernel() -> Kernel:
     import numba
 
-    made: Any = numba.njit(cache=True, nogil=True)(_count)
-    return cast("Kernel", made)
+    compiled: Any = numba.njit(cache=True, nogil=True)(_count)
+    return cast("Kernel", compiled)

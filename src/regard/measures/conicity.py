@@ -19,5 +19,5 @@ def conicity(states: ArrayLike) -> NDArray[np.float64]:
     mean = h.mean(-2, keepdims=True)
     lengths = np.linalg.norm(h, axis=-1) * np.linalg.norm(mean, axis=-1)
     cosines = (h * mean).sum(-1) / np.where(lengths > 0, lengths, 1.0)
-    found: NDArray[np.float64] = np.where(lengths > 0, cosines, 0.0).mean(-1)
-    return found
+    mean_cosines: NDArray[np.float64] = np.where(lengths > 0, cosines, 0.0).mean(-1)
+    return mean_cosines

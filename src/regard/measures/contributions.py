@@ -36,15 +36,15 @@ def part_norms(weights: Array, values: Array, own: Array | None = None) -> Float
     gram = v @ v.swapaxes(1, 2)
     squares = np.empty((queries, keys))
     for start in range(0, queries, AT_ONCE):
-        some = weights[:, start : start + AT_ONCE]
-        a = np.empty((keys, heads, some.shape[1]), weights.dtype)
+        block = weights[:, start : start + AT_ONCE]
+        a = np.empty((keys, heads, block.shape[1]), weights.dtype)
         for h in range(heads):  # head by head: a turned copy of all at once would miss the cache at every number
-            a[:, h] = some[h].T
+            a[:, h] = block[h].T
         squares[start : start + AT_ONCE] = np.einsum("khq,khq->kq", gram @ a, a).T
     if own is not None:
         place = np.arange(len(own))
-        made = (weights[:, place, place].T[:, None] @ v[place])[:, 0] + own
-        squares[place, place] = np.einsum("qd,qd->q", made, made, dtype=np.float64)
+        vectors = (weights[:, place, place].T[:, None] @ v[place])[:, 0] + own
+        squares[place, place] = np.einsum("qd,qd->q", vectors, vectors, dtype=np.float64)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
@@ -58,21 +58,21 @@ def part_distances(weights: Array, values: Array, whole: Array, own: Array | Non
     out = np.empty((queries, keys))
     step = max(1, CHUNK // max(1, keys * values.shape[2]))
     for start in range(0, queries, step):
-        some = slice(start, min(start + step, queries))
-        a = np.ascontiguousarray(np.moveaxis(weights[:, some], 0, -1).swapaxes(0, 1))  # (key, query, head)
-        made = a @ flat  # (key, query, feature)
+        block = slice(start, min(start + step, queries))
+        a = np.ascontiguousarray(np.moveaxis(weights[:, block], 0, -1).swapaxes(0, 1))  # (key, query, head)
+        vectors = a @ flat  # (key, query, feature)
         if own is not None:
-            place = np.arange(some.start, some.stop)
-            made[place, place - start] += own[some]
-        np.subtract(whole[some], made, out=made)
-        out[some] = np.abs(made, out=made).sum(-1, dtype=np.float64).T
+            place = np.arange(block.start, block.stop)
+            vectors[place, place - start] += own[block]
+        np.subtract(whole[block], vectors, out=vectors)
+        out[block] = np.abs(vectors, out=vectors).sum(-1, dtype=np.float64).T
     return out
 
 
 def through_norm(vectors: Array, scale: Array, *, centred: bool) -> Array:
     """The linear part of a normalisation without its spread: scale (v - mean v), or scale v."""
-    moved = vectors - vectors.mean(-1, keepdims=True) if centred else vectors
-    return np.asarray(moved * scale, vectors.dtype)
+    shifted = vectors - vectors.mean(-1, keepdims=True) if centred else vectors
+    return np.asarray(shifted * scale, vectors.dtype)
 
 
 def shares(matrix: Array) -> Floats:

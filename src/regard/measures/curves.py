@@ -46,6 +46,6 @@ def area(curve: Array, grid: Sequence[float], *, axis: int = -1) -> Array:
     0.5
     """
     xp = array_namespace(curve)
-    moved = xp.moveaxis(curve, axis, -1)
+    heights = xp.moveaxis(curve, axis, -1)
     widths = xp.asarray(np.diff(np.asarray(grid, np.float64)) / (grid[-1] - grid[0]), dtype=curve.dtype)
-    return xp.sum((moved[..., 1:] + moved[..., :-1]) / 2 * widths, axis=-1)
+    return xp.sum((heights[..., 1:] + heights[..., :-1]) / 2 * widths, axis=-1)

@@ -17,7 +17,7 @@ def flow_to_every_input(
 ) -> NDArray[np.float64]:
     """Dinic's algorithm, once for each input; caps: (layer, n, n), the last layer first."""
     depth, n, _ = caps.shape
-    found = np.zeros(n)
+    flows = np.zeros(n)
     flow = np.zeros((depth, n, n))
     left = np.zeros(n)
     dist = np.zeros((depth + 1) * n, np.int64)
@@ -45,17 +45,17 @@ def flow_to_every_input(
                 further = dist[node] + 1
                 if level < depth:
                     for j in range(n):
-                        there = (level + 1) * n + j
-                        if dist[there] < 0 and caps[level, i, j] - flow[level, i, j] > TINY:
-                            dist[there] = further
-                            queue[tail] = there
+                        neighbour = (level + 1) * n + j
+                        if dist[neighbour] < 0 and caps[level, i, j] - flow[level, i, j] > TINY:
+                            dist[neighbour] = further
+                            queue[tail] = neighbour
                             tail += 1
                 if level > 0:
                     for j in range(n):
-                        there = (level - 1) * n + j
-                        if dist[there] < 0 and flow[level - 1, j, i] > TINY:
-                            dist[there] = further
-                            queue[tail] = there
+                        neighbour = (level - 1) * n + j
+                        if dist[neighbour] < 0 and flow[level - 1, j, i] > TINY:
+                            dist[neighbour] = further
+                            queue[tail] = neighbour
                             tail += 1
             if dist[end] < 0:
                 break
@@ -68,26 +68,28 @@ def flow_to_every_input(
                     node = start
                     while node != end:
                         level, i = node // n, node % n
-                        moved = False
+                        advanced = False
                         while arc[node] < 2 * n:
                             a = arc[node]
                             if a < n:
                                 if level < depth:
-                                    there = (level + 1) * n + a
+                                    neighbour = (level + 1) * n + a
                                     room = caps[level, i, a] - flow[level, i, a]
-                                    on_the_way = there == end or dist[there] < dist[end]
-                                    moved = room > TINY and on_the_way and dist[there] == dist[node] + 1
+                                    on_the_way = neighbour == end or dist[neighbour] < dist[end]
+                                    advanced = room > TINY and on_the_way and dist[neighbour] == dist[node] + 1
                             elif level > 0:
-                                there = (level - 1) * n + a - n
+                                neighbour = (level - 1) * n + a - n
                                 room = flow[level - 1, a - n, i]
-                                moved = room > TINY and dist[there] < dist[end] and dist[there] == dist[node] + 1
-                            if moved:
+                                advanced = (
+                                    room > TINY and dist[neighbour] < dist[end] and dist[neighbour] == dist[node] + 1
+                                )
+                            if advanced:
                                 break
                             arc[node] += 1
-                        if moved:
+                        if advanced:
                             length += 1
-                            path[length] = there
-                            node = there
+                            path[length] = neighbour
+                            node = neighbour
                         else:  # a dead end
                             if length == 0:
                                 break
@@ -112,5 +114,5 @@ def flow_to_every_input(
                             flow[two // n, two % n, one % n] -= carried
                     left[start] -= carried
                     total += carried
-        found[target] = total
-    return found
+        flows[target] = total
+    return flows

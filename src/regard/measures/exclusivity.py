@@ -93,6 +93,6 @@ def heaviest(alpha: ArrayLike, share: float = 0.5) -> NDArray[np.bool_]:
     a = np.asarray(alpha, np.float64)
     down = np.argsort(-a, kind="stable")
     count = int(np.searchsorted(np.cumsum(a[down]), share * a.sum() - 1e-12) + 1)
-    chosen = np.zeros(len(a), np.bool_)
-    chosen[down[:count]] = True
-    return chosen
+    mask = np.zeros(len(a), np.bool_)
+    mask[down[:count]] = True
+    return mask

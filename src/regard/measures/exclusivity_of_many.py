@@ -81,8 +81,8 @@ def displaceable_of_many(single: ArrayLike, avoid: ArrayLike, base: ArrayLike, c
         if (_apart(left, first[block], second[block], _weights(), p) <= cap).any():
             return True
     for low, high, line in _slabs(z, p, cap):
-        kept = line[~np.asarray(avoid, np.bool_)]
-        if kept.min() > high or kept.max() < low:
+        line_outside = line[~np.asarray(avoid, np.bool_)]
+        if line_outside.min() > high or line_outside.max() < low:
             return False
     return None
 
@@ -119,10 +119,10 @@ def _enumerated(a: Floats, z: Floats, p: Floats, cap: float, ones: Floats) -> tu
     reach = np.maximum(ones[first], ones[second])
     order = np.argsort(-reach, kind="stable")
     for block in _blocks(len(order), p):
-        chosen = order[block]
-        if not len(chosen) or reach[chosen[0]] <= best:
+        pairs = order[block]
+        if not len(pairs) or reach[pairs[0]] <= best:
             break
-        i, j = first[chosen], second[chosen]
+        i, j = first[pairs], second[pairs]
         row, keeps, breaks = _brackets(z, i, j, p, cap)
         if not len(row):
             continue
@@ -158,11 +158,11 @@ def _brackets(
         falls = both[:, 0] > both[:, 1]
         low, high = np.where(falls, one, low), np.where(falls, high, two)
     lowest = 0.5 * (low + high)
-    kept = np.flatnonzero(_apart(z, i[dip], j[dip], lowest[:, None], p)[:, 0] <= cap)
+    crossings = np.flatnonzero(_apart(z, i[dip], j[dip], lowest[:, None], p)[:, 0] <= cap)
     return (
-        np.concatenate([row, dip[kept], dip[kept]]),
-        np.concatenate([keeps, lowest[kept], lowest[kept]]),
-        np.concatenate([breaks, *(end[kept] for end in ends)]),
+        np.concatenate([row, dip[crossings], dip[crossings]]),
+        np.concatenate([keeps, lowest[crossings], lowest[crossings]]),
+        np.concatenate([breaks, *(end[crossings] for end in ends)]),
     )
 
 
@@ -182,14 +182,14 @@ def _slabs(z: Floats, p: Floats, cap: float) -> list[tuple[float, float, Floats]
 
     Within the cap no probability is farther from p than the cap, so each of these lies between two numbers.
     """
-    own, found = int(p.argmax()), []
+    own, slabs = int(p.argmax()), []
     for k in range(len(p)):
         if k != own:
             with np.errstate(divide="ignore"):
                 low = float(np.log(max(p[own] - cap, 0.0)) - np.log(min(p[k] + cap, 1.0)))
                 high = float(np.log(min(p[own] + cap, 1.0)) - np.log(max(p[k] - cap, 0.0)))
-            found.append((low, high, np.asarray(z[:, own] - z[:, k])))
-    return found
+            slabs.append((low, high, np.asarray(z[:, own] - z[:, k])))
+    return slabs
 
 
 def _relaxed(a: Floats, z: Floats, p: Floats, cap: float) -> float:

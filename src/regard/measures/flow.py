@@ -71,8 +71,8 @@ def best_engine() -> Engine:
 def _compiled() -> Callable[[Floats, Floats, Floats], Floats]:
     import numba
 
-    made: Callable[[Floats, Floats, Floats], Floats] = numba.njit(cache=True)(flow_to_every_input)
-    return made
+    compiled: Callable[[Floats, Floats, Floats], Floats] = numba.njit(cache=True)(flow_to_every_input)
+    return compiled
 
 
 def _by_numba(caps: Floats, enters: Floats, bound: Floats) -> Floats:

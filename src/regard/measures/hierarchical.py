@@ -59,18 +59,18 @@ def paired_over_seeds(
     if x.shape != y.shape or x.shape[1] != len(clusters):
         raise ValueError(f"expected two arrays (seeds, {len(clusters)}), got {x.shape} and {y.shape}")
     gap = x - y
-    there = ~np.isnan(gap)
+    defined = ~np.isnan(gap)
     names = np.unique(np.asarray(clusters, np.str_), return_inverse=True)[1]
     count = int(names.max(initial=-1)) + 1
     sums, sizes = np.zeros((len(gap), count)), np.zeros((len(gap), count))
     for s in range(len(gap)):
-        np.add.at(sums[s], names[there[s]], gap[s, there[s]])
-        np.add.at(sizes[s], names[there[s]], 1.0)
+        np.add.at(sums[s], names[defined[s]], gap[s, defined[s]])
+        np.add.at(sizes[s], names[defined[s]], 1.0)
     total = sizes.sum()
     with np.errstate(invalid="ignore"):
         by_seed = sums.sum(1) / np.where(sizes.sum(1) > 0, sizes.sum(1), np.nan)
     estimate = float(sums.sum() / total) if total else float("nan")
-    examples = int(there.any(0).sum())
+    examples = int(defined.any(0).sum())
     means = _resampled(_stretched(sums, sizes, estimate), sizes, seed, draws) if total else np.zeros(0)
     means = means[np.isfinite(means)]
     low, high, p = float("nan"), float("nan"), 1.0
@@ -97,22 +97,22 @@ def _stretched(sums: Floats, sizes: Floats, estimate: float) -> Floats:
 def _resampled(sums: Floats, sizes: Floats, seed: int, draws: int) -> Floats:
     seeds, count = sums.shape
     rng = keyed_rng(seed, "paired over seeds", seeds, count)
-    found = []
+    means = []
     for start in range(0, draws, _DRAWS_AT_ONCE):
         many = min(_DRAWS_AT_ONCE, draws - start)
         by_seed = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=many).astype(np.float64)
         by_example = rng.multinomial(count, np.full(count, 1 / count), size=many).astype(np.float64)
         above, below = ((by_seed @ part * by_example).sum(1) for part in (sums, sizes))
-        found.append(np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan))
-    return np.concatenate(found)
+        means.append(np.where(below > 0, above / np.where(below > 0, below, 1.0), np.nan))
+    return np.concatenate(means)
 
 
 def _student(means: Floats) -> float:
-    known = means[np.isfinite(means)]
-    if len(known) < 2:
+    finite = means[np.isfinite(means)]
+    if len(finite) < 2:
         return float("nan")
-    spread = float(known.std(ddof=1))
+    spread = float(finite.std(ddof=1))
     if spread <= 1e-12:
-        return 1.0 if abs(float(known.mean())) <= 1e-12 else 0.0
-    t = float(known.mean()) / (spread / len(known) ** 0.5)
-    return min(1.0, 2 * float(upper_tail(abs(t), len(known) - 1)))
+        return 1.0 if abs(float(finite.mean())) <= 1e-12 else 0.0
+    t = float(finite.mean()) / (spread / len(finite) ** 0.5)
+    return min(1.0, 2 * float(upper_tail(abs(t), len(finite) - 1)))

@@ -92,9 +92,9 @@ def bootstrap(
         return Interval(sums.mean, float("nan"), float("nan"), level)
     single = bool((sums.count == 1).all())
     means = []
-    for drawn in _resamples(seed, c, draws):
-        size = c if single else sums.count[drawn].sum(-1)
-        means.append(sums.total[drawn].sum(-1) / size)
+    for resample in _resamples(seed, c, draws):
+        size = c if single else sums.count[resample].sum(-1)
+        means.append(sums.total[resample].sum(-1) / size)
     drawn_means = np.concatenate(means)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if kind == "bca":
@@ -115,9 +115,9 @@ def _resamples(seed: int, c: int, draws: int) -> Iterator[NDArray[np.int64]]:
 
 @lru_cache(maxsize=4)
 def _cached_resamples(seed: int, c: int, draws: int) -> NDArray[np.int64]:
-    drawn = keyed_rng(seed, "bootstrap", c).integers(c, size=(draws, c))
-    drawn.flags.writeable = False
-    return drawn
+    resamples = keyed_rng(seed, "bootstrap", c).integers(c, size=(draws, c))
+    resamples.flags.writeable = False
+    return resamples
 
 
 def _bca_tails(sums: ClusterSums, drawn: Floats, tails: Floats) -> Floats:
@@ -130,8 +130,8 @@ def _bca_tails(sums: ClusterSums, drawn: Floats, tails: Floats) -> Floats:
     scale = 6 * (d @ d) ** 1.5
     a = float((d**3).sum() / scale) if scale > 0 else 0.0
     z = np.array([normal.inv_cdf(float(t)) for t in tails])
-    moved = z0 + (z0 + z) / (1 - a * (z0 + z))
-    return np.array([normal.cdf(float(m)) for m in moved])
+    adjusted = z0 + (z0 + z) / (1 - a * (z0 + z))
+    return np.array([normal.cdf(float(m)) for m in adjusted])
 
 
 def wilson(successes: ArrayLike, n: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -191,8 +191,8 @@ def binomial_tail(k: int, n: int, p: float) -> float:
     if p <= 0 or k > n:
         return 0.0
     i = np.arange(k, n + 1, dtype=np.float64)
-    chosen = math.lgamma(n + 1) - _log_factorials(n)[k:] - _log_factorials(n)[: n - k + 1][::-1]
-    return float(min(1.0, np.exp(chosen + i * math.log(p) + (n - i) * math.log1p(-p)).sum()))
+    log_binomials = math.lgamma(n + 1) - _log_factorials(n)[k:] - _log_factorials(n)[: n - k + 1][::-1]
+    return float(min(1.0, np.exp(log_binomials + i * math.log(p) + (n - i) * math.log1p(-p)).sum()))
 
 
 @cache

@@ -69,16 +69,16 @@ class Stream:
 
     def sample(self, n: int, k: int) -> list[int]:
         """k different integers of 0..n-1, in increasing order (Floyd's method)."""
-        chosen: set[int] = set()
+        numbers: set[int] = set()
         state = self._state
         for top in range(n - min(k, n), n):
             state = z = (state + _GAMMA) & _WORD  # `below`, without the price of a call
             z = ((z ^ (z >> 30)) * _FIRST) & _WORD
             z = ((z ^ (z >> 27)) * _SECOND) & _WORD
-            drawn = ((z ^ (z >> 31)) * (top + 1)) >> 64
-            chosen.add(top if drawn in chosen else drawn)
+            number = ((z ^ (z >> 31)) * (top + 1)) >> 64
+            numbers.add(top if number in numbers else number)
         self._state = state
-        return sorted(chosen)
+        return sorted(numbers)
 
     def shares(self, *shape: int) -> NDArray[np.float64]:
         """An array of numbers in [0, 1)."""

@@ -32,8 +32,8 @@ def effective_attention(weights: ArrayLike, values: ArrayLike, *, tolerance: flo
     """
     a, v = np.asarray(weights, np.float64), np.asarray(values, np.float64)
     left, sizes, _ = np.linalg.svd(v, full_matrices=False)
-    kept = left[:, sizes > tolerance * max(float(sizes.max(initial=0.0)), 1e-300)]
-    seen = (a @ kept) @ kept.T
+    basis = left[:, sizes > tolerance * max(float(sizes.max(initial=0.0)), 1e-300)]
+    visible = (a @ basis) @ basis.T
     length = np.linalg.norm(a, axis=-1)
-    unseen = np.linalg.norm(a - seen, axis=-1) / np.where(length > 0, length, 1.0)
-    return Effective(v.shape[0] - kept.shape[1], unseen, seen)
+    unseen = np.linalg.norm(a - visible, axis=-1) / np.where(length > 0, length, 1.0)
+    return Effective(v.shape[0] - basis.shape[1], unseen, visible)

@@ -76,14 +76,14 @@ def paired_difference(
     (0.3, 0.3, True)
     """
     x, y = np.asarray(new, np.float64), np.asarray(old, np.float64)
-    there = ~(np.isnan(x) | np.isnan(y))
-    x, y, names = x[there], y[there], [c for c, yes in zip(clusters, there, strict=True) if yes]
+    defined = ~(np.isnan(x) | np.isnan(y))
+    x, y, names = x[defined], y[defined], [c for c, yes in zip(clusters, defined, strict=True) if yes]
     if len(x) and np.isin(x, (0.0, 1.0)).all() and np.isin(y, (0.0, 1.0)).all():
         p = mcnemar(int((x > y).sum()), int((x < y).sum()))
         return paired_shares(x, y, level=level, size=len(set(names))), p
     difference = np.where(np.abs(x - y) < 1e-12, 0.0, x - y)
-    found = bootstrap(ClusterSums.of(difference, names), seed=seed, level=level, draws=draws)
-    return found, _resampled_p(difference, names, seed, draws)
+    interval = bootstrap(ClusterSums.of(difference, names), seed=seed, level=level, draws=draws)
+    return interval, _resampled_p(difference, names, seed, draws)
 
 
 def _resampled_p(difference: Floats, names: Sequence[str], seed: int, draws: int) -> float:

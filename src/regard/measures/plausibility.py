@@ -25,12 +25,12 @@ def inside(places: ArrayLike, marked: Sequence[Sequence[float]]) -> Bools:
     own = np.asarray(places, np.float64)
     if not len(marked) or not len(own):
         return np.zeros(len(own), np.bool_)
-    theirs = np.asarray(marked, np.float64)
+    regions = np.asarray(marked, np.float64)
     if own.shape[1] == 1:
-        return np.asarray((own == theirs[:, 0]).any(-1))
+        return np.asarray((own == regions[:, 0]).any(-1))
     half = own.shape[1] // 2
-    low = np.maximum(own[:, None, :half], theirs[None, :, :half])
-    high = np.minimum(own[:, None, half:], theirs[None, :, half:])
+    low = np.maximum(own[:, None, :half], regions[None, :, :half])
+    high = np.minimum(own[:, None, half:], regions[None, :, half:])
     return np.asarray((low < high).all(-1).any(-1))
 
 
@@ -88,8 +88,8 @@ def average_precision(values: ArrayLike, gold: ArrayLike) -> float:
         return float("nan")
     level = levels(values)
     hits = np.cumsum(np.bincount(level, weights=mask, minlength=int(level.max()) + 1))
-    seen = np.cumsum(np.bincount(level, minlength=int(level.max()) + 1))
-    return float((np.diff(np.concatenate([[0.0], hits])) / mask.sum() * hits / seen).sum())
+    ranked = np.cumsum(np.bincount(level, minlength=int(level.max()) + 1))
+    return float((np.diff(np.concatenate([[0.0], hits])) / mask.sum() * hits / ranked).sum())
 
 
 def expected_average_precision(values: ArrayLike, gold: ArrayLike) -> float:

@@ -47,15 +47,15 @@ def holm(p: ArrayLike) -> Floats:
     >>> holm([0.01, 0.04, 0.03]).round(4).tolist()
     [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p, np.float64)
-    out = np.full(given.shape, np.nan)
-    asked = np.flatnonzero(~np.isnan(given.ravel()))
-    values = given.ravel()[asked]
+    probabilities = np.asarray(p, np.float64)
+    out = np.full(probabilities.shape, np.nan)
+    questions = np.flatnonzero(~np.isnan(probabilities.ravel()))
+    values = probabilities.ravel()[questions]
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
     flat = out.ravel()
-    flat[asked[order]] = np.minimum(stepped, 1.0)
-    return flat.reshape(given.shape)
+    flat[questions[order]] = np.minimum(stepped, 1.0)
+    return flat.reshape(probabilities.shape)
 
 
 def resampled_means(values: Floats, clusters: NDArray[np.int64], rng: np.random.Generator, draws: int) -> Floats:
@@ -65,10 +65,10 @@ def resampled_means(values: Floats, clusters: NDArray[np.int64], rng: np.random.
     between columns are resampled together.
     """
     count = int(clusters.max(initial=-1)) + 1
-    there = ~np.isnan(values)
+    defined = ~np.isnan(values)
     sums, sizes = np.zeros((count, values.shape[1])), np.zeros((count, values.shape[1]))
-    np.add.at(sums, clusters, np.where(there, values, 0.0))
-    np.add.at(sizes, clusters, there)
+    np.add.at(sums, clusters, np.where(defined, values, 0.0))
+    np.add.at(sizes, clusters, defined)
     times = rng.multinomial(count, np.full(count, 1.0 / count), size=draws).astype(np.float64)
     total = times @ sizes
     return np.where(total > 0, (times @ sums) / np.where(total > 0, total, 1.0), np.nan)

@@ -52,19 +52,19 @@ def rank_stability(
     a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
     if a.shape != b.shape or a.ndim != 2 or a.shape[1] != len(clusters):
         raise ValueError(f"expected two (methods, examples) arrays, got {a.shape}, {b.shape}, {len(clusters)} clusters")
-    there = np.isfinite(a).all(0) & np.isfinite(b).all(0)
-    if len(a) < 2 or not there.any():
+    defined = np.isfinite(a).all(0) & np.isfinite(b).all(0)
+    if len(a) < 2 or not defined.any():
         return None
     sign = 1.0 if higher_is_better else -1.0
-    both = sign * np.stack([a[:, there], b[:, there]])
-    _, where = np.unique(np.asarray(clusters, np.str_)[there], return_inverse=True)
+    both = sign * np.stack([a[:, defined], b[:, defined]])
+    _, where = np.unique(np.asarray(clusters, np.str_)[defined], return_inverse=True)
     count = np.bincount(where).astype(np.float64)
     sums = both @ np.eye(len(count))[where]  # (settings, methods, clusters)
     whole = sums.sum(-1) / count.sum()
     tau = float(kendall(whole[0], whole[1]))
     best = int(whole[0].argmax()), int(whole[1].argmax())
     if len(count) < 2:
-        return Stability(tau, np.nan, np.nan, int(there.sum()), len(count), best, float("nan"))
+        return Stability(tau, np.nan, np.nan, int(defined.sum()), len(count), best, float("nan"))
     rng = keyed_rng(seed, "rank_stability", len(count))
     weights = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws).astype(np.float64)
     means = np.einsum("smc,dc->sdm", sums, weights) / (weights @ count)[:, None]
@@ -75,4 +75,4 @@ def rank_stability(
     same = float((means[0].argmax(-1) == means[1].argmax(-1)).mean())
     # noise makes resampled orders less alike than the orders themselves: the interval must not leave out its own tau
     low, high = (np.nan, np.nan) if np.isnan(tau) else (min(low, tau), max(high, tau))
-    return Stability(tau, float(low), float(high), int(there.sum()), len(count), best, same)
+    return Stability(tau, float(low), float(high), int(defined.sum()), len(count), best, same)

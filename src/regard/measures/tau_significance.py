@@ -23,8 +23,8 @@ def kendall_p(tau: ArrayLike, n: ArrayLike) -> NDArray[np.float64]:
     [0.2333, 0.0]
     """
     taus, sizes = np.broadcast_arrays(np.asarray(tau, np.float64), np.asarray(n, np.int64))
-    found = [_p(float(t), int(m)) for t, m in zip(taus.ravel(), sizes.ravel(), strict=True)]
-    return np.array(found, np.float64).reshape(taus.shape)
+    probabilities = [_p(float(t), int(m)) for t, m in zip(taus.ravel(), sizes.ravel(), strict=True)]
+    return np.array(probabilities, np.float64).reshape(taus.shape)
 
 
 def _p(tau: float, n: int) -> float:

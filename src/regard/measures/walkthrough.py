@@ -111,21 +111,21 @@ class Walkthrough:
 
     def cut(self, *, features: int = 8, keys: int = 12) -> dict[str, Any]:
         """What can be read of it, as JSON: its strongest keys and features, by number and without their names."""
-        shown = self.strongest(keys)
-        columns, s = self.features(features, shown), self.steps
-        outputs, weighted = np.zeros(0, np.int64), np.zeros((len(shown), 0))
+        rows = self.strongest(keys)
+        columns, s = self.features(features, rows), self.steps
+        outputs, weighted = np.zeros(0, np.int64), np.zeros((len(rows), 0))
         if s.values is not None and s.output is not None:
             outputs = np.sort(np.argsort(-np.abs(s.output), kind="stable")[:features])
-            weighted = (s.weights[:, None] * s.values)[np.ix_(shown, outputs)]
+            weighted = (s.weights[:, None] * s.values)[np.ix_(rows, outputs)]
         hidden = np.where(np.isfinite(s.added), s.added, HIDDEN)
         return {
             "site": self.site, "head": self.head, "query": self.query_at, "form": self.form,
-            "features": columns.tolist(), "all_features": len(s.query), "keys": shown.tolist(),
-            "query_vector": s.query[columns].tolist(), "key_vectors": s.keys[np.ix_(shown, columns)].tolist(),
-            "products": s.products[np.ix_(shown, columns)].tolist(), "dots": s.dots[shown].tolist(),
-            "factor": float(s.factor), "scaled": s.scaled[shown].tolist(), "added": hidden[shown].tolist(),
-            "exponentials": s.exponentials[shown].tolist(), "total": float(s.total),
-            "weights": s.weights[shown].tolist(), "output_features": outputs.tolist(),
+            "features": columns.tolist(), "all_features": len(s.query), "keys": rows.tolist(),
+            "query_vector": s.query[columns].tolist(), "key_vectors": s.keys[np.ix_(rows, columns)].tolist(),
+            "products": s.products[np.ix_(rows, columns)].tolist(), "dots": s.dots[rows].tolist(),
+            "factor": float(s.factor), "scaled": s.scaled[rows].tolist(), "added": hidden[rows].tolist(),
+            "exponentials": s.exponentials[rows].tolist(), "total": float(s.total),
+            "weights": s.weights[rows].tolist(), "output_features": outputs.tolist(),
             "weighted_values": weighted.tolist(), "output": [] if s.output is None else s.output[outputs].tolist(),
             "difference": float(self.difference), "notes": list(self.notes),
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A trained network on disk: `regard.json` (what it is) and `model.safetensors` (its numbers). Nothing is executed."""
+"""Checkpoint of a network: `regard.json` (description) and `model.safetensors` (weights). Loading executes no code."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ NETWORKS: Final[Mapping[str, Callable[..., Network]]] = {
 }
 _ABOUT, _WEIGHTS = "regard.json", "model.safetensors"
 MOST_LAYERS: Final = 64
-"""Layers that may be built whatever the weights say."""
+"""Layers that a config may have whatever the weights."""
 FREE_NUMBERS: Final = 1 << 22
-"""Numbers that a config may need beyond its weights, to be told tensor by tensor what does not fit."""
+"""Parameters that a config may have beyond its weights, so that the error can name the tensors that do not fit."""
 
 
 def save_checkpoint(
@@ -56,7 +56,7 @@ def save_checkpoint(
     modality: Literal["text", "image", "series", "tabular"],
     facts: Mapping[str, Json] | None = None,
 ) -> None:
-    """Write `network` into `directory`; each file appears whole or not at all.
+    """Write `network` into `directory`, each file atomically.
 
     `facts` are further entries of regard.json: vocabulary (of a text), columns (of a table), training, ...
     """
@@ -82,7 +82,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
-    """The network, in eval mode on the CPU, and its regard.json. Any mismatch is an error."""
+    """Load the network, in eval mode on the CPU, and its regard.json; raise an error on any mismatch."""
     directory = Path(directory)
     about = _read_about(directory / _ABOUT)
     kind = str(about.get("network"))
@@ -96,7 +96,7 @@ def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
     if about.get("sha256") not in (None, _sha256(weights)):
         raise InputError(
             str(weights),
-            expected="the weights that regard.json was written with",
+            expected="the weights that regard.json describes",
             got="another sha256",
             remedy="save the checkpoint again",
         )
@@ -106,13 +106,13 @@ def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
 
 
 def _built(kind: str, config: Any, tensors: Mapping[str, torch.Tensor], directory: Path) -> Network:
-    """The network of a config; one that needs other tensors than there are is refused before it takes memory."""
+    """Build the network of a config; reject a config that does not fit the tensors before allocating memory."""
     path = directory / _ABOUT
     try:
         layers = config.get("layers", 0)
         if not isinstance(layers, int) or layers > max(MOST_LAYERS, len(tensors)):
-            got = f"{str(layers)[:40]} layers with {len(tensors)} tensors"
-            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got=got)
+            description = f"{str(layers)[:40]} layers with {len(tensors)} tensors"
+            raise InputError(str(path), expected=f"a config of {kind} that fits its weights", got=description)
         with torch.device("meta"):
             shapes = {name: tensor.shape for name, tensor in NETWORKS[kind](**config).state_dict().items()}
         if sum(shape.numel() for shape in shapes.values()) > FREE_NUMBERS + sum(t.numel() for t in tensors.values()):
@@ -120,9 +120,9 @@ def _built(kind: str, config: Any, tensors: Mapping[str, torch.Tensor], director
         return NETWORKS[kind](**config)
     except InputError:
         raise
-    except Exception as error:  # a config of wrong types and sizes fails wherever they are used first
-        got = f"{type(error).__name__}: {error}".split("\n", 1)[0][:200]
-        raise InputError(str(path), expected=f"a config of {kind}", got=got) from error
+    except Exception as error:  # wrong types and sizes fail at their first use
+        description = f"{type(error).__name__}: {error}".split("\n", 1)[0][:200]
+        raise InputError(str(path), expected=f"a config of {kind}", got=description) from error
 
 
 def _read_about(path: Path) -> dict[str, Any]:
@@ -140,17 +140,19 @@ def _read_about(path: Path) -> dict[str, Any]:
 
 
 def _fill(network: nn.Module, tensors: Mapping[str, torch.Tensor], subject: str) -> None:
-    wanted = network.state_dict()
-    missing, unexpected = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
+    own_tensors = network.state_dict()
+    missing, unexpected = sorted(own_tensors.keys() - tensors.keys()), sorted(tensors.keys() - own_tensors.keys())
     if missing or unexpected:
-        got = "; ".join(
+        difference = "; ".join(
             f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names
         )
-        raise InputError(subject, expected=f"the {len(wanted)} tensors of {type(network).__name__}", got=got)
+        raise InputError(
+            subject, expected=f"the {len(own_tensors)} tensors of {type(network).__name__}", got=difference
+        )
     for name, tensor in tensors.items():
-        if tensor.shape != wanted[name].shape:
+        if tensor.shape != own_tensors[name].shape:
             raise InputError(
-                f"{subject}, tensor {name}", expected=str(tuple(wanted[name].shape)), got=str(tuple(tensor.shape))
+                f"{subject}, tensor {name}", expected=str(tuple(own_tensors[name].shape)), got=str(tuple(tensor.shape))
             )
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise InputError(f"{subject}, tensor {name}", expected="finite numbers", got="NaN or infinity")

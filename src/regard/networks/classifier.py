@@ -1,4 +1,4 @@
-"""The classifier of the attention-as-explanation debate: encode the words, attend over time steps, decide."""
+"""The classifier of the attention-as-explanation debate: encoder, attention over time steps, decision."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ DECISIONS = ("softmax", "sigmoid")
 
 
 class Reading(NamedTuple):
-    """What the classifier computed: logits (batch, classes), attention weights (batch, n), states (batch, n, width).
+    """Outputs of the classifier: logits (batch, classes), attention weights (batch, n), states (batch, n, width).
 
-    real: (batch, n), which of them are no padding, where that is not to be told from the tokens.
+    real: (batch, n), False on padding; set if the tokens do not show it.
     """
 
     logits: Tensor
@@ -32,8 +32,7 @@ class Reading(NamedTuple):
 class AttentionPooling(nn.Module):
     """A learned query reads the states (batch, n, width): their weighted mean (batch, width), the weights (batch, n).
 
-    queries: how many there are to choose from, one for each aspect. A module of its own, so that the attention has a
-    name where it is looked at.
+    queries: number of queries, one per aspect. A separate module, so that the captured attention has a name.
     """
 
     def __init__(self, score: str, width: int, hidden: int, queries: int = 1) -> None:
@@ -42,7 +41,7 @@ class AttentionPooling(nn.Module):
         self.score = make_score(score, width, width, hidden)
 
     def forward(self, states: Tensor, mask: Tensor, beside: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """`beside`: the weights (batch, n) of a frozen score, else which of several queries is asked (batch,)."""
+        """`beside`: the weights (batch, n) of a frozen score, else the number (batch,) of the query."""
         if beside is None:
             scores = self.score(self.query.expand(len(states), 1, -1), states)
         elif isinstance(self.score, Frozen):
@@ -54,9 +53,9 @@ class AttentionPooling(nn.Module):
 
 
 class OneLogit(nn.Module):
-    """One number decides between two classes: states (batch, width) -> logits (batch, 2), of which the first is 0.
+    """Binary output with one free logit: states (batch, width) -> logits (batch, 2), the first always 0.
 
-    The same functions as with two logits, but learned at another speed: the two rows of a softmax move apart together.
+    It represents the same functions as two logits but learns at another speed, since both rows of a softmax move.
     """
 
     def __init__(self, width: int) -> None:
@@ -138,15 +137,15 @@ class AttentionClassifier(nn.Module):
         self.output = OneLogit(width) if decision == "sigmoid" else nn.Linear(width, classes)
 
     def forward(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        """`mask` (batch, n) is False where attention must not read; padding (token 0) never is read.
+        """`mask` (batch, n) is False where attention must not read; attention never reads padding (token 0).
 
-        `beside` is what is given with each text: which aspect is asked about (batch,), if there are aspects; the
-        weights of its attention (batch, n), if that is frozen.
+        `beside` is the second input of a text: the number of its aspect (batch,) if there are aspects, its attention
+        weights (batch, n) if attention is frozen.
         """
         return self.read(tokens, beside, mask).logits
 
     def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading:
-        """The logits together with what led to them, in the graph: for losses that speak of attention."""
+        """Return logits, attention and states with their graph, for losses on attention."""
         if (beside is None) == self.asks:
             raise InputError(
                 f"{self.config['attention']} attention classifier with {self.config['aspects']} aspects",
@@ -159,7 +158,7 @@ class AttentionClassifier(nn.Module):
         return self._decided(states, mask, beside)
 
     def reread(self, states: Tensor, tokens: Tensor, beside: Tensor | None = None) -> Reading:
-        """Attention and decision once more from states that are there: what lies below attention costs nothing."""
+        """Recompute attention and decision from existing states, without running the encoder."""
         return self._decided(states, tokens != PAD, beside)
 
     def _decided(self, states: Tensor, mask: Tensor, beside: Tensor | None) -> Reading:
@@ -167,19 +166,19 @@ class AttentionClassifier(nn.Module):
         return Reading(self.output(self.dropout(context)), weights, states)
 
     def vectors(self, tokens: Tensor, *beside: Tensor) -> Tensor:
-        """(batch, n, size) what the words are to the encoder."""
+        """Word vectors (batch, n, size), the input of the encoder."""
         vectors: Tensor = self.embedding(tokens)
         return vectors
 
     def real(self, tokens: Tensor, *beside: Tensor) -> Tensor:
-        """(batch, n) which tokens are words, not padding."""
+        """Mask (batch, n), False on padding."""
         return tokens != PAD
 
     def places(self) -> Mapping[str, nn.Module]:
-        """The modules whose outputs are the word vectors and the attention scores: where something can be added."""
+        """Modules whose outputs are the word vectors and the attention scores, where a perturbation can be added."""
         return {"inputs": self.embedding, "scores": self.attention.score}
 
     @property
     def asks(self) -> bool:
-        """Whether something is given beside each text."""
+        """Whether each text has a second input."""
         return bool(self.config["aspects"]) or self.config["attention"] == "frozen"

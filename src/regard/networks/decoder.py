@@ -1,4 +1,4 @@
-"""The Transformer decoder: writes one token after another, reading what it wrote and a source.
+"""The Transformer decoder: generates token by token from its own output and a source.
 
 With copied weights it agrees with `nn.TransformerDecoderLayer`.
 """
@@ -16,7 +16,7 @@ from regard.networks.transformer import MultiHeadAttention, Past, feed_forward
 
 @dataclass(slots=True)
 class LayerPast:
-    """What one decoder layer need not compute again: of its own positions, and of the source."""
+    """Key-value cache of one decoder layer: its own positions and the source."""
 
     own: Past = field(default_factory=Past)
     source: Past = field(default_factory=Past)
@@ -48,7 +48,7 @@ class DecoderLayer(nn.Module):
         source_mask: Tensor | None = None,
         past: LayerPast | None = None,
     ) -> Tensor:
-        """`mask` (1 or batch, q, k): what a position may read of its own text; `source_mask` (batch, n): of the source.
+        """`mask` (1 or batch, q, k) is True where a position may read its own text; `source_mask` (batch, n): a source.
 
         With `past`, `x` holds the new positions only.
         """
@@ -87,13 +87,9 @@ class TransformerDecoder(nn.Module):
         self.norm = nn.LayerNorm(size) if norm_first else nn.Identity()
 
     def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        source_mask: Tensor | None = None,
-        past: Sequence[LayerPast] | None = None,
+        self, x: Tensor, memory: Tensor, source_mask: Tensor | None = None, past: Sequence[LayerPast] | None = None
     ) -> Tensor:
-        """With `past` (see `fresh`), `x` holds the positions after those that were given before."""
+        """With `past` (see `fresh`), `x` holds only the new positions."""
         before = 0 if not past or past[0].own.keys is None else past[0].own.keys.shape[2]
         mask = causal(x.shape[1], before, device=x.device)
         for i, layer in enumerate(self.layers):
@@ -102,12 +98,12 @@ class TransformerDecoder(nn.Module):
         return out
 
     def fresh(self) -> list[LayerPast]:
-        """An empty memory for a text that is about to be written."""
+        """Create an empty cache for a new text."""
         return [LayerPast() for _ in self.layers]
 
 
 def causal(new: int, before: int = 0, *, device: torch.device | None = None) -> Tensor:
-    """(1, new, before + new): True where a position may be read: itself and those before it.
+    """Causal mask (1, new, before + new): True where a position may read, itself and earlier ones.
 
     >>> causal(2, 1)
     tensor([[[ True,  True, False],

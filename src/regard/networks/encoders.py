@@ -1,7 +1,7 @@
 """Encoders: word vectors (batch, n, size) -> states (batch, n, width), one per time step.
 
-`real` (batch, n) is False on padding; `mask` (batch, n) is what attention may read. A batch of texts of different
-lengths gives each text the states it would have alone.
+`real` (batch, n) is False on padding; `mask` (batch, n) is True where attention may read. Padding does not change the
+states: each text of a batch gets the states it would have alone.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from regard.networks.transformer import TransformerEncoder, sinusoids
 class Bidirectional(nn.Module):
     """A forward and a backward LSTM or GRU, side by side (Schuster & Paliwal 1997): width 2 x hidden.
 
-    The backward one reads every text reversed *within its own length*, so padding comes after the words for both;
-    this is exact, and faster in training than packed sequences.
+    The backward network reads every text reversed *within its own length*, so padding comes after the words for both;
+    this is exact, and trains faster than packed sequences.
     """
 
     def __init__(self, size: int, hidden: int, *, cell: Literal["lstm", "gru"] = "lstm") -> None:

@@ -1,7 +1,7 @@
-"""A family on disk: one network trained with several seeds, a directory each, and `family.json` above them.
+"""A family on disk: one network trained with several seeds, one directory each, and `family.json` above them.
 
-runs/reviews/family.json     who belongs to it, and how well each did
-runs/reviews/seed-0/         a checkpoint, as if it had been trained alone
+runs/reviews/family.json     the members and their metrics
+runs/reviews/seed-0/         a checkpoint like that of a single training
 runs/reviews/seed-1/
 """
 
@@ -23,7 +23,7 @@ FILE: Final = "family.json"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Siblings that differ in their seed only. Members that are not trained yet are not listed."""
+    """Networks that differ only in their seed; `about` lists the trained members."""
 
     directory: Path
     about: Mapping[str, Any]
@@ -34,21 +34,25 @@ class Family:
 
     @property
     def best(self) -> str:
-        """The member with the best dev metric, the first of equals."""
+        """The member with the best dev metric; the first one on ties."""
         return str(self.about["best"])
 
     @property
     def size(self) -> int:
-        """How many it has when it is complete."""
+        """Number of members of the complete family."""
         return len(self.about["seeds"])
 
     def membership(self, member: str) -> dict[str, Json]:
-        """What a run says about a model that has siblings."""
+        """Describe a member and its siblings for the manifest of a run."""
         number = self.members.index(member)
         return {
-            "directory": str(self.directory), "member": member, "number": number + 1, "of": self.size,
-            "seed": self.about["members"][number]["seed"], "siblings": [m for m in self.members if m != member],
-        }  # fmt: skip
+            "directory": str(self.directory),
+            "member": member,
+            "number": number + 1,
+            "of": self.size,
+            "seed": self.about["members"][number]["seed"],
+            "siblings": [m for m in self.members if m != member],
+        }
 
 
 def is_family(directory: Path) -> bool:
@@ -56,7 +60,7 @@ def is_family(directory: Path) -> bool:
 
 
 def read_family(directory: Path) -> Family:
-    """The family in a directory; an error where nobody is trained yet."""
+    """Read the family in a directory; raise an error if it has no trained member."""
     path = directory / FILE
     try:
         about = read_json(path, str(path))
@@ -65,10 +69,8 @@ def read_family(directory: Path) -> Family:
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("version") != VERSION:
         raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
     if not about.get("members"):
-        raise InputError(
-            f"family {directory}", expected="at least one trained member", got="none yet",
-            remedy="finish its `regard train`",
-        )  # fmt: skip
+        remedy = "finish its `regard train`"
+        raise InputError(f"family {directory}", expected="at least one trained member", got="none yet", remedy=remedy)
     _check_members(about, str(path))
     family = Family(directory, about)
     for name in (*family.members, family.best):
@@ -78,7 +80,7 @@ def read_family(directory: Path) -> Family:
 
 
 def _check_members(about: Mapping[str, Any], subject: str) -> None:
-    """Refuse members that are no names of directories beside the file, and a best one that is none of them."""
+    """Check that members are names of directories beside the file and that the best one is among them."""
     members, seeds = about["members"], about.get("seeds")
     shaped = isinstance(members, list) and all(isinstance(m, dict) and "seed" in m for m in members)
     if not shaped or not isinstance(seeds, list):
@@ -86,13 +88,13 @@ def _check_members(about: Mapping[str, Any], subject: str) -> None:
     names = [str(member.get("name")) for member in members]
     strange = next((name for name in names if Path(name).name != name or name == ".."), None)
     if strange is not None or about.get("best") not in names:
-        got = repr(about.get("best") if strange is None else strange)[:80]
+        offender = repr(about.get("best") if strange is None else strange)[:80]
         expected = "members that are directories inside the family's own, the best one among them"
-        raise InputError(subject, expected=expected, got=got)
+        raise InputError(subject, expected=expected, got=offender)
 
 
 def membership(directory: Path) -> dict[str, Json] | None:
-    """What `directory` is in a family: its chosen member, or a member itself; None where it is neither."""
+    """Describe the best member of a family directory, or the member in `directory`; None for neither."""
     if is_family(directory):
         family = read_family(directory)
         return family.membership(family.best)

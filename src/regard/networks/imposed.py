@@ -1,4 +1,4 @@
-"""Attention weights that are imposed on a network, kept by example id: one safetensors file, nothing executed."""
+"""Imposed attention weights by example id, stored in one safetensors file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ Weights = NDArray[np.float32]
 
 
 def save_imposed(directory: str | Path, weights: Mapping[str, ArrayLike]) -> None:
-    """Write the weights (n,) of every example, by id, beside a network; the file appears whole or not at all."""
+    """Write the weights (n,) of every example by id, atomically, into the directory of a network."""
     rows = {ident: np.asarray(row, np.float32).ravel() for ident, row in weights.items()}
     for ident, row in rows.items():
         if not np.isfinite(row).all() or (row < 0).any():
-            raise InputError(
-                f"imposed attention of {ident!r}", expected="finite weights of at least 0", got="another number"
-            )
+            subject = f"imposed attention of {ident!r}"
+            raise InputError(subject, expected="finite weights of at least 0", got="another number")
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows.values()])]).astype(np.int64)
     joined = np.concatenate(list(rows.values())) if rows else np.zeros(0, np.float32)
     directory = Path(directory)
@@ -38,7 +37,7 @@ def save_imposed(directory: str | Path, weights: Mapping[str, ArrayLike]) -> Non
 
 
 def load_imposed(directory: str | Path) -> dict[str, Weights]:
-    """The weights (n,) of every example by id, as `save_imposed` wrote them."""
+    """Read the weights (n,) of every example by id that `save_imposed` wrote."""
     path = Path(directory) / FILE
     try:
         with safe_open(path, framework="numpy") as file:
@@ -46,7 +45,5 @@ def load_imposed(directory: str | Path) -> dict[str, Weights]:
             weights, offsets = file.get_tensor("weights"), file.get_tensor("offsets")
         return {str(ident): weights[a:b] for ident, a, b in zip(ids, offsets[:-1], offsets[1:], strict=True)}
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            str(path), expected="attention weights by example id", got=f"{type(error).__name__}: {error}",
-            remedy="train the network with frozen attention again",
-        ) from error  # fmt: skip
+        reason, remedy = f"{type(error).__name__}: {error}", "train the network with frozen attention again"
+        raise InputError(str(path), expected="attention weights by example id", got=reason, remedy=remedy) from error

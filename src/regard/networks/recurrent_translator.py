@@ -15,7 +15,7 @@ from regard.networks.vocabulary import PAD
 from regard.records import Json
 
 State = Tensor | tuple[Tensor, Tensor]
-"""Of a GRU, or of an LSTM: (1, batch, width) each."""
+"""State of a GRU, or of an LSTM: (1, batch, width) each."""
 
 
 class CrossAttention(nn.Module):
@@ -34,8 +34,8 @@ class CrossAttention(nn.Module):
 class RecurrentTranslator(nn.Module):
     """Source tokens (batch, n), target tokens so far (batch, m) -> logits of the next (batch, m, target words).
 
-    cell: gru or lstm. The state *after* a token is the query (as in Luong et al. 2015), not the one before it: so all
-    steps of a known target are computed at once, and the attention of a text is one matrix.
+    cell: gru or lstm. The state *after* a token is the query (as in Luong et al. 2015), not the one before it, so one
+    pass computes all steps of a known target, and the attention of a text is one matrix.
 
     >>> network = RecurrentTranslator(source_words=9, target_words=7, size=8, hidden=4).eval()
     >>> network(torch.tensor([[5, 6, 0]]), torch.tensor([[3, 5]])).shape
@@ -84,13 +84,13 @@ class RecurrentTranslator(nn.Module):
         return self.decode(target, memory, mask, self.first_state(source, memory))[0]
 
     def encode(self, source: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The source as states (batch, n, 2 x hidden), and what may be read of them (batch, n)."""
+        """Encode the source as states (batch, n, 2 x hidden), with a mask (batch, n) of the readable ones."""
         real = source != PAD
         states = self.encoder(self.dropout(self.source_embedding(source)), real, real)
         return self.dropout(states), real if mask is None else real & mask.bool()
 
     def first_state(self, source: Tensor, memory: Tensor) -> State:
-        """Where the decoder begins: what both directions of the encoder know at their ends."""
+        """Initial state of the decoder, from the last states of both directions of the encoder."""
         half = memory.shape[2] // 2
         last = ((source != PAD).sum(1) - 1).clamp(min=0)[:, None, None].expand(-1, 1, half)
         ends = torch.cat([memory[:, :, :half].gather(1, last), memory[:, :1, half:]], dim=2)
@@ -98,14 +98,14 @@ class RecurrentTranslator(nn.Module):
         return state if isinstance(self.decoder, nn.GRU) else (state, torch.zeros_like(state))
 
     def decode(self, target: Tensor, memory: Tensor, mask: Tensor, state: State) -> tuple[Tensor, State]:
-        """Logits (batch, m, words), and the state after the last token of `target`."""
+        """Return logits (batch, m, words) and the state after the last token of `target`."""
         states, state = self.decoder(self.dropout(self.target_embedding(target)), state)
         context, _ = self.attention(states, memory, mask)
         joined = torch.tanh(self.join(torch.cat([states, context], dim=2)))
         return self.output(self.dropout(joined)), state
 
     def generate(self, source: Tensor, mask: Tensor | None = None, *, limit: int = 64) -> Tensor:
-        """(batch, at most limit) the most likely token at every step, up to and with <end>; the state is kept."""
+        """Decode greedily (batch, at most limit), up to and including <end>, carrying the state."""
         memory, mask = self.encode(source, mask)
         readable, state = mask, self.first_state(source, memory)
 

@@ -1,7 +1,7 @@
-"""How well does a query match a key? The score functions of the literature, and the softmax that follows them.
+"""Attention score functions of the literature, and the masked softmax.
 
-A score takes queries (..., q, d) and keys (..., k, d') and gives (..., q, k). Those without parameters are plain
-functions; those with parameters are modules. `make_score` gives either as a module.
+A score maps queries (..., q, d) and keys (..., k, d') to (..., q, k). Scores without parameters are functions, scores
+with parameters are modules. `make_score` returns either as a module.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def cosine(query: Tensor, key: Tensor) -> Tensor:
 
 
 def uniform(query: Tensor, key: Tensor) -> Tensor:
-    """The same score for every key, (..., q, k): attention that cannot choose, as a baseline."""
+    """The same score for every key, (..., q, k): the uniform baseline."""
     return key.new_zeros(*key.shape[:-2], query.shape[-2], key.shape[-2])
 
 
@@ -79,10 +79,10 @@ class Plain(nn.Module):
 
 
 class Frozen(nn.Module):
-    """Scores whose softmax is exactly the weights that are given, (..., q, k): attention imposed from outside.
+    """Scores whose softmax equals the `weights` argument, (..., q, k): imposed attention.
 
-    Wiegreffe & Pinter 2019 impose the weights of another model. Keys of weight 0 get the lowest score there is. Rows
-    need not sum to 1: the softmax sees to that, also where a key was masked or taken away.
+    Wiegreffe & Pinter 2019 impose the weights of another model. Keys of weight 0 get the lowest finite score. Rows need
+    not sum to 1: the softmax normalizes them, also after masking or removing a key.
 
     >>> masked_softmax(Frozen()(torch.zeros(1, 2), torch.zeros(3, 2), torch.tensor([[0.25, 0.75, 0.0]])))
     tensor([[0.2500, 0.7500, 0.0000]])
@@ -91,9 +91,8 @@ class Frozen(nn.Module):
     def forward(self, query: Tensor, key: Tensor, weights: Tensor) -> Tensor:
         expected = (*key.shape[:-2], query.shape[-2], key.shape[-2])
         if tuple(weights.shape) != expected:
-            raise InputError(
-                "imposed attention", expected=f"weights of shape {expected}", got=str(tuple(weights.shape))
-            )
+            shape = str(tuple(weights.shape))
+            raise InputError("imposed attention", expected=f"weights of shape {expected}", got=shape)
         scores = weights.to(key.dtype).clamp(min=torch.finfo(key.dtype).tiny).log()
         return scores.masked_fill(weights <= 0, torch.finfo(key.dtype).min)
 
@@ -107,11 +106,11 @@ SCORES: Mapping[str, Callable[[int, int, int], nn.Module]] = {
     "uniform": lambda query_size, key_size, hidden: Plain(uniform),
     "frozen": lambda query_size, key_size, hidden: Frozen(),
 }
-"""Name -> (size of a query, size of a key, hidden size) -> module. "frozen" is also called with the weights."""
+"""Name -> (size of a query, size of a key, hidden size) -> module. "frozen" takes the weights as a third input."""
 
 
 def make_score(name: str, query_size: int, key_size: int, hidden: int) -> nn.Module:
-    """The score of that name as a module: (..., q, d), (..., k, d') -> (..., q, k)."""
+    """Build the score of that name as a module: (..., q, d), (..., k, d') -> (..., q, k)."""
     if name not in SCORES:
         raise UnknownName("attention score", name, SCORES)
     return SCORES[name](query_size, key_size, hidden)
@@ -120,7 +119,7 @@ def make_score(name: str, query_size: int, key_size: int, hidden: int) -> nn.Mod
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Weights (..., q, k) over the keys where `mask` is True; exactly 0 elsewhere.
 
-    A row with no key to read is all zero, never NaN. `mask` broadcasts to the scores.
+    A row without a readable key is all zero, never NaN. `mask` broadcasts to the scores.
 
     >>> masked_softmax(torch.zeros(2, 3), torch.tensor([[True, True, False], [False, False, False]]))
     tensor([[0.5000, 0.5000, 0.0000],
@@ -128,6 +127,6 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """
     if mask is None:
         return F.softmax(scores, dim=-1)
-    # the lowest finite number, not -inf: a row of nothing but -inf would be NaN, and so would its gradient
+    # the lowest finite number: a row of -inf, and its gradient, would be NaN
     weights = F.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
     return weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)

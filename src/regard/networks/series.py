@@ -13,8 +13,8 @@ from regard.records import Json
 class SeriesTransformer(nn.Module):
     """Series (batch, steps, channels) -> logits (batch, classes), or a forecast (batch, horizon); any number of steps.
 
-    Either classes or a horizon is given: a forecast is the next `horizon` values of the first channel, in its own
-    unit. The class token stands before the steps at position 0. `mask` (batch, steps) is False on padding.
+    Set either classes or horizon: a forecast is the next `horizon` values of the first channel, in its own unit. The
+    class token precedes the steps, at position 0. `mask` (batch, steps) is False on padding.
 
     >>> network = SeriesTransformer(channels=1, classes=2).eval()
     >>> network(torch.zeros(3, 24, 1)).shape
@@ -64,7 +64,7 @@ class SeriesTransformer(nn.Module):
         x = self.embedding(self.standardise(series))
         x = self.token(x + sinusoids(x.shape[1], x.shape[2], like=x))
         if mask is not None:
-            # the class token itself can always be read
+            # the class token is always readable
             mask = torch.cat([mask.new_ones(mask.shape[0], 1), mask], dim=1).bool()
         out: Tensor = self.output(self.encoder(x, mask)[:, 0])
         return out * self.standardise.scale[0] + self.standardise.mean[0] if self.config["horizon"] else out

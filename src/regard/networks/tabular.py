@@ -13,7 +13,7 @@ from regard.records import Json
 class TabularTransformer(nn.Module):
     """Rows (batch, columns) -> logits (batch, classes).
 
-    Column j becomes the token x_j w_j + b_j; the class token stands before the columns at position 0.
+    Column j becomes the token x_j w_j + b_j; the class token precedes the columns, at position 0.
 
     >>> network = TabularTransformer(columns=5, classes=2).eval()
     >>> network(torch.zeros(3, 5)).shape

@@ -1,4 +1,4 @@
-"""The Transformer (Vaswani et al. 2017), written out so that it can be read and watched: attention, layers, encoder.
+"""The Transformer encoder (Vaswani et al. 2017), written out to be readable and easy to instrument.
 
 Every attention is a plain softmax followed by a matrix product. With copied weights it agrees with
 `nn.MultiheadAttention`, `nn.TransformerEncoderLayer` and `nn.TransformerEncoder`. The decoder is in `decoder`.
@@ -20,13 +20,13 @@ from regard.networks.scores import masked_softmax, scaled_dot
 
 @dataclass(slots=True)
 class Past:
-    """Keys and values (batch, head, n, width) that one attention has computed before; None before the first step."""
+    """Key-value cache of one attention, (batch, head, n, width) each; None before the first step."""
 
     keys: Tensor | None = None
     values: Tensor | None = None
 
     def grown(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """All keys and values up to now, with those of the new positions."""
+        """Append the keys and values of new positions and return all."""
         if self.keys is not None and self.values is not None:
             keys, values = torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2)
         self.keys, self.values = keys, values
@@ -34,12 +34,12 @@ class Past:
 
 
 class MultiHeadAttention(nn.Module):
-    """Several attentions side by side: (batch, q, size) -> (batch, q, size).
+    """Multi-head attention: (batch, q, size) -> (batch, q, size).
 
     heads_are: "concatenated", each of width size / heads (Vaswani et al. 2017), or "averaged", each of the full width
-    (Velickovic et al. 2018). `memory` (batch, k, size) is what is read; without it the queries read themselves.
-    `mask`: True where a key may be read, (batch, k) or (batch or 1, q, k). With `past`, self-attention reads what came
-    before too, and cross-attention computes the keys and values of its memory only once.
+    (Velickovic et al. 2018). `memory` (batch, k, size) supplies keys and values; without it, this is self-attention.
+    `mask`: True where a key is readable, (batch, k) or (batch or 1, q, k). With `past`, self-attention also reads the
+    cached positions, and cross-attention computes the keys and values of its memory only once.
 
     >>> MultiHeadAttention(8, 2, heads_are="averaged")(torch.zeros(1, 3, 8)).shape
     torch.Size([1, 3, 8])
@@ -88,7 +88,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def feed_forward(x: Tensor, inner: nn.Module, outer: nn.Module, dropout: nn.Module) -> Tensor:
-    """The part of a layer that looks at one position at a time, without its residual connection."""
+    """Feed-forward part of a layer, without its residual connection."""
     out: Tensor = dropout(outer(dropout(F.relu(inner(x)))))
     return out
 
@@ -122,7 +122,7 @@ class TransformerLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """A stack of layers, (batch, n, size) -> (batch, n, size); where LayerNorm comes first, a last one ends it."""
+    """A stack of layers, (batch, n, size) -> (batch, n, size), with a final LayerNorm if `norm_first`."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class TransformerEncoder(nn.Module):
 
 
 def sinusoids(length: int, size: int, *, like: Tensor) -> Tensor:
-    """Positions as sines and cosines of geometric wave lengths (Vaswani et al. 2017), (length, size).
+    """Sinusoidal position encoding (Vaswani et al. 2017), (length, size).
 
     >>> sinusoids(2, 4, like=torch.zeros(1))[0]
     tensor([0., 1., 0., 1.])
@@ -161,7 +161,7 @@ def sinusoids(length: int, size: int, *, like: Tensor) -> Tensor:
 
 
 class ClassToken(nn.Module):
-    """Puts one learned vector before every sequence: (batch, n, size) -> (batch, n + 1, size)."""
+    """Prepend one learned vector to every sequence: (batch, n, size) -> (batch, n + 1, size)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -172,9 +172,9 @@ class ClassToken(nn.Module):
 
 
 class Standardise(nn.Module):
-    """(x - mean) / scale with the statistics of the training data, kept with the weights.
+    """(x - mean) / scale with the statistics of the training data, stored with the weights.
 
-    So the network reads what the user has: pixels, kilowatts, millimetres.
+    So the network takes inputs in the units of the user: pixels, kilowatts, millimetres.
     """
 
     mean: Tensor
@@ -186,14 +186,14 @@ class Standardise(nn.Module):
         self.register_buffer("scale", torch.ones(shape))
 
     def learn(self, data: Tensor) -> None:
-        """Take mean and spread over all axes of `data` that the statistics broadcast along."""
+        """Set mean and standard deviation over all axes of `data` that the statistics broadcast along."""
         axes = [
             i for i in range(data.dim()) if i < data.dim() - self.mean.dim() or self.mean.shape[i - data.dim()] == 1
         ]
         mean = data.mean(dim=axes)
         scale = data.std(dim=axes, unbiased=False)
         self.mean.copy_(mean.reshape(self.mean.shape))
-        # a feature that never changes carries nothing; dividing by its spread would make it infinite
+        # do not divide a constant feature by its zero spread
         self.scale.copy_(torch.where(scale > 0, scale, torch.ones_like(scale)).reshape(self.scale.shape))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -61,20 +61,20 @@ class TransformerTranslator(nn.Module):
         return self.decode(target, self.encode(source, mask), mask)
 
     def encode(self, source: Tensor, mask: Tensor) -> Tensor:
-        """The source as states (batch, n, size)."""
+        """Encode the source as states (batch, n, size)."""
         states: Tensor = self.encoder(self._placed(self.source_embedding(source), 0), mask)
         return states
 
     def decode(
         self, target: Tensor, memory: Tensor, mask: Tensor, past: Sequence[LayerPast] | None = None, before: int = 0
     ) -> Tensor:
-        """Logits (batch, m, words). With `past`, `target` holds the tokens after the `before` that were given."""
+        """Return logits (batch, m, words). With `past`, `target` holds the tokens after the first `before`."""
         x = self._placed(self.target_embedding(target), before)
         logits: Tensor = self.output(self.decoder(x, memory, mask, past))
         return logits
 
     def generate(self, source: Tensor, mask: Tensor | None = None, *, limit: int = 64) -> Tensor:
-        """(batch, at most limit) the likeliest token at every step, up to and with <end>; keys and values are kept."""
+        """Decode greedily (batch, at most limit), up to and including <end>, with a key-value cache."""
         mask = _readable(source, mask)
         memory, past, steps = self.encode(source, mask), self.decoder.fresh(), 0
 

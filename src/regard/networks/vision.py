@@ -13,7 +13,7 @@ from regard.records import Json
 class VisionTransformer(nn.Module):
     """Images (batch, channels, height, width) -> logits (batch, classes).
 
-    Patches are read row by row; the class token stands before them at position 0, and only it is read at the end.
+    Patches run row by row; the class token precedes them, at position 0, and alone decides the class.
 
     >>> network = VisionTransformer(height=8, width=8, patch=2, classes=10).eval()
     >>> network(torch.zeros(3, 1, 8, 8)).shape

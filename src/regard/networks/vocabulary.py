@@ -1,4 +1,4 @@
-"""Words and their numbers: a tokenizer by words, figures or characters that keeps character spans."""
+"""Vocabulary and tokenizer by words, digits or characters, with character spans."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from regard.records import Json
 PAD, UNK, MASK = 0, 1, 2
 SPECIALS = ("<pad>", "<unk>", "<mask>")
 START, END = 3, 4
-WRITTEN = (*SPECIALS, "<start>", "<end>")
-"""The first words of a vocabulary that texts are written with."""
+GENERATION_SPECIALS = (*SPECIALS, "<start>", "<end>")
+"""The first words of a vocabulary for generated texts."""
 Cut = Literal["word", "figure", "character"]
-"""What a text is cut into. "figure": words, but every figure of a number by itself. "character": spaces too."""
+"""Token type of a text. "figure": words, with every digit by itself. "character": includes spaces."""
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f"
@@ -43,7 +43,7 @@ _PATTERNS: Mapping[Cut, re.Pattern[str]] = {
 class Vocabulary:
     """Words in the order of their numbers; the first three are <pad>, <unk>, <mask>.
 
-    A vocabulary that texts are written with has <start> and <end> after them.
+    In a vocabulary for generated texts, <start> and <end> follow.
 
     >>> vocabulary = Vocabulary.build(["A good film.", "good film, good fun"], min_count=2)
     >>> vocabulary.words
@@ -70,26 +70,26 @@ class Vocabulary:
         return len(self.words)
 
     def split(self, text: str) -> tuple[list[str], list[tuple[int, int]]]:
-        """The words of a text and their character spans in it."""
-        found = list(_PATTERNS[self.cut].finditer(text))
-        # lower-casing can change the length of a text (İ), so spans come first
-        words = [m.group().lower() if self.lower else m.group() for m in found]
-        return words, [m.span() for m in found]
+        """Split a text into words and their character spans."""
+        matches = list(_PATTERNS[self.cut].finditer(text))
+        # take spans first: lower-casing can change the length of a text (İ)
+        words = [m.group().lower() if self.lower else m.group() for m in matches]
+        return words, [m.span() for m in matches]
 
     def encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """The numbers of the words of a text, and their character spans in it."""
+        """Encode a text as word numbers and character spans."""
         words, spans = self.split(text)
-        # a text that happens to contain "<mask>" is split into signs, so no user text becomes a special word
+        # splitting breaks up "<mask>", so no user text becomes a special word
         return [self._numbers.get(word, UNK) for word in words], spans
 
     def sentence(self, text: str) -> list[int]:
-        """The numbers of the words of a text to be written, ended by <end>."""
+        """Encode a text to generate, with <end> at the end."""
         return [*self.encode(text)[0], END]
 
     def join(self, numbers: Iterable[int]) -> str:
-        """The text of numbers up to <end>: characters as they are, words with a space between them.
+        """Decode numbers up to <end>: join words with spaces, characters without.
 
-        >>> Vocabulary((*WRITTEN, "0", "5"), cut="character").join([5, 6, END, PAD])
+        >>> Vocabulary((*GENERATION_SPECIALS, "0", "5"), cut="character").join([5, 6, END, PAD])
         '05'
         """
         return ("" if self.cut == "character" else " ").join(self.words[i] for i in until_end(numbers))
@@ -109,30 +109,30 @@ class Vocabulary:
         limit: int | None = None,
         lower: bool = True,
         cut: Cut = "word",
-        written: bool = False,
+        generation: bool = False,
     ) -> Vocabulary:
-        """Every word seen `min_count` times or more, the most frequent first, ties by alphabet.
+        """Collect every word that occurs at least `min_count` times, most frequent first, ties by alphabet.
 
-        written: with <start> and <end>.
+        generation: include <start> and <end>.
         """
-        empty = Vocabulary(WRITTEN if written else SPECIALS, lower, cut)
+        empty = Vocabulary(GENERATION_SPECIALS if generation else SPECIALS, lower, cut)
         counts = Counter(word for text in texts for word in empty.split(text)[0])
-        kept = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
-        return Vocabulary((*empty.words, *kept[:limit]), lower, cut)
+        frequent = sorted((w for w, n in counts.items() if n >= min_count), key=lambda w: (-counts[w], w))
+        return Vocabulary((*empty.words, *frequent[:limit]), lower, cut)
 
 
 def until_end(numbers: Iterable[int]) -> list[int]:
-    """What stands before the first <end>, without <start> and <pad>.
+    """Return the numbers before the first <end>, without <start> and <pad>.
 
     >>> until_end([START, 7, 5, END, 9])
     [7, 5]
     """
-    kept = takewhile(lambda i: i != END, numbers)
-    return [i for i in kept if i not in (START, PAD)]
+    sentence = takewhile(lambda i: i != END, numbers)
+    return [i for i in sentence if i not in (START, PAD)]
 
 
 def pad(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Rows of equal length, <pad> at the end; at least one column.
+    """Pad rows at the end to equal length, at least 1.
 
     >>> pad([[5, 6], [7]])
     [[5, 6], [7, 0]]

@@ -26,12 +26,12 @@ def modality_of(example: Example) -> str:
 
 def noises(modality: str) -> list[Spec]:
     """Every noise for a modality that works on data as they are, without a model or a file of the user's."""
-    found = []
+    specs = []
     for name in names("perturbation"):
         facts = entry("perturbation", name).facts
         if facts["modality"] == modality and not {"model", "file"} & set(typing.cast("list[str]", facts["needs"])):
-            found.append(Spec("perturbation", name))
-    return found
+            specs.append(Spec("perturbation", name))
+    return specs
 
 
 def stream_of(noise: str, severity: int, seed: int) -> Callable[[str], Stream]:
@@ -46,7 +46,7 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     """
     facts = entry("perturbation", spec.name).facts
     bound, function = arguments(Spec("perturbation", spec.name, spec.params)), find("perturbation", spec.name)
-    wanted = ENTRIES[str(facts["modality"])]
+    entries = ENTRIES[str(facts["modality"])]
     needs = facts["needs"]
     more: tuple[Any, ...] = ()
     if isinstance(needs, list) and "model" in needs:
@@ -63,14 +63,14 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     def put_on(example: Example, severity: int) -> Perturbed:
         if severity not in SEVERITIES:
             raise InputError(f"perturbation {spec.name}", expected="a severity of 1 to 5", got=repr(severity))
-        if wanted[0] not in example.inputs and wanted[-1] not in example.inputs:
+        if entries[0] not in example.inputs and entries[-1] not in example.inputs:
             raise Unsupported(
-                f"perturbation {spec.name} of example {example.id!r}", expected=f"an input {' or '.join(wanted)}",
+                f"perturbation {spec.name} of example {example.id!r}", expected=f"an input {' or '.join(entries)}",
                 got=f"inputs {', '.join(sorted(example.inputs))}",
                 remedy=f"a noise for {modality_of(example) or 'this input'}: regard list perturbation",
             )  # fmt: skip
-        made: Perturbed = function(example, severity, streams[severity - 1](example.id), *more, **bound)
-        return made
+        perturbed: Perturbed = function(example, severity, streams[severity - 1](example.id), *more, **bound)
+        return perturbed
 
     return put_on
 

@@ -40,13 +40,13 @@ SOUND_ALIKE = (
 
 def groups(table: str) -> dict[str, str]:
     """Character -> the others of its group; of two groups with one character the first counts."""
-    found: dict[str, str] = {}
+    by_character: dict[str, str] = {}
     for group in table.split():
         for char in group:
             others = "".join(other for other in group if other != char)
             if others:
-                found.setdefault(char, others)
-    return found
+                by_character.setdefault(char, others)
+    return by_character
 
 
 def exchanged(example: Example, severity: int, rng: Stream, others: Mapping[str, str]) -> Perturbed:

@@ -29,14 +29,17 @@ def fitted(spec: Spec, examples: Sequence[Example]) -> Spec:
     [0.559017, 0.0]
     """
     facts = entry("perturbation", spec.name).facts
-    wanted = {p.name for p in entry("perturbation", spec.name).parameters} & {"centre", "spread"}
+    parameters = {p.name for p in entry("perturbation", spec.name).parameters} & {"centre", "spread"}
     rows = [np.asarray(e.inputs["row"], np.float64) for e in examples if "row" in e.inputs]
-    if facts["modality"] != "table" or not wanted - set(spec.params) or not rows:
+    if facts["modality"] != "table" or not parameters - set(spec.params) or not rows:
         return spec
     table = np.stack(rows)
     spread = np.array([0.0 if _code(column) else column.std() for column in table.T])
-    known: dict[str, Any] = {"centre": np.median(table, axis=0).round(6).tolist(), "spread": spread.round(6).tolist()}
-    return Spec(spec.kind, spec.name, {name: known[name] for name in wanted} | dict(spec.params))
+    statistics: dict[str, Any] = {
+        "centre": np.median(table, axis=0).round(6).tolist(),
+        "spread": spread.round(6).tolist(),
+    }
+    return Spec(spec.kind, spec.name, {name: statistics[name] for name in parameters} | dict(spec.params))
 
 
 def _code(column: Floats) -> bool:
@@ -58,6 +61,6 @@ def row_of(example: Example, given: Sequence[float], what: str, noise: str) -> t
 
 
 def with_row(example: Example, row: Floats) -> Perturbed:
-    given = np.asarray(example.inputs["row"])
-    dtype = given.dtype if np.issubdtype(given.dtype, np.floating) else np.dtype(np.float64)
+    original = np.asarray(example.inputs["row"])
+    dtype = original.dtype if np.issubdtype(original.dtype, np.floating) else np.dtype(np.float64)
     return Perturbed(replace(example, inputs={**example.inputs, "row": row.astype(dtype)}))

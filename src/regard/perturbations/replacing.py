@@ -13,7 +13,7 @@ _SHARES = (0.05, 0.1, 0.15, 0.25, 0.4)
 def replaced(example: Example, severity: int, rng: Stream, source: Source, most: int) -> Perturbed:
     """A share of the words, as far as the source knows others for them, each replaced by one of its first `most`."""
     script = Script.of(example)
-    options = {w: found for w, word in enumerate(script.words) if (found := source(word.lower())[:most])}
+    options = {w: others for w, word in enumerate(script.words) if (others := source(word.lower())[:most])}
     changes = {}
     for w in chosen(list(options), severity, rng, len(script.words), _SHARES):
         changes[w] = like(script.words[w], options[w][rng.below(len(options[w]))])

@@ -59,11 +59,11 @@ class Script:
 
     def pieces(self) -> list[list[Piece]]:
         """Every text as words and the gaps between them that are not empty, in order."""
-        made = []
+        texts = []
         for first, here in zip(self.firsts, self.parts, strict=False):
             numbered = [(part, first + i // 2 if i % 2 else -1) for i, part in enumerate(here)]
-            made.append([piece for piece in numbered if piece[0]])
-        return made
+            texts.append([piece for piece in numbered if piece[0]])
+        return texts
 
     def with_words(self, changes: Mapping[int, str], *, kept: bool = False) -> Perturbed:
         """Some words written differently, everything else as it was.
@@ -78,8 +78,8 @@ class Script:
                 for w, new in changes.items():
                     parts[2 * w + 1] = new
                 inputs = {**was.inputs, "text": "".join(parts)}
-                made = Example(was.id, inputs, was.label, None, was.group, was.parent, was.slices)
-                return Perturbed(made, _as_they_are(len(self.words)))
+                changed_example = Example(was.id, inputs, was.label, None, was.group, was.parent, was.slices)
+                return Perturbed(changed_example, _as_they_are(len(self.words)))
             spliced = self._spliced(changes, kept)
             if spliced is not None:
                 return spliced
@@ -102,10 +102,10 @@ class Script:
         texts = ["".join([piece for piece, _ in here]) for here in made]
         spans = [word_spans(text) for text in texts]
         origin = np.array([w for s, here in zip(spans, made, strict=True) for w in _origins(s, here)], np.int64)
-        marked = self.example.rationale
-        if marked is not None:
-            marked = self._carried(marked, spans[0], origin)
-        return self._finished(texts, marked, origin)
+        rationale = self.example.rationale
+        if rationale is not None:
+            rationale = self._carried(rationale, spans[0], origin)
+        return self._finished(texts, rationale, origin)
 
     def _finished(
         self, texts: Sequence[str], rationale: tuple[tuple[float, ...], ...] | None, origin: Ints
@@ -122,9 +122,9 @@ class Script:
     ) -> tuple[tuple[float, ...], ...]:
         """What a person marked, in the new text: the words that come from words that were marked."""
         old = word_spans("".join(self.parts[0]))
-        marked = {w for w, (a, b) in enumerate(old) if any(a < r[1] and r[0] < b for r in rationale)}
-        found = zip(spans, origin, strict=False)  # words of a second text follow; marks are in the first
-        return tuple((float(a), float(b)) for (a, b), w in found if int(w) in marked)
+        rationale_words = {w for w, (a, b) in enumerate(old) if any(a < r[1] and r[0] < b for r in rationale)}
+        words = zip(spans, origin, strict=False)  # words of a second text follow; marks are in the first
+        return tuple((float(a), float(b)) for (a, b), w in words if int(w) in rationale_words)
 
 
 def _stays(parts: Sequence[str], i: int, new: str) -> bool:
@@ -149,7 +149,7 @@ def _as_they_are(count: int) -> Ints:
 
 def _origins(spans: Sequence[Span], pieces: Sequence[Piece]) -> list[int]:
     """The word of the original for each span of the new text: of the pieces under it, the one with most of it."""
-    found: list[int] = []
+    origins: list[int] = []
     at = next_piece = 0
     for a, b in spans:
         while next_piece < len(pieces) and at + len(pieces[next_piece][0]) <= a:
@@ -157,7 +157,7 @@ def _origins(spans: Sequence[Span], pieces: Sequence[Piece]) -> list[int]:
             next_piece += 1
         text, word = pieces[next_piece]
         if at + len(text) >= b:  # as a rule a word lies in one piece
-            found.append(word)
+            origins.append(word)
             continue
         best, most, start = -1, 0, at
         for text, word in pieces[next_piece:]:
@@ -167,8 +167,8 @@ def _origins(spans: Sequence[Span], pieces: Sequence[Piece]) -> list[int]:
             if word >= 0 and shared > most:
                 best, most = word, shared
             start += len(text)
-        found.append(best)
-    return found
+        origins.append(best)
+    return origins
 
 
 def chosen(

@@ -28,8 +28,8 @@ class Signal:
     @property
     def spread(self) -> Floats:
         """(channels,) the standard deviation of each channel over this example; 1 where it never changes."""
-        found = self.x.std(axis=0)
-        return np.where(found > 0, found, 1.0)
+        spreads = self.x.std(axis=0)
+        return np.where(spreads > 0, spreads, 1.0)
 
     def with_values(self, x: Floats) -> Perturbed:
         """The example with other values, in the user's own layout and numbers."""
@@ -44,26 +44,28 @@ class Signal:
 def opened(example: Example) -> Signal:
     """The sound (samples,), (samples, channels) or (channels, samples), or the series (steps, channels)."""
     entry = "audio" if "audio" in example.inputs else "series"
-    given = np.asarray(example.inputs[entry])
-    if given.ndim not in (1, 2) or not given.size:
-        raise InputError(f"example {example.id!r}", expected="(steps,) or (steps, channels)", got=str(given.shape))
-    turned = entry == "audio" and given.ndim == 2 and given.shape[0] <= MOST_CHANNELS < given.shape[1]
-    x = np.asarray(given.T if turned else given, np.float64).reshape(max(given.shape) if turned else given.shape[0], -1)
-    dtype = given.dtype if given.dtype != np.bool_ else np.dtype(np.float64)
-    return Signal(example, x, entry, given.shape, turned, dtype)
+    values = np.asarray(example.inputs[entry])
+    if values.ndim not in (1, 2) or not values.size:
+        raise InputError(f"example {example.id!r}", expected="(steps,) or (steps, channels)", got=str(values.shape))
+    turned = entry == "audio" and values.ndim == 2 and values.shape[0] <= MOST_CHANNELS < values.shape[1]
+    x = np.asarray(values.T if turned else values, np.float64).reshape(
+        max(values.shape) if turned else values.shape[0], -1
+    )
+    dtype = values.dtype if values.dtype != np.bool_ else np.dtype(np.float64)
+    return Signal(example, x, entry, values.shape, turned, dtype)
 
 
 def holes(drawn: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """(steps,) True in gaps of about `width` steps that together cover the share; drawn: a random number per step."""
     steps = len(drawn)
-    gone = np.zeros(steps, np.bool_)
-    wanted = max(1, round(share * steps))
+    gaps = np.zeros(steps, np.bool_)
+    count = max(1, round(share * steps))
     for start in np.argsort(drawn, kind="stable"):  # gaps where the lot falls first, until enough is gone
-        left = wanted - int(gone.sum())
+        left = count - int(gaps.sum())
         if left <= 0:
             break
-        gone[start : start + min(width, left)] = True
-    return gone
+        gaps[start : start + min(width, left)] = True
+    return gaps
 
 
 def smooth(points: Floats, steps: int) -> Floats:

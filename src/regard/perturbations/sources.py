@@ -24,13 +24,13 @@ def source(name: str) -> Source:
     """The source behind a name: FILE.json ({"word": ["other", ...]}), FILE.tsv (word, tab, others), a directory with
     the files of WordNet (index.noun, data.noun, ...), or "wordnet" for the usual places of that directory."""
     if name == "wordnet":
-        found = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
-        if found is None:
+        folder = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
+        if folder is None:
             raise EnvironmentProblem(
                 "WordNet", expected=f"its files in one of {', '.join(USUAL)}", got="none of them",
                 remedy="apt install wordnet-base, or source=DIRECTORY, or source=FILE.json",
             )  # fmt: skip
-        return _wordnet(found)
+        return _wordnet(folder)
     path = Path(name)
     if path.is_dir():
         return _wordnet(path)
@@ -50,10 +50,10 @@ def _dictionary(path: Path) -> Source:
         table = {word: [other for other in others if other.strip()] for word, *others in lines}
     if not isinstance(table, dict) or not all(isinstance(others, list) for others in table.values()):
         raise InputError(f"synonyms from {path}", expected='{"word": ["other word", ...]}', got="something else")
-    known: Mapping[str, tuple[str, ...]] = {
+    synonyms: Mapping[str, tuple[str, ...]] = {
         str(word).lower(): tuple(map(str, others)) for word, others in table.items() if others
     }
-    return lambda word: known.get(word, ())
+    return lambda word: synonyms.get(word, ())
 
 
 def _wordnet(folder: Path) -> Source:
@@ -78,7 +78,7 @@ def _wordnet(folder: Path) -> Source:
 
     @lru_cache(maxsize=65536)
     def others(word: str) -> tuple[str, ...]:
-        found: dict[str, None] = {}
+        lemmas_found: dict[str, None] = {}
         for part, offset in places.get(word, ()):
             try:
                 line = data[part][offset : data[part].index(b"\n", offset)].decode("utf-8").split()
@@ -88,7 +88,7 @@ def _wordnet(folder: Path) -> Source:
             for lemma in lemmas:
                 plain = lemma.partition("(")[0]  # "(a)": where an adjective may stand
                 if plain.isalpha() and plain.islower() and plain != word:
-                    found[plain] = None
-        return tuple(found)
+                    lemmas_found[plain] = None
+        return tuple(lemmas_found)
 
     return others

@@ -74,9 +74,9 @@ class BehaviourTest:
 
 def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
     """The tests of a file; every mistake in it is named with its test."""
-    given = read_toml(path, f"tests {path}")
-    lists = {**shipped_lists(), **_lists(given.get("lists", {}), path)}
-    tests = given.get("test", [])
+    content = read_toml(path, f"tests {path}")
+    lists = {**shipped_lists(), **_lists(content.get("lists", {}), path)}
+    tests = content.get("test", [])
     if not isinstance(tests, list) or not tests or not all(isinstance(entry, dict) for entry in tests):
         raise InputError(f"tests {path}", expected="at least one [[test]]", got="none" if not tests else "test = ...")
     names = [_named(entry, i) for i, entry in enumerate(tests)]
@@ -124,10 +124,10 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
         refuse_code(f"test {name!r}", [noise])
     fillings = _fillings(name, entry, lists)
     most = _number(name, entry, "most", MOST, range(1, 10**6))
-    chosen = keyed_stream(seed, "template", name).sample(fillings.count, most)
+    numbers = keyed_stream(seed, "template", name).sample(fillings.count, most)
     require = _share(name, entry, "require") if "require" in entry else None
     return BehaviourTest(
-        name, kind, tuple(map(fillings.pair, chosen)), fillings.count, entry.get("label"), direction,
+        name, kind, tuple(map(fillings.pair, numbers)), fillings.count, entry.get("label"), direction,
         _share(name, entry, "tolerance"), require, entry.get("noise"), _number(name, entry, "severity", 3, range(1, 6)),
     )  # fmt: skip
 
@@ -135,8 +135,8 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
 def _number(name: str, entry: Mapping[str, Any], field: str, default: int, known: range) -> int:
     value = entry.get(field, default)
     if isinstance(value, bool) or not isinstance(value, int) or value not in known:
-        wanted = f"{field} = a whole number from {known[0]}" + (f" to {known[-1]}" if known[-1] < 10**5 else " on")
-        raise InputError(f"test {name!r}", expected=wanted, got=repr(value))
+        expected = f"{field} = a whole number from {known[0]}" + (f" to {known[-1]}" if known[-1] < 10**5 else " on")
+        raise InputError(f"test {name!r}", expected=expected, got=repr(value))
     return value
 
 

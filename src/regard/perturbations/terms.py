@@ -84,11 +84,11 @@ def shipped_lists() -> dict[str, list[str]]:
 
 def families_of(path: Path | None, wanted: Sequence[str] | None = None) -> list[Family]:
     """The families of a file, or ours; `wanted` picks some by name."""
-    given = _shipped() if path is None else _read(path)
-    swaps, placebo = given.get("swap", {}), given.get("placebo", {})
+    content = _shipped() if path is None else _read(path)
+    swaps, placebo = content.get("swap", {}), content.get("placebo", {})
     if not isinstance(swaps, dict) or not swaps or not all(isinstance(one, dict) for one in swaps.values()):
-        got = "none" if not swaps else "something else"
-        raise InputError(f"terms {path}", expected="[swap.NAME] with groups = [[...], [...]]", got=got)
+        problem = "none" if not swaps else "something else"
+        raise InputError(f"terms {path}", expected="[swap.NAME] with groups = [[...], [...]]", got=problem)
     pairs = placebo.get("pairs", _shipped()["placebo"]["pairs"]) if isinstance(placebo, dict) else placebo
     if not isinstance(pairs, list) or not all(_words(pair) and len(pair) == 2 for pair in pairs):
         raise InputError(f"terms {path}", expected='[placebo] with pairs = [["film", "movie"], ...]', got=repr(pairs))
@@ -107,14 +107,14 @@ def _family(name: str, entry: Mapping[str, Any], neutral: Mapping[str, str]) -> 
     for key in entry:
         if key not in _KEYS:
             raise UnknownName(f"key of terms {name!r}", key, _KEYS)
-    given = entry.get("groups", [])
-    if not isinstance(given, list) or not all(map(_words, given)) or not all(w.strip() for g in given for w in g):
-        raise InputError(f"terms {name!r}", expected='groups = [["he", "his"], ["she", "her"]]', got=repr(given))
-    groups = tuple(tuple(group) for group in given)
+    lists = entry.get("groups", [])
+    if not isinstance(lists, list) or not all(map(_words, lists)) or not all(w.strip() for g in lists for w in g):
+        raise InputError(f"terms {name!r}", expected='groups = [["he", "his"], ["she", "her"]]', got=repr(lists))
+    groups = tuple(tuple(group) for group in lists)
     aligned = bool(entry.get("aligned", False))
     if len(groups) < 2 or not all(groups) or (aligned and len({len(group) for group in groups}) > 1):
-        wanted = "at least two groups of terms" + (", all of one length" if aligned else "")
-        raise InputError(f"terms {name!r}", expected=wanted, got=f"{[len(group) for group in groups]}")
+        expected = "at least two groups of terms" + (", all of one length" if aligned else "")
+        raise InputError(f"terms {name!r}", expected=expected, got=f"{[len(group) for group in groups]}")
     return Family(name, groups, aligned, bool(entry.get("same", False)), neutral)
 
 
@@ -133,28 +133,28 @@ def swapped(example: Example, family: Family, rng: Stream) -> Swapped | None:
     None where it has no such term, or nothing for a placebo. A term is exchanged for the same one through the text.
     """
     script = Script.of(example)
-    found = _found(script, family)
-    if not found:
+    occurrences = _found(script, family)
+    if not occurrences:
         return None
     step = 1 + rng.below(len(family.groups) - 1)
     turn = rng.below(64)
     swaps, placebos = dict[int, tuple[int, str]](), dict[int, tuple[int, str]]()
-    for w, size, g, k in found:
+    for w, size, g, k in occurrences:
         other = family.groups[(g + step) % len(family.groups)]
         swaps[w] = size, _like(script.words[w], other[k if family.aligned else (k + turn) % len(other)])
         own = family.groups[g]
         if family.same and len(own) > 1:
             placebos[w] = size, _like(script.words[w], own[(k + 1 + turn % (len(own) - 1)) % len(own)])
     if not placebos:  # no second term of the same group: neutral words instead
-        inside = {w + i for w, size, _, _ in found for i in range(size)}
+        inside = {w + i for w, size, _, _ in occurrences for i in range(size)}
         neutral = [w for w, word in enumerate(script.words) if word.lower() in family.neutral and w not in inside]
-        for i in rng.sample(len(neutral), len(found)):
+        for i in rng.sample(len(neutral), len(occurrences)):
             word = script.words[neutral[i]]
             placebos[neutral[i]] = 1, like(word, family.neutral[word.lower()])
     if not placebos:
         return None
-    made, other_made = _exchanged(script, swaps), _exchanged(script, placebos)
-    return Swapped(made, other_made, tuple(sorted(swaps)), tuple(sorted(placebos)))
+    swap, other_made = _exchanged(script, swaps), _exchanged(script, placebos)
+    return Swapped(swap, other_made, tuple(sorted(swaps)), tuple(sorted(placebos)))
 
 
 def _found(script: Script, family: Family) -> list[tuple[int, int, int, int]]:
@@ -165,15 +165,15 @@ def _found(script: Script, family: Family) -> list[tuple[int, int, int, int]]:
         for k, term in enumerate(group):
             places.setdefault(tuple(word_parts(term.lower())[1::2]), []).append((g, k))
     sizes = sorted({len(term) for term in places}, reverse=True)
-    found, at, ends = list[tuple[int, int, int, int]](), 0, [end for end in script.firsts if end]
+    occurrences, at, ends = list[tuple[int, int, int, int]](), 0, [end for end in script.firsts if end]
     while at < len(words):
         room = next(end for end in ends if end > at) - at  # a term does not go on in the second text
         size = next((n for n in sizes if n <= room and tuple(words[at : at + n]) in places), 0)
         size = 0 if size and (_glued(script, at - 1) or _glued(script, at + size)) else size
         if size:
-            found.append((at, size, *_place(words, at + size, places[tuple(words[at : at + size])])))
+            occurrences.append((at, size, *_place(words, at + size, places[tuple(words[at : at + size])])))
         at += size or 1
-    return found
+    return occurrences
 
 
 def _glued(script: Script, w: int) -> bool:
@@ -188,7 +188,7 @@ def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Pertur
     """Terms (first word -> how many words, the other term) exchanged; what stood between their words goes with them."""
     if all(size == 1 for size, _ in changes.values()):
         return script.with_words({w: term for w, (_, term) in changes.items()})
-    made = []
+    texts = []
     for here in script.pieces():
         pieces, last = [], -1
         for text, w in here:
@@ -199,8 +199,8 @@ def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Pertur
                 pieces.append((text, w))
             if w == last:
                 last = -1
-        made.append(pieces)
-    return script.with_pieces(made)
+        texts.append(pieces)
+    return script.with_pieces(texts)
 
 
 def _place(words: Sequence[str], after: int, found: Sequence[tuple[int, int]]) -> tuple[int, int]:

@@ -39,14 +39,14 @@ class Decides(nn.Module):
         with torch.no_grad():
             self.embedding.weight.zero_()
             self.embedding.weight[len(SPECIALS) :, 0] = torch.from_numpy(loud)[len(SPECIALS) :]
-            for label, some in enumerate(keys):
-                self.embedding.weight[some] = torch.tensor([LOUD, 2.0 * label - 1.0])
+            for label, numbers in enumerate(keys):
+                self.embedding.weight[numbers] = torch.tensor([LOUD, 2.0 * label - 1.0])
             self.output.weight.copy_(torch.tensor([[-SURE], [SURE]]))
             self.output.bias.zero_()
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        said, _ = self.attention(self.embedding(tokens), mask & (tokens != PAD))
-        logits: Tensor = self.output(said)
+        context, _ = self.attention(self.embedding(tokens), mask & (tokens != PAD))
+        logits: Tensor = self.output(context)
         return logits
 
 

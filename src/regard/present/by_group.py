@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from regard.audits.conclusions.settings import Setting, other_method, setting
 from regard.present import counts
 from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.results_table import Setting, metric_title, other_method, setting, shown
+from regard.present.results_table import metric_title, shown
 from regard.present.run_reader import Material
 from regard.records import Summary
 

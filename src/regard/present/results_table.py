@@ -7,17 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from regard.audits.conclusions.settings import OTHER, Setting, of_a_part, other_method, setting
 from regard.present.messages.messages import known, say
 from regard.present.objective_scale import current_scale
-from regard.records import Json, Summary
+from regard.records import Summary
 
-Setting = tuple[tuple[str, str], ...]
-OTHER = ("other", "with", "against", "reference")
-"""Names under which a metric says which other method it compares with."""
 USUAL = (("measure", "kendall"),)
 """Settings that go without saying."""
-PARTS = ("class", "slice")
-"""Names under which a summary says that it is about some of the examples only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,26 +94,6 @@ def _said(key: str, value: str) -> str:
     if key in OTHER:
         return say("results.with", method=value)
     return value if key == "operator" else f"{key} {value}"
-
-
-def setting(where: Mapping[str, Json]) -> Setting:
-    """What was chosen, without what was measured along the way (those are fractions).
-
-    >>> setting({"operator": "mask", "fractions": [0.1, 0.5], "null_sd": 0.2})
-    (('fractions', '[0.1, 0.5]'), ('operator', 'mask'))
-    """
-    chosen = ((k, v) for k, v in sorted(where.items()) if k not in PARTS and isinstance(v, str | int | list))
-    return tuple((k, str(v)) for k, v in chosen)
-
-
-def of_a_part(where: Mapping[str, Json]) -> bool:
-    """Whether a summary is about one predicted class or one slice, not about all examples."""
-    return any(name in where for name in PARTS)
-
-
-def other_method(where: Mapping[str, Json]) -> str | None:
-    """The method that a comparison is with."""
-    return next((str(where[name]) for name in OTHER if name in where), None)
 
 
 def evidence(

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regard.audits.conclusions.differences import Difference
+from regard.audits.conclusions.settings import of_a_part, other_method
 from regard.errors import UnknownName
 from regard.present import counts
-from regard.present.differences import Difference, differences
 from regard.present.messages.messages import count, say
-from regard.present.results_table import Column, evidence, main_settings, of_a_part, other_method
+from regard.present.results_table import Column, evidence, main_settings
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.records import Summary
@@ -34,7 +35,7 @@ def reading(material: Material) -> list[str]:
         return [*_broken(material), say("words.no_summary")]
     if material.broken:
         return [*_broken(material), *_few(material), *_left_nothing(material)]
-    against = differences(material)
+    against = material.conclusions.differences
     sentences = []
     for column in _spoken(main_settings(found.columns)):
         here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]

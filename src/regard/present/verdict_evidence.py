@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from regard.measures.intervals import ClusterSums, bootstrap
+from regard.audits.conclusions.bands import PointingCurves
+from regard.audits.conclusions.other_attention import LARGEST
 from regard.present import counts
 from regard.present.messages.messages import say
 from regard.present.palette import series_index
 from regard.present.report.charts import Dot, Line, interval_chart, legend, line_chart
-from regard.present.report.exhibits.other_attention import LARGEST
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.run_reader import Material
-from regard.records import Floats, Score
 
-DRAWS = 500
 SHOWN = 3
 """Examples at each end."""
 
@@ -59,64 +57,37 @@ def _title(example: Mapping[str, Any], most: int = 110) -> str:
 
 
 def _removed(material: Material) -> Html | None:
-    """What is left of the prediction without the first 0, 1, 2, ... units of each ranking, by operator."""
-    found = [s for s in material.findings if s.metric == "pointing" and "removed" in s.curves]
-    operators = list(dict.fromkeys(str(s.where["operator"]) for s in found))
-    figures = [_by_operator([s for s in found if s.where["operator"] == o], o, material) for o in operators]
+    """The prediction without the first 0, 1, 2, ... units of each ranking, by operator."""
+    figures = [_by_operator(curves) for curves in material.conclusions.pointing_curves]
     if not figures:
         return None
     return join(tag("h4", None, say("verdicts.curves")), tag("div", {"class": "cards"}, figures))
 
 
-def _by_operator(scores: Sequence[Score], operator: str, material: Material) -> Html:
-    base = {e["id"]: float(e["probability"]) for e in material.examples if e.get("probability") is not None}
-    grid, lines = (0.0, *scores[0].grid), []
-    randoms = [s for s in scores if s.method.startswith("random")]
-    named = [(s.method, s.ids, np.asarray(s.curves["removed"])) for s in scores if s not in randoms]
-    if randoms:
-        mean = np.mean([np.asarray(s.curves["removed"]) for s in randoms], axis=0)
-        named.append(("random", randoms[0].ids, mean))
-    methods, sizes = [name for name, _, _ in named], list[int]()
-    for name, ids, removed in named:
-        # the curve begins with the examples that it goes on with
-        start = np.where(np.isnan(removed).all(1), np.nan, [base.get(i, np.nan) for i in ids])
-        whole = np.column_stack([start, removed])
-        sizes += (~np.isnan(whole)).sum(0).tolist()
-        middle, low, high = band(whole, [material.cluster(i) for i in ids], material)
-        colour = series_index(name.partition(":")[0] if ":" in name else name, methods)
-        own = any(s.where.get("own") for s in scores if s.method == name)
-        shown = f"{name} ({say('results.own_operator')})" if own else name
-        lines.append(Line(shown, colour, middle, low, high, dashed=name == "random" or own))
-    note = say("verdicts.curves_note", n=counts.examples(sizes), operator=operator)
-    caption = tag("figcaption", None, note)
-    if len(grid) < 3:  # one size is no curve
+def _by_operator(curves: PointingCurves) -> Html:
+    methods, lines = [band.name for band in curves.bands], list[Line]()
+    for band in curves.bands:
+        colour = series_index(band.name.partition(":")[0], methods)
+        name = f"{band.name} ({say('results.own_operator')})" if band.own else band.name
+        lines.append(Line.of(band, colour, name=name, dashed=band.name == "random" or band.own))
+    n = counts.examples(size for band in curves.bands for size in band.n)
+    caption = tag("figcaption", None, say("verdicts.curves_note", n=n, operator=curves.operator))
+    if len(curves.grid) < 3:  # one size is no curve
         dots = [Dot(ln.name, ln.colour, ln.y[-1], ln.low[-1], ln.high[-1], hollow=ln.dashed) for ln in lines]
         before = next((float(ln.y[0]) for ln in lines if np.isfinite(ln.y[0])), None)
         return tag("figure", None, interval_chart(dots, name=say("verdicts.after_one"), reference=before), caption)
-    chart = line_chart(grid, lines, x_name=say("verdicts.units_removed"), y_name=say("verdicts.probability"))
+    chart = line_chart(curves.grid, lines, x_name=say("verdicts.units_removed"), y_name=say("verdicts.probability"))
     return tag("figure", None, chart, legend(lines), caption)
 
 
 def _caps(material: Material) -> Html | None:
     """How far the most distant attention is, by how far the prediction may move."""
-    score = next((s for s in material.findings if s.metric == "max_jsd" and "jsd" in s.curves), None)
-    if score is None or len(score.grid) < 2:
+    curve = material.conclusions.distance_curve
+    if curve is None:
         return None
-    middle, low, high = band(np.asarray(score.curves["jsd"]), [material.cluster(i) for i in score.ids], material)
-    line = Line(say("verdicts.divergence"), 1, middle, low, high)
-    chart = line_chart(score.grid, [line], x_name=say("verdicts.cap"), y_name=say("verdicts.divergence"))
-    sizes = (~np.isnan(np.asarray(score.curves["jsd"], np.float64))).sum(0).tolist()
-    note = say("verdicts.caps_note", n=counts.examples(sizes), largest=f"{LARGEST:.2f}")
+    line = Line.of(curve.band, 1, name=say("verdicts.divergence"))
+    chart = line_chart(curve.grid, [line], x_name=say("verdicts.cap"), y_name=say("verdicts.divergence"))
+    note = say("verdicts.caps_note", n=counts.examples(curve.band.n), largest=f"{LARGEST:.2f}")
     link = tag("a", {"href": "#exhibit-other"}, say("verdicts.see_exhibit"))
     caption = tag("figcaption", None, note, " ", link)
     return join(tag("h4", None, say("verdicts.caps_curve")), tag("figure", {"class": "half"}, chart, caption))
-
-
-def band(curves: Floats, clusters: Sequence[str], material: Material) -> tuple[Floats, Floats, Floats]:
-    """Mean, low and high at every point; clusters are resampled."""
-    seed = int(material.manifest.get("seed", 0))
-    sums = [ClusterSums.of(curves[:, point], clusters) for point in range(curves.shape[1])]
-    found = [bootstrap(s, seed=seed, draws=DRAWS) for s in sums]
-    return (
-        np.array([f.estimate for f in found]), np.array([f.low for f in found]), np.array([f.high for f in found])
-    )  # fmt: skip

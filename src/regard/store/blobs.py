@@ -1,7 +1,7 @@
-"""Content-addressed files: a blob is named by the sha256 of its bytes and is either whole or absent.
+"""Content-addressed files: the sha256 of its bytes names a blob, which is either whole or absent.
 
-A blob is written to a temporary file, flushed to the disk, renamed, and its directory flushed: a process killed at
-any moment leaves at most a temporary file, which the next writer sweeps away.
+A writer fills a temporary file, flushes it to disk, renames it and flushes the directory. A process killed at any
+moment leaves at most a temporary file, which the next writer removes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from regard.store.stored_shapes import BLOB_NAME
 
 TEMPORARY = ".part"
 PACKED = Path("(packed arrays)")
-"""Stands for the file of arrays that did not come from one."""
+"""Placeholder path for arrays that did not come from a file."""
 _NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM}
 UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -38,10 +38,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @contextmanager
 def room_on_disk(root: Path) -> Iterator[None]:
-    """A full disk becomes an error that says so; what was committed before stays.
-
-    A directory that does not allow writing becomes one too.
-    """
+    """Turn a full disk or an unwritable directory into a clear error; committed work stays."""
     try:
         yield
     except OSError as error:
@@ -50,50 +47,44 @@ def room_on_disk(root: Path) -> Iterator[None]:
         if error.errno not in _FULL:
             raise
         raise _disk_full(root, str(error)) from error
-    except SafetensorError as error:  # it wraps what the system said in words of its own
+    except SafetensorError as error:  # wraps the system error in its own text
         if not any(f"os error {number}" in str(error) for number in _FULL):
             raise
         raise _disk_full(root, str(error)) from error
     except sqlite3.OperationalError as error:
         if error.sqlite_errorname.startswith(UNWRITABLE):
             raise _not_writable(root, str(error)) from error
-        if not any(words in str(error) for words in ("full", "disk I/O")):  # the second: a limit on the size of files
+        if not any(words in str(error) for words in ("full", "disk I/O")):  # disk I/O: a file size limit
             raise
         raise _disk_full(root, str(error)) from error
 
 
-def _not_writable(root: Path, got: str) -> EnvironmentProblem:
+def _not_writable(root: Path, reason: str) -> EnvironmentProblem:
     return EnvironmentProblem(
-        str(root), expected="a directory that can be written to", got=got, remedy="give another place with --out"
+        str(root), expected="a writable directory", got=reason, remedy="choose another directory with --out"
     )
 
 
-def _disk_full(root: Path, said: str) -> EnvironmentProblem:
-    return EnvironmentProblem(
-        f"writing to {root}",
-        expected="room on the disk",
-        got=said,
-        remedy="free some space and give the same command again: everything committed so far is kept",
-    )
+def _disk_full(root: Path, reason: str) -> EnvironmentProblem:
+    remedy = "free some space and run the same command again: everything committed so far is kept"
+    return EnvironmentProblem(f"writing to {root}", expected="free disk space", got=reason, remedy=remedy)
 
 
 def damaged(file: Path, where: str, expected: str, got: str, field: str = "") -> InputError:
-    """An error that names the file of a run that is not as it was written, the place in it and the field."""
-    parts = [f"file {file}", where, field and f"field {field}"]
-    return InputError(
-        ", ".join(part for part in parts if part), expected=expected, got=got,
-        remedy="restore the run directory from a copy, or audit again into a new one",
-    )  # fmt: skip
+    """Error for a damaged file of a run: names the file, the place in it and the field."""
+    subject = ", ".join(part for part in (f"file {file}", where, field and f"field {field}") if part)
+    remedy = "restore the run directory from a copy, or audit again into a new one"
+    return InputError(subject, expected=expected, got=got, remedy=remedy)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """`path` holds either its old content or all of `data`, also after a kill or a power cut."""
+    """Write `data`; after a kill or a power cut `path` holds either its old content or all of it."""
     with new_file(path) as temporary, open(temporary, "wb") as file:
         file.write(data)
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; a device or a pipe cannot be replaced and is written to."""
+    """Write a file whole or not at all; write straight to a device or a pipe."""
     if path.exists() and not path.is_file() and not path.is_dir():
         path.write_bytes(data)
     else:
@@ -101,7 +92,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write a file that the user asked for: whole or not at all, and a full disk is an error that says so."""
+    """Write an output file whole or not at all, with a clear error for a full disk."""
     try:
         with room_on_disk(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,9 +103,9 @@ def write_output(path: Path, data: bytes) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A temporary file to be filled inside the block; after it the file is on the disk and called `path`.
+    """Give the block a temporary file to fill, then flush it and rename it to `path`.
 
-    If the block fails, the temporary file is removed and `path` stays as it was.
+    If the block fails, remove the temporary file and leave `path` as it was.
     """
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
@@ -130,7 +121,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def _flush_directory(path: Path) -> None:
-    if os.name == "nt":  # directories cannot be opened there, and renames are journalled
+    if os.name == "nt":  # Windows cannot open directories, and journals renames
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -140,7 +131,7 @@ def _flush_directory(path: Path) -> None:
 
 
 class Blobs:
-    """The files of one run, by content.
+    """The files of one run, addressed by content.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -154,13 +145,13 @@ class Blobs:
         self.root = root
 
     def path(self, name: str) -> Path:
-        """Where a blob lies. A name is a sha256, so no name leads out of the run."""
+        """Path of a blob. A name is a sha256, so no name leads out of the run."""
         if not BLOB_NAME.fullmatch(name):
             raise damaged(self.root, "", "the sha256 of a blob", named(name))
         return self.root / name[:2] / name
 
     def put(self, data: bytes) -> str:
-        """The name of `data`, which is on the disk when this returns."""
+        """Store `data` and return its name; it is on disk when this returns."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if not path.exists():
@@ -181,9 +172,9 @@ class Blobs:
             raise damaged(path, "", "the file as it was written", "other bytes")
         return data
 
-    def sweep(self, wanted: Collection[str]) -> int:
-        """Remove temporary files and blobs that nothing refers to; how many there were."""
-        keep, removed = set(wanted), 0
+    def sweep(self, referenced: Collection[str]) -> int:
+        """Remove temporary files and unreferenced blobs; return how many."""
+        keep, removed = set(referenced), 0
         for path in sorted(self.root.glob("*/*")) if self.root.exists() else []:
             if path.name not in keep:
                 path.unlink()
@@ -192,19 +183,19 @@ class Blobs:
 
 
 def pack(arrays: Mapping[str, NDArray[Any]], facts: Json) -> bytes:
-    """Arrays and JSON facts as one safetensors file; equal contents give equal bytes.
+    """Pack arrays and JSON facts into one safetensors file; equal contents give equal bytes.
 
     >>> arrays, facts = unpack(pack({"a": np.arange(3)}, {"n": 3}))
     >>> arrays["a"].tolist(), facts
     ([0, 1, 2], {'n': 3})
     """
-    # one metadata entry: the order of several is not defined, and the bytes must be
+    # one metadata entry: the order of several is undefined, and the bytes must be reproducible
     ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
     return bytes(save_arrays(ordered, metadata={"facts": json.dumps(facts, ensure_ascii=False, sort_keys=True)}))
 
 
 def unpack(data: bytes, *, file: Path | None = None) -> tuple[dict[str, NDArray[Any]], Any]:
-    """The arrays and facts that were packed; `file` is named where they are damaged."""
+    """Unpack arrays and facts; an error about damage names `file`."""
     try:
         arrays = load_arrays(data)
         size = int.from_bytes(data[:8], "little")

@@ -1,10 +1,10 @@
-"""A run as tidy Parquet tables: one row = one example x one method x one metric. Read them with anything."""
+"""Export of a run as tidy Parquet tables: one row per example, method and metric."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +21,19 @@ Row = Mapping[str, Any]
 
 
 def export(run: Run, out: Path | None = None) -> dict[str, Path]:
-    """Write every table into `out` (default: `tables/` in the run); name -> file. Each file is whole or absent."""
+    """Write every table into `out` (default: `tables/` in the run) and return name -> file."""
     folder = out or run.path / "tables"
-    written = {}
+    files = {}
     with room_on_disk(run.path):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, (schema, rows) in TABLES.items():
+        for name, (columns, rows) in TABLES.items():
             path = folder / f"{name}.parquet"
-            write_atomically(path, _parquet(pa.schema(schema), rows(run)))
-            written[name] = path
-    return written
+            write_atomically(path, _parquet(_schema(columns), rows(run)))
+            files[name] = path
+    return files
 
 
-def _parquet(schema: Any, rows: Iterator[Row]) -> bytes:
+def _parquet(schema: Any, rows: Iterable[Row]) -> bytes:
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, schema, compression="zstd") as writer:
         group: list[Row] = []
@@ -53,12 +53,11 @@ def _text(value: Any) -> str | None:
 def _examples(run: Run) -> Iterator[Row]:
     for e in run.examples():
         yield {
-            "example": e["id"], "inputs": _text(e["inputs"]), "label": _text(e["label"]),
-            "predicted": _text(e["predicted"]), "target": _text(e["target"]), "probability": e["probability"],
-            "value": e["value"], "distribution": e["distribution"], "group": e["group"], "parent": e["parent"],
-            "slices": _text(e["slices"]), "rationale": _text(e["rationale"]),
+            "example": e["id"],
+            **{name: _text(e[name]) for name in ("inputs", "label", "predicted", "target", "slices", "rationale")},
+            **{name: e[name] for name in ("probability", "value", "distribution", "group", "parent")},
             "units": len(e["units"]["names"]) if e["units"] else None,
-        }  # fmt: skip
+        }
 
 
 def _relevance(run: Run) -> Iterator[Row]:
@@ -66,44 +65,32 @@ def _relevance(run: Run) -> Iterator[Row]:
     for method in run.methods():
         relevance = run.relevance(method)
         for name, values in zip(relevance.ids, relevance, strict=True):
-            known = units.get(name) or {"names": [None] * len(values), "special": [None] * len(values)}
+            example_units = units.get(name) or {"names": [None] * len(values), "special": [None] * len(values)}
             for i, value in enumerate(values):
-                yield {
-                    "example": name, "method": method, "unit": i, "name": known["names"][i],
-                    "special": known["special"][i], "value": float(value),
-                }  # fmt: skip
+                unit = {"unit": i, "name": example_units["names"][i], "special": example_units["special"][i]}
+                yield {"example": name, "method": method, **unit, "value": float(value)}
 
 
-def _scores(run: Run) -> Iterator[Row]:
-    yield from _score_rows(run.scores())
-
-
-def _findings(run: Run) -> Iterator[Row]:
-    yield from _score_rows(run.findings())
+def _score_facts(score: Score) -> Row:
+    return {"metric": score.metric, "method": score.method, "where": _text(dict(score.where))}
 
 
 def _score_rows(scores: Sequence[Score]) -> Iterator[Row]:
     for s in scores:
-        where = _text(dict(s.where))
+        facts = {**_score_facts(s), "better": s.better}
         for name, value in zip(s.ids, s.values, strict=True):
-            yield {
-                "example": name, "metric": s.metric, "method": s.method, "where": where,
-                "value": None if np.isnan(value) else float(value), "better": s.better,
-            }  # fmt: skip
+            yield {"example": name, **facts, "value": None if np.isnan(value) else float(value)}
 
 
 def _curves(run: Run) -> Iterator[Row]:
     for s in (*run.scores(), *run.findings()):
-        where = _text(dict(s.where))
         for curve, values in s.curves.items():
             points = np.asarray(values)
             grid = s.grid if len(s.grid) == points.shape[1] else tuple(range(points.shape[1]))
             for name, line in zip(s.ids, points, strict=True):
                 for x, y in zip(grid, line, strict=True):
-                    yield {
-                        "example": name, "metric": s.metric, "method": s.method, "where": where, "curve": curve,
-                        "x": float(x), "y": None if np.isnan(y) else float(y),
-                    }  # fmt: skip
+                    point = {"x": float(x), "y": None if np.isnan(y) else float(y)}
+                    yield {"example": name, **_score_facts(s), "curve": curve, **point}
 
 
 def _summaries(run: Run) -> Iterator[Row]:
@@ -116,42 +103,35 @@ def _problems(run: Run) -> Iterator[Row]:
         yield {"example": p["id"], "stage": p["stage"], "message": p["message"]}
 
 
-def _costs(run: Run) -> Iterator[Row]:
-    yield from run.costs()
+_EXAMPLE_COLUMNS = (
+    "example inputs label predicted target probability:float value:float distribution:floats group parent slices "
+    "rationale units:int"
+)
+_SCORE_COLUMNS = "example metric method where value:float better"
+_SUMMARY_COLUMNS = (
+    "metric method estimate:float low:float high:float n:int clusters:int undefined:int seed:int level:float "
+    "better role where"
+)
+TABLES: Mapping[str, tuple[str, Callable[[Run], Iterable[Row]]]] = {
+    "examples": (_EXAMPLE_COLUMNS, _examples),
+    "relevance": ("example method unit:int name special:bool value:float", _relevance),
+    "scores": (_SCORE_COLUMNS, lambda run: _score_rows(run.scores())),
+    "findings": (_SCORE_COLUMNS, lambda run: _score_rows(run.findings())),
+    "curves": ("example metric method where curve x:float y:float", _curves),
+    "summaries": (_SUMMARY_COLUMNS, _summaries),
+    "problems": ("example stage message", _problems),
+    "costs": ("kind method seconds:float forwards:int backwards:int requests:int share:float", Run.costs),
+}
+"""Name of a table -> its columns (`name` or `name:type`, text by default) and the rows of a run."""
+_TYPES = {
+    "": pa.string(),
+    "float": pa.float64(),
+    "int": pa.int64(),
+    "bool": pa.bool_(),
+    "floats": pa.list_(pa.float64()),
+}
 
 
-_S, _F, _I = pa.string(), pa.float64(), pa.int64()
-TABLES: Mapping[str, tuple[list[tuple[str, Any]], Callable[[Run], Iterator[Row]]]] = {
-    "examples": (
-        [("example", _S), ("inputs", _S), ("label", _S), ("predicted", _S), ("target", _S), ("probability", _F),
-         ("value", _F), ("distribution", pa.list_(_F)), ("group", _S), ("parent", _S), ("slices", _S),
-         ("rationale", _S), ("units", _I)],
-        _examples,
-    ),
-    "relevance": (
-        [("example", _S), ("method", _S), ("unit", _I), ("name", _S), ("special", pa.bool_()), ("value", _F)],
-        _relevance,
-    ),
-    "scores": (
-        [("example", _S), ("metric", _S), ("method", _S), ("where", _S), ("value", _F), ("better", _S)], _scores,
-    ),
-    "findings": (
-        [("example", _S), ("metric", _S), ("method", _S), ("where", _S), ("value", _F), ("better", _S)], _findings,
-    ),
-    "curves": (
-        [("example", _S), ("metric", _S), ("method", _S), ("where", _S), ("curve", _S), ("x", _F), ("y", _F)],
-        _curves,
-    ),
-    "summaries": (
-        [("metric", _S), ("method", _S), ("estimate", _F), ("low", _F), ("high", _F), ("n", _I), ("clusters", _I),
-         ("undefined", _I), ("seed", _I), ("level", _F), ("better", _S), ("role", _S), ("where", _S)],
-        _summaries,
-    ),
-    "problems": ([("example", _S), ("stage", _S), ("message", _S)], _problems),
-    "costs": (
-        [("kind", _S), ("method", _S), ("seconds", _F), ("forwards", _I), ("backwards", _I), ("requests", _I),
-         ("share", _F)],
-        _costs,
-    ),
-}  # fmt: skip
-"""Name of a table -> its columns and where its rows come from."""
+def _schema(columns: str) -> Any:
+    pairs = (column.partition(":") for column in columns.split())
+    return pa.schema([(name, _TYPES[kind]) for name, _, kind in pairs])

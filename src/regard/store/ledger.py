@@ -1,7 +1,7 @@
-"""The book of a run: which tasks are done, what they left behind. SQLite, one writer, many readers.
+"""Ledger of a run: which tasks are done and where their results are. SQLite, one writer, many readers.
 
-A task is entered in one transaction after its blobs are on the disk, under a key that is the sha256 of what it
-computes; so it is there once and whole, or not at all.
+One transaction enters a task after its blobs are on disk, under the sha256 of its inputs as the key; so a task is
+recorded once and whole, or not at all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from regard.store.shapes import Mismatch, Shape, choice, decoded
 from regard.store.stored_shapes import EXAMPLE, FACTS, blob
 
 FILE = "ledger.sqlite"
-APPLICATION = 0x52474144  # "RGAD": how a ledger is told from any other SQLite file
+APPLICATION = 0x52474144  # "RGAD": marks a ledger among SQLite files
 SCHEMA_VERSION = 1
 Status = Literal["done", "split"]
 
@@ -50,7 +50,7 @@ _TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", _SCHEMA))
 
 
 def canonical(value: Json | Mapping[str, Json]) -> str:
-    """One text for equal JSON values.
+    """Serialize equal JSON values to equal texts.
 
     >>> canonical({"b": 1, "a": [1.0, None]})
     '{"a":[1.0,null],"b":1}'
@@ -59,14 +59,14 @@ def canonical(value: Json | Mapping[str, Json]) -> str:
 
 
 def task_key(identity: Mapping[str, Json], shard: Sequence[str]) -> str:
-    """sha256 of what is computed and for which examples."""
+    """sha256 of the identity of a run and the examples of a shard."""
     text = canonical({"identity": dict(identity), "shard": list(shard)})
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One task in the book."""
+    """One task in the ledger."""
 
     key: str
     status: Status
@@ -75,7 +75,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that went wrong with one example; the run went on."""
+    """A failure on one example that did not stop the run."""
 
     id: str
     stage: str
@@ -83,10 +83,10 @@ class Problem:
 
 
 class Ledger:
-    """An open book. Use `Ledger.write` (one at a time) or `Ledger.read` (any number, also while it is written)."""
+    """An open ledger: `Ledger.write` for the one writer, `Ledger.read` for any number of readers meanwhile."""
 
-    def __init__(self, root: Path, book: sqlite3.Connection, lock: sqlite3.Connection | None) -> None:
-        self.root, self._book, self._lock = root, book, lock
+    def __init__(self, root: Path, connection: sqlite3.Connection, lock: sqlite3.Connection | None) -> None:
+        self.root, self._connection, self._lock = root, connection, lock
 
     @property
     def file(self) -> Path:
@@ -98,55 +98,55 @@ class Ledger:
 
     @staticmethod
     def write(root: Path) -> Ledger:
-        """The book opened for its one writer; made if it is not there yet."""
+        """Open the ledger for its one writer, creating it if needed."""
         lock = _hold(root)
-        book = sqlite3.connect(root / FILE, isolation_level=None)
+        connection = sqlite3.connect(root / FILE, isolation_level=None)
         try:
             with room_on_disk(root):
-                new = not book.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                new = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
                 if not new:
-                    _check(root, book)  # before anything is written to it
-                book.execute("PRAGMA journal_mode = WAL")
-                book.execute("PRAGMA synchronous = FULL")
-                book.execute("PRAGMA foreign_keys = ON")
+                    _check(root, connection)  # before writing to it
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA foreign_keys = ON")
                 if new:
-                    # in one transaction: a kill in between leaves an empty file, which counts as new again
-                    book.executescript(
+                    # in one transaction: a kill leaves an empty file, which counts as new
+                    connection.executescript(
                         f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION}; "
                         f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
                     )
         except BaseException as error:
             lock.close()
-            book.close()
+            connection.close()
             if isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError):
                 raise _unusable(root, error) from error
             raise
-        return Ledger(root, book, lock)
+        return Ledger(root, connection, lock)
 
     @staticmethod
     def read(root: Path) -> Ledger:
-        """The book opened for reading only."""
+        """Open the ledger for reading only."""
         if not Ledger.exists(root):
             raise not_a_run(root, f"no {FILE} in it" if root.is_dir() else "no such directory")
         try:
-            book = opened_for_reading(root / FILE)
+            connection = opened_for_reading(root / FILE)
         except (sqlite3.DatabaseError, UnicodeDecodeError, OSError) as error:
             raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
         try:
-            _check(root, book)
+            _check(root, connection)
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            book.close()
+            connection.close()
             raise not_a_run(root, f"a {FILE} that cannot be read ({error})") from error
         except BaseException:
-            book.close()
+            connection.close()
             raise
-        return Ledger(root, book, None)
+        return Ledger(root, connection, None)
 
     def close(self) -> None:
         if self._lock is not None:
-            with suppress(sqlite3.Error):  # somebody is reading: the log stays, the next writer removes it
-                self._book.execute("PRAGMA journal_mode = DELETE")
-        self._book.close()
+            with suppress(sqlite3.Error):  # a reader keeps the log; the next writer removes it
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.close()
         if self._lock is not None:
             self._lock.close()
 
@@ -159,7 +159,7 @@ class Ledger:
         self.close()
 
     def facts(self) -> dict[str, Any]:
-        """Every fact, each checked against its shape."""
+        """Return every fact after checking its shape."""
         rows = self._rows("SELECT name, value FROM fact")
         return {name: self._value("fact", name, text, FACTS.get(name)) for name, text in rows}
 
@@ -169,7 +169,7 @@ class Ledger:
         self._commit(("INSERT OR REPLACE INTO fact VALUES (?, ?)", rows))
 
     def begin(self, facts: Mapping[str, Json], examples: Sequence[Mapping[str, Json]]) -> None:
-        """The first page: what the run is about. All in one transaction."""
+        """Store the facts and examples of a new run in one transaction."""
         self._commit(
             ("DELETE FROM example", [()]),
             (
@@ -191,8 +191,8 @@ class Ledger:
         problems: Iterable[Problem] = (),
         artifacts: Mapping[str, str] | None = None,
     ) -> bool:
-        """Enter a task; False if it was there already, and then nothing changes."""
-        if self._book.execute("SELECT 1 FROM task WHERE key = ?", (key,)).fetchone():
+        """Enter a task; return False and change nothing if it is already entered."""
+        if self._connection.execute("SELECT 1 FROM task WHERE key = ?", (key,)).fetchone():
             return False
         self._commit(
             ("INSERT INTO task VALUES (?, ?, ?)", [(key, status, blob)]),
@@ -202,16 +202,16 @@ class Ledger:
         return True
 
     def examples(self) -> list[dict[str, Any]]:
-        """Every example, each checked against its shape."""
-        found = []
+        """Return every example after checking its shape."""
+        examples = []
         for position, name, text in self._rows("SELECT position, id, facts FROM example ORDER BY position"):
             example = self._value("example", position, text, EXAMPLE)
             self._fits("example", position, "id", example["id"], choice(name))
-            found.append(example)
-        return found
+            examples.append(example)
+        return examples
 
     def tasks(self) -> list[Entry]:
-        """Every task; the name of a blob is checked, so that none leads out of the run."""
+        """Return every task after checking its blob name, so that none leads out of the run."""
         entries = [Entry(*row) for row in self._rows("SELECT key, status, blob FROM task ORDER BY rowid")]
         for number, entry in enumerate(entries, 1):
             if entry.blob is not None:
@@ -222,16 +222,16 @@ class Ledger:
         return [Problem(*row) for row in self._rows("SELECT id, stage, message FROM problem ORDER BY rowid")]
 
     def artifacts(self) -> dict[str, str]:
-        """Kept example -> its blob."""
-        found: dict[str, str] = dict(self._rows("SELECT example, blob FROM artifact"))
-        for name, stored in found.items():
+        """Map each example with stored attention to its blob."""
+        blobs: dict[str, str] = dict(self._rows("SELECT example, blob FROM artifact"))
+        for name, stored in blobs.items():
             self._fits("artifact", name, "blob", stored, blob)
-        return found
+        return blobs
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """Every row; a page of the file that SQLite cannot read is named like any other damage."""
+        """Run a query; report a page that SQLite cannot read like any other damage."""
         try:
-            return self._book.execute(statement).fetchall()
+            return self._connection.execute(statement).fetchall()
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise damaged(self.file, "", "the tables of a run", str(error)) from error
 
@@ -252,29 +252,25 @@ class Ledger:
 
     def _commit(self, *statements: tuple[str, Sequence[tuple[object, ...]]]) -> None:
         with room_on_disk(self.root):
-            self._book.execute("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
             try:
                 for statement, rows in statements:
-                    self._book.executemany(statement, rows)
-                self._book.execute("COMMIT")
+                    self._connection.executemany(statement, rows)
+                self._connection.execute("COMMIT")
             except BaseException:
-                if self._book.in_transaction:
-                    self._book.execute("ROLLBACK")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
 
 
-def not_a_run(root: Path, got: str) -> InputError:
-    return InputError(
-        f"run {root}",
-        expected="a directory written by `regard audit`",
-        got=got,
-        remedy="give the directory that `regard audit --out` wrote",
-    )
+def not_a_run(root: Path, reason: str) -> InputError:
+    remedy = "pass the directory that `regard audit --out` wrote"
+    return InputError(f"run {root}", expected="a directory written by `regard audit`", got=reason, remedy=remedy)
 
 
-def _check(root: Path, book: sqlite3.Connection) -> None:
-    application = book.execute("PRAGMA application_id").fetchone()[0]
-    version = book.execute("PRAGMA user_version").fetchone()[0]
+def _check(root: Path, connection: sqlite3.Connection) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
         raise not_a_run(root, f"a {FILE} of something else")
     if version != SCHEMA_VERSION:
@@ -284,15 +280,15 @@ def _check(root: Path, book: sqlite3.Connection) -> None:
             got=f"format {version}",
             remedy="open it with the version of regard that wrote it, or audit again into a new directory",
         )
-    # a view or a trigger is a program: reading one may never end
-    for kind, name, sql in book.execute("SELECT type, name, sql FROM sqlite_master"):
-        known = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
-        if not known and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
+    # a view or a trigger is a program that may never end
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+        own_table = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")
+        if not own_table and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
             raise not_a_run(root, f"a {FILE} with a {kind} that regard does not write")
 
 
 def _hold(root: Path) -> sqlite3.Connection:
-    """An exclusive lock that the system releases when the process ends, however it ends."""
+    """Take an exclusive lock, which the system releases however the process ends."""
     try:
         lock = sqlite3.connect(root / "lock", isolation_level=None, timeout=0)
     except sqlite3.OperationalError as error:
@@ -302,8 +298,8 @@ def _hold(root: Path) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         lock.close()
         if error.sqlite_errorname == "SQLITE_NOTADB":
-            got, remedy = f"damage to {root / 'lock'}", f"remove {root / 'lock'}: it holds no results"
-            raise InputError(f"run {root}", expected="its lock", got=got, remedy=remedy) from error
+            damage, remedy = f"damage to {root / 'lock'}", f"remove {root / 'lock'}: it holds no results"
+            raise InputError(f"run {root}", expected="its lock", got=damage, remedy=remedy) from error
         if not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise _unusable(root, error) from error
         raise InputError(
@@ -316,10 +312,8 @@ def _hold(root: Path) -> sqlite3.Connection:
 
 
 def _unusable(root: Path, error: sqlite3.DatabaseError | UnicodeDecodeError) -> InputError | EnvironmentProblem:
-    """Why a book cannot be written: the directory does not allow it, or the file is damaged."""
+    """Explain why the ledger cannot be written: an unwritable directory or a damaged file."""
     if isinstance(error, sqlite3.Error) and error.sqlite_errorname.startswith((*UNWRITABLE, "SQLITE_IOERR")):
-        return EnvironmentProblem(
-            f"run {root}", expected="a directory that can be written to", got=str(error),
-            remedy="copy the run to another place, or give --out elsewhere",
-        )  # fmt: skip
+        remedy = "copy the run elsewhere, or choose another --out"
+        return EnvironmentProblem(f"run {root}", expected="a writable directory", got=str(error), remedy=remedy)
     return not_a_run(root, f"a {FILE} that cannot be read ({error})")

@@ -1,4 +1,4 @@
-"""What a run is about: model, data, versions, seed, every Spec, the command. All of it JSON."""
+"""Manifest of a run as JSON: model, data, versions, seed, every Spec, the command."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PACKAGES = ("regard", "torch", "transformers", "numpy", "safetensors", "pyarrow"
 
 
 def versions() -> dict[str, Json]:
-    """The versions that the numbers may depend on; imports none of them."""
-    found: dict[str, Json] = {"python": platform.python_version(), "system": platform.platform()}
+    """Collect the versions that the numbers may depend on, without importing the packages."""
+    by_package: dict[str, Json] = {"python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            by_package[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            by_package[name] = None
+    return by_package
 
 
 def now() -> str:
@@ -37,7 +37,7 @@ def now() -> str:
 
 
 def broken_model(manifest: Mapping[str, Any]) -> str:
-    """What is wrong with the model of a run, so that it allows no verdict; "" for a sound model.
+    """Describe a defect of the model that rules out verdicts; "" for a sound model.
 
     >>> broken_model({"repeatability": {"repeats": False, "sentence": "It answers by chance."}})
     'It answers by chance.'
@@ -50,46 +50,59 @@ def broken_model(manifest: Mapping[str, Any]) -> str:
 
 def model_facts(model: Model, source: str) -> dict[str, Json]:
     return {
-        "name": model.name, "source": source, "fingerprint": model.fingerprint, "task": model.task,
-        "labels": list(model.labels), "operators": list(model.operators),
+        "name": model.name,
+        "source": source,
+        "fingerprint": model.fingerprint,
+        "task": model.task,
+        "labels": list(model.labels),
+        "operators": list(model.operators),
         "spec": model.spec.to_json() if model.spec else None,
-    }  # fmt: skip
+    }
 
 
 def data_facts(data: Dataset, source: str, notes: Sequence[str] = ()) -> dict[str, Json]:
     return {
-        "name": data.name, "source": source, "fingerprint": data.fingerprint, "n": len(data),
-        "labels": list(data.labels), "notes": [*dict.fromkeys([*data.notes, *notes])],
-    }  # fmt: skip
+        "name": data.name,
+        "source": source,
+        "fingerprint": data.fingerprint,
+        "n": len(data),
+        "labels": list(data.labels),
+        "notes": [*dict.fromkeys([*data.notes, *notes])],
+    }
 
 
 def identity(
     *, model: Mapping[str, Json], data: Mapping[str, Json], seed: int, specs: Sequence[Spec], **settings: Json
 ) -> dict[str, Json]:
-    """What decides the numbers: on one kind of machine, runs with equal identities have byte-equal tables.
+    """Everything that decides the numbers: on one kind of machine, equal identities give byte-equal tables.
 
     The writer adds the number of torch threads (`RunWriter.settle`), on which the last bit of a sum depends.
     """
     listed: list[Json] = [spec.to_json() for spec in specs]
     plug_ins: list[Json] = [*sorted({owner(spec.kind, spec.name) for spec in specs} - {""})]
     return {
-        "model": model["fingerprint"], "data": data["fingerprint"], "seed": seed, "specs": listed,
-        "regard": importlib.metadata.version("regard"), "plug-ins": plug_ins, **settings,
-    }  # fmt: skip
+        "model": model["fingerprint"],
+        "data": data["fingerprint"],
+        "seed": seed,
+        "specs": listed,
+        "regard": importlib.metadata.version("regard"),
+        "plug-ins": plug_ins,
+        **settings,
+    }
 
 
 def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Json]) -> None:
-    """Nothing, or an error that names every difference between what was begun and what is asked now."""
-    words = [
+    """Raise an error that names every difference between the stored identity and the new one, if any."""
+    differences = [
         f"{name} was {_short(before.get(name))} and is now {_short(after.get(name))}"
         for name in sorted({*before, *after}, key=lambda name: (name in _HASHES, name))
         if before.get(name) != after.get(name)
     ]
-    if words:
+    if differences:
+        remedy = "use another --out, or repeat the options of the first call to resume it"
         raise InputError(
-            f"run {path}", expected="the audit that was begun there", got="; ".join(words),
-            remedy="use another --out, or give the same options to go on",
-        )  # fmt: skip
+            f"run {path}", expected="the audit that was started there", got="; ".join(differences), remedy=remedy
+        )
 
 
 def _short(value: Json) -> str:
@@ -103,5 +116,5 @@ def _short(value: Json) -> str:
 
 
 def command() -> list[Json]:
-    """The command line as it was given."""
+    """The command line of this process."""
     return [*sys.argv]

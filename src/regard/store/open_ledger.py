@@ -1,4 +1,4 @@
-"""Opening the ledger of a run for reading, also where nobody can write."""
+"""Read-only access to the ledger of a run, also in a read-only directory."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from urllib.parse import quote
 
 
 def opened_for_reading(file: Path) -> sqlite3.Connection:
-    """A connection that never changes the run.
+    """Open a connection that never changes the run.
 
-    SQLite keeps an index beside a write-ahead log, which it cannot make in a directory that is read-only. There
-    nobody is writing, so the file is read as it is; where a killed writer left a log that holds committed work, a
-    temporary copy of both is read instead.
+    SQLite keeps an index beside a write-ahead log, which it cannot create in a read-only directory. Nobody writes
+    there, so read the file directly; if a killed writer left a log with committed work, read a temporary copy of both.
     """
     place = quote(str(file.resolve()))
-    book = sqlite3.connect(f"file:{place}?mode=ro", uri=True, isolation_level=None)
+    connection = sqlite3.connect(f"file:{place}?mode=ro", uri=True, isolation_level=None)
     try:
-        book.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
-        book.close()
+        connection.close()
         log = file.with_name(f"{file.name}-wal")
         if log.is_file() and log.stat().st_size:
             return _copied(file, log)
         return sqlite3.connect(f"file:{place}?immutable=1", uri=True, isolation_level=None)
-    except (sqlite3.DatabaseError, UnicodeDecodeError):  # the second: what SQLite says about a damaged schema
-        pass  # not a database: the caller says so
-    return book
+    except (sqlite3.DatabaseError, UnicodeDecodeError):  # UnicodeDecodeError: a damaged schema
+        pass  # not a database: the caller reports it
+    return connection
 
 
 def _copied(file: Path, log: Path) -> sqlite3.Connection:
-    """The ledger with its log, in memory."""
+    """Copy the ledger and its log into memory."""
     memory = sqlite3.connect(":memory:", isolation_level=None)
     with tempfile.TemporaryDirectory(prefix="regard-") as folder:
         for part in (file, log):
@@ -40,7 +39,7 @@ def _copied(file: Path, log: Path) -> sqlite3.Connection:
         copy = sqlite3.connect(Path(folder) / file.name, isolation_level=None)
         try:
             copy.backup(memory)
-            # a backup carries the format of the file, but not the two numbers that tell whose it is
+            # a backup copies the file format but not the two numbers that identify a ledger
             for name in ("application_id", "user_version"):
                 memory.execute(f"PRAGMA {name} = {copy.execute(f'PRAGMA {name}').fetchone()[0]}")
         finally:

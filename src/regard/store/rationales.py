@@ -1,7 +1,7 @@
-"""What people called decisive, kept beside a run: who marked which places of which example, and when.
+"""Rationales marked by hand, stored beside a run: who marked which places of which example, and when.
 
-`rationales.jsonl`, one line for each example and author, newest mark only. The file is also a data set: with texts in
-it, `regard audit MODEL --data rationales.jsonl` reads it as it is.
+`rationales.jsonl` has one line per example and author with the newest mark. The file is also a data set: with texts in
+it, `regard audit MODEL --data rationales.jsonl` reads it directly.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MARK = record({"id": SCALAR, "rationale": PLACES, "author": TEXT, "date": TEXT})
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What one person called decisive in one example: places as in `Units.places`.
+    """Rationale of one author for one example: places as in `Units.places`.
 
-    about: what else stands in the line: the text, its pair, the label.
+    about: the other fields of the line: the text, its pair, the label.
     """
 
     id: str
@@ -45,11 +45,11 @@ class Mark:
 
 
 def read_marks(file: Path) -> list[Mark]:
-    """Every mark, in the order they were first made; none where there is no file."""
+    """Read every mark, oldest first; return none if the file does not exist."""
     if not file.is_file():
         return []
     marks = []
-    # by \n alone: a text may hold any other character that Python takes for the end of a line
+    # split at \n alone: texts may contain other characters that Python treats as line ends
     for number, line in enumerate(file.read_bytes().split(b"\n"), 1):
         if not line.strip():
             continue
@@ -67,9 +67,9 @@ def read_marks(file: Path) -> list[Mark]:
 
 
 def keep_mark(file: Path, mark: Mark) -> list[Mark]:
-    """Enter a mark with today's date, in place of the one that its author made before; all marks of the example.
+    """Store a mark with today's date, replacing its author's earlier one; return all marks of the example.
 
-    A reader sees the file as it was or as it is, never a part of it; writers in several processes wait for each other.
+    Readers see the old or the new file, never a part of it; writers in several processes wait for each other.
     """
     author = " ".join(mark.author.split())
     if not 0 < len(author) <= LONGEST_AUTHOR or not author.isprintable():
@@ -79,28 +79,28 @@ def keep_mark(file: Path, mark: Mark) -> list[Mark]:
     dated = Mark(mark.id, mark.rationale, author, datetime.now(UTC).isoformat(timespec="seconds"), mark.about)
     with room_on_disk(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(file):
+        with _locked(file):
             others = [m for m in read_marks(file) if (m.id, m.author) != (dated.id, dated.author)]
             write_atomically(file, b"".join(line_of(m.to_json()) for m in (*others, dated)))
     return [m for m in (*others, dated) if m.id == mark.id]
 
 
-def agreed(marks: Sequence[Mark]) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """For every marked example the places that at least half of its authors marked.
+def majority_rationales(marks: Sequence[Mark]) -> dict[str, tuple[tuple[float, ...], ...]]:
+    """Map every marked example to the places that at least half of its authors marked.
 
     >>> a, b = Mark("0", ((0, 4), (5, 9)), "a"), Mark("0", ((5, 9),), "b")
     >>> c = Mark("0", ((5, 9),), "c")
-    >>> agreed([a, b])["0"], agreed([a, b, c])["0"]
+    >>> majority_rationales([a, b])["0"], majority_rationales([a, b, c])["0"]
     (((0, 4), (5, 9)), ((5, 9),))
     """
     by_example: dict[str, list[Mark]] = {}
     for mark in marks:
         by_example.setdefault(mark.id, []).append(mark)
-    found = {}
-    for name, mine in by_example.items():
-        votes = Counter(place for mark in mine for place in dict.fromkeys(mark.rationale))
-        found[name] = tuple(sorted(place for place, count in votes.items() if 2 * count >= len(mine)))
-    return found
+    places = {}
+    for name, own_marks in by_example.items():
+        votes = Counter(place for mark in own_marks for place in dict.fromkeys(mark.rationale))
+        places[name] = tuple(sorted(place for place, count in votes.items() if 2 * count >= len(own_marks)))
+    return places
 
 
 def _about(row: Mapping[str, Any]) -> dict[str, Json]:
@@ -108,14 +108,14 @@ def _about(row: Mapping[str, Any]) -> dict[str, Json]:
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[None]:
-    with open(file.with_name(file.name + ".lock"), "a") as held:
+def _locked(file: Path) -> Iterator[None]:
+    with open(file.with_name(file.name + ".lock"), "a") as lock:
         if sys.platform == "win32":
             import msvcrt
 
-            msvcrt.locking(held.fileno(), msvcrt.LK_LOCK, 1)
+            msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)
         else:
             import fcntl
 
-            fcntl.flock(held, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield

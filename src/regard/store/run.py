@@ -1,9 +1,9 @@
-"""A run directory, read (`Run`) and written (`RunWriter`). The only door to runs.
+"""Reader (`Run`) and writer (`RunWriter`) of a run directory. All access to runs goes through them.
 
-run/ledger.sqlite    the book: facts, examples, tasks, problems
-    blobs/ab/...     what the tasks left, by content
-    rationales.jsonl what people marked by hand, where somebody did
-    manifest.json    the facts again, for people
+run/ledger.sqlite    facts, examples, tasks, problems
+    blobs/ab/...     results of the tasks, by content
+    rationales.jsonl rationales marked by hand, if any
+    manifest.json    the facts, for people
     tables/*.parquet the same numbers as tidy tables
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -29,11 +29,11 @@ from regard.store.judgements import judgement_to_json
 from regard.store.ledger import Ledger, Problem, canonical, not_a_run, task_key
 from regard.store.manifest import now, refuse_other
 from regard.store.rationales import FILE as MARKS
-from regard.store.rationales import Mark, agreed, read_marks
-from regard.store.redaction import Veil
+from regard.store.rationales import Mark, majority_rationales, read_marks
+from regard.store.redaction import Redactor
 from regard.store.shard_result import (
     Cost,
-    Page,
+    ShardResult,
     attention_from_bytes,
     attention_to_bytes,
     joined_relevance,
@@ -41,158 +41,154 @@ from regard.store.shard_result import (
     number,
 )
 
-BLANK = (
-    "label", "group", "parent", "slices", "rationale", "predicted", "target", "probability", "value", "distribution",
-    "units",
-)  # fmt: skip
-"""What an example has in any case, if only as None."""
+BLANK = "label group parent slices rationale predicted target probability value distribution units"
+"""Keys that every example has, if only as None."""
 LATE = ("estimate", "preconditions", "repeatability")
-"""Facts that are found out while the run goes on."""
+"""Facts that the audit establishes during the run."""
 LARGEST_INLINE = 16384
-"""Arrays with more numbers than this are not written out among the examples, only referred to."""
+"""Larger arrays become blobs that the examples refer to."""
 
 
 class Run:
-    """What an audit found, read from its directory; also while it is still going on.
+    """The results of an audit, read from its directory, also while it is running.
 
-    The content is that of the moment when it was opened.
+    The content is a snapshot of the moment of opening.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        with Ledger.read(self.path) as book:
-            self._facts = book.facts()
-            self._examples = book.examples()
-            self._tasks = book.tasks()
-            self._problems = book.problems()
-            self._artifacts = book.artifacts()
+        with Ledger.read(self.path) as ledger:
+            self._facts = ledger.facts()
+            self._examples = ledger.examples()
+            self._tasks = ledger.tasks()
+            self._problems = ledger.problems()
+            self._artifacts = ledger.artifacts()
         if "manifest" not in self._facts:
-            raise not_a_run(self.path, "a run that was stopped before it began")
+            raise not_a_run(self.path, "a run that stopped before its first step")
         self._blobs = Blobs(self.path / "blobs")
         self._marks = read_marks(self.path / MARKS)
 
     def __repr__(self) -> str:
-        done, total = self.progress
-        return f"Run({str(self.path)!r}: {self.manifest['status']}, {done} of {total} examples)"
+        finished, total = self.progress
+        return f"Run({str(self.path)!r}: {self.manifest['status']}, {finished} of {total} examples)"
 
     @property
     def manifest(self) -> Mapping[str, Any]:
         facts: dict[str, Any] = self._facts["manifest"]
-        status, judged = self._facts.get("status", "running"), self._facts.get("judgements", [])
+        status, judgements = self._facts.get("status", "running"), self._facts.get("judgements", [])
         late: dict[str, Any] = {name: self._facts[name] for name in (*LATE, "shift") if name in self._facts}
-        return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judged}
+        return {**facts, **late, "status": status, "skipped": self.skipped, "judgements": judgements}
 
     def with_judgements(self, judgements: Sequence[Judgement]) -> Run:
-        """This run with other verdicts than those in its book; nothing is written."""
+        """Return this run with other verdicts; write nothing."""
         other = copy(self)
         other._facts = {**self._facts, "judgements": [judgement_to_json(j) for j in judgements]}
         return other
 
+    def conclusions(self) -> Mapping[str, Any] | None:
+        """The stored form of the conclusions (see `audits.conclude`); None where the run has none."""
+        stored: Mapping[str, Any] | None = self._facts.get("conclusions")
+        return stored
+
     @property
     def progress(self) -> tuple[int, int]:
-        """Examples done, and all of them."""
-        done = {str(row["id"]) for page in self._pages for row in page.rows} | {p.id for p in self._problems}
-        return len(done & set(self._order)), len(self._examples)
+        """Number of finished examples, and of all."""
+        finished = {str(row["id"]) for result in self._results for row in result.rows} | {p.id for p in self._problems}
+        return len(finished & set(self._order)), len(self._examples)
 
     @property
     def skipped(self) -> dict[str, str]:
-        """Methods that this model supports for no example, with the reason."""
-        skipped = {name: reason for page in self._pages for name, reason in page.skipped.items()}
-        return {name: reason for name, reason in skipped.items() if name not in self._judged}
+        """Map methods that the model supports for no example to the reason."""
+        skipped = {name: reason for result in self._results for name, reason in result.skipped.items()}
+        return {name: reason for name, reason in skipped.items() if name not in self._with_results}
 
     @property
-    def _judged(self) -> set[str]:
-        """Methods and metrics that left something for at least one example."""
-        scored = {f"{s.metric} of {s.method}" for page in self._pages for s in page.scores}
-        tried = {f"experiment {s.where.get('experiment')}" for page in self._pages for s in page.findings}
-        return scored | tried | {r.method for page in self._pages for r in page.relevances}
+    def _with_results(self) -> set[str]:
+        """Methods, metrics and experiments with a result for at least one example."""
+        scored = {f"{s.metric} of {s.method}" for result in self._results for s in result.scores}
+        experiments = {f"experiment {s.where.get('experiment')}" for result in self._results for s in result.findings}
+        return scored | experiments | {r.method for result in self._results for r in result.relevances}
 
     def examples(self) -> list[dict[str, Any]]:
-        """One dictionary per example, in the order of the data; what the model said is None where it was not asked.
+        """Return one dictionary per example, in data order; predictions are None where the model did not run.
 
-        A rationale marked by hand stands in place of the one of the data; `marked_by` says by whom.
+        A rationale marked by hand replaces the one of the data; `marked_by` lists its authors.
         """
-        said = {str(row["id"]): row for page in self._pages for row in page.rows}
-        blank: dict[str, Any] = dict.fromkeys(BLANK)
+        answers = {str(row["id"]): row for result in self._results for row in result.rows}
+        blank: dict[str, Any] = dict.fromkeys(BLANK.split())
         by_hand: dict[str, dict[str, Any]] = {
-            name: {"rationale": [list(p) for p in places]} for name, places in agreed(self._marks).items()
+            name: {"rationale": [list(p) for p in places]} for name, places in majority_rationales(self._marks).items()
         }
         for mark in self._marks:
             by_hand[mark.id].setdefault("marked_by", []).append(mark.author)
         blank["slices"] = {}
         return [
-            {
-                **blank,
-                "cluster": example["id"],
-                **example,
-                **said.get(example["id"], {}),
-                **by_hand.get(example["id"], {}),
-            }
-            for example in self._examples
+            {**blank, "cluster": e["id"], **e, **answers.get(e["id"], {}), **by_hand.get(e["id"], {})}
+            for e in self._examples
         ]
 
     def methods(self) -> list[str]:
-        """Every explainer that left a relevance, in the order of the plan."""
-        found: dict[str, None] = {}
-        for page in self._pages:
-            found.update(dict.fromkeys(r.method for r in page.relevances))
+        """List the explainers with a relevance, in the order of the plan."""
+        methods: dict[str, None] = {}
+        for result in self._results:
+            methods.update(dict.fromkeys(r.method for r in result.relevances))
         planned = [str(m) for m in self._facts["manifest"].get("methods", [])]
-        return [m for m in planned if m in found] + [m for m in found if m not in planned]
+        return [m for m in planned if m in methods] + [m for m in methods if m not in planned]
 
     def relevance(self, method: str) -> Relevance:
-        """What one method says about every example that it could be asked about."""
-        parts = [r for page in self._pages for r in page.relevances if r.method == method]
+        """Return the relevance by one method for every example that it supports."""
+        parts = [r for result in self._results for r in result.relevances if r.method == method]
         if not parts:
             raise UnknownName("method of this run", method, self.methods())
         return joined_relevance(parts, self._order)
 
     def scores(self) -> list[Score]:
-        """Every metric of every method, one value per example."""
-        return self._joined(score for page in self._pages for score in page.scores)
+        """Return every metric of every method, one value per example."""
+        return self._joined(score for result in self._results for score in result.scores)
 
     def findings(self) -> list[Score]:
-        """What the experiments left, one value per example; `where["experiment"]` says which one."""
-        return self._joined(score for page in self._pages for score in page.findings)
+        """Return the scores of the experiments, one value per example; `where["experiment"]` names the experiment."""
+        return self._joined(score for result in self._results for score in result.findings)
 
     def _joined(self, scores: Iterable[Score]) -> list[Score]:
         groups: dict[tuple[str, str, str], list[Score]] = {}
         for score in scores:
             key = (score.metric, score.method, canonical(dict(score.where)))
             groups.setdefault(key, []).append(score)
-        # rows that are no examples (seeds, models) come from one task
+        # rows that are seeds or models, not examples, come from one task
         return [p[0] if len(p) == 1 else joined_scores(p, self._order) for p in groups.values()]
 
     def summaries(self) -> list[Summary]:
-        """The numbers that may be shown; empty before the run is complete."""
+        """Return the summary numbers; empty before the run is complete."""
         return [summary_from_json(row) for row in self._facts.get("summaries", [])]
 
     def problems(self) -> list[dict[str, str]]:
-        """What went wrong, for which example (id ""  for the whole run), at which stage."""
+        """Return every failure with its stage and example id ("" for the whole run)."""
         return [{"id": p.id, "stage": p.stage, "message": p.message} for p in self._problems]
 
     def costs(self) -> list[dict[str, Any]]:
-        """What each method spent; `share` is its part of all seconds. `limit`: the seconds that its arithmetic takes at
-        the best speed of the machine (a gradient counts as a second pass) over those that it took; None if unknown.
+        """Return the cost of each method; `share` is its part of the total time.
+
+        `limit` is the time of its arithmetic at the peak speed of the machine (a gradient counts as a second pass) over
+        the time it took; None if unknown.
         """
         total: dict[tuple[str, str], Cost] = {}
-        for page in self._pages:
-            for cost in page.costs:
+        for result in self._results:
+            for cost in result.costs:
                 key = (cost.kind, cost.method)
                 total[key] = total[key].plus(cost) if key in total else cost
         seconds = sum(c.seconds for c in total.values()) or 1.0
         limit = self.manifest.get("limit") or {}
         best = limit.get("forward_flops", 0.0) / limit.get("machine_flops", 1.0)
-        return [
-            {
-                "kind": c.kind, "method": c.method, "seconds": c.seconds, "forwards": c.forwards,
-                "backwards": c.backwards, "requests": c.requests, "share": c.seconds / seconds,
-                "limit": best * (c.forwards + c.backwards) / c.seconds if best and c.seconds and c.forwards else None,
-            }
-            for c in total.values()
-        ]  # fmt: skip
+        rows = []
+        for c in total.values():
+            known = best and c.seconds and c.forwards
+            limit_share = best * (c.forwards + c.backwards) / c.seconds if known else None
+            rows.append({**asdict(c), "share": c.seconds / seconds, "limit": limit_share})
+        return rows
 
     def array(self, reference: Mapping[str, Any]) -> NDArray[Any]:
-        """A large input that `examples` only refers to: {"blob": name, "shape": [...]}."""
+        """Load a large input that `examples` refers to as {"blob": name, "shape": [...]}."""
         name = str(reference["blob"])
         arrays, _ = unpack(self._blobs.get(name), file=self._blobs.path(name))
         if "array" not in arrays:
@@ -200,19 +196,19 @@ class Run:
         return arrays["array"]
 
     def marks(self, example_id: str) -> list[Mark]:
-        """What people marked by hand in one example."""
+        """Return the rationales marked by hand for one example."""
         return [mark for mark in self._marks if mark.id == example_id]
 
     def show(self, view: str = "", *, lang: str = "en", static: bool = False, allow_code: bool = False) -> Any:
-        """Drawn in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
+        """Draw the run in a notebook; `.save("page.html")`, `.svg`, `.png` or `.pdf` anywhere (see `live.show`)."""
         return upstairs("show")(self, view=view, lang=lang, static=static, allow_code=allow_code)
 
     def kept(self) -> list[str]:
-        """Ids of the examples whose attention is kept, in the order of the data."""
+        """List the ids of examples with stored attention, in data order."""
         return sorted(self._artifacts, key=lambda name: self._order.get(name, len(self._order)))
 
     def capture(self, example_id: str) -> list[Attention]:
-        """Every attention site of one kept example: weights of shape (1, head, query, key)."""
+        """Return every stored attention site of one example: weights of shape (1, head, query, key)."""
         if example_id not in self._artifacts:
             raise UnknownName("kept example", example_id, self.kept())
         name = self._artifacts[example_id]
@@ -223,29 +219,32 @@ class Run:
         return {example["id"]: i for i, example in enumerate(self._examples)}
 
     @cached_property
-    def _pages(self) -> list[Page]:
-        pages = [self._page(t.blob) for t in self._tasks if t.blob]
-        # by the first example of each, so that nothing depends on which task was done first
+    def _results(self) -> list[ShardResult]:
+        results = [self._result(t.blob) for t in self._tasks if t.blob]
+        # sort by first example, so that nothing depends on the order of completion
         last = len(self._order)
-        return sorted(pages, key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
+        return sorted(results, key=lambda p: min((self._order.get(str(r["id"]), last) for r in p.rows), default=last))
 
-    def _page(self, name: str) -> Page:
-        page, file = Page.from_bytes(self._blobs.get(name), file=self._blobs.path(name)), self._blobs.path(name)
-        named = {str(row["id"]) for row in page.rows} | {name for r in page.relevances for name in r.ids}
-        if others := named - self._order.keys():
+    def _result(self, name: str) -> ShardResult:
+        result, file = (
+            ShardResult.from_bytes(self._blobs.get(name), file=self._blobs.path(name)),
+            self._blobs.path(name),
+        )
+        ids = {str(row["id"]) for row in result.rows} | {name for r in result.relevances for name in r.ids}
+        if others := ids - self._order.keys():
             raise damaged(file, "", "examples of this run", f"example {min(others)}")
-        return page
+        return result
 
 
 class RunWriter:
-    """The one writer of a run directory: a context manager that may be entered again after any kind of death."""
+    """The one writer of a run directory: a context manager that resumes after any interruption."""
 
     def __init__(self, path: Path, identity: Mapping[str, Json], *, text: bool = True) -> None:
-        """text: whether words may be written; else placeholders stand in their place, everywhere."""
+        """text: whether to store words; if not, placeholders replace them everywhere."""
         self.path, self.identity = path, dict(identity)
-        self.text, self._veil, self._originals = text, Veil(()), dict[str, dict[str, Any]]()
+        self.text, self._redactor, self._originals = text, Redactor(()), dict[str, dict[str, Any]]()
         _claim(path)
-        self._book = Ledger.write(path)
+        self._ledger = Ledger.write(path)
         self._blobs = Blobs(path / "blobs")
 
     def __enter__(self) -> RunWriter:
@@ -254,14 +253,14 @@ class RunWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._book.close()
+        self._ledger.close()
 
     def settle(self, name: str, choice: Json) -> Json:
-        """Make a choice of this machine part of the identity. A run that was begun before keeps its own.
+        """Make a setting of this machine part of the identity; a resumed run keeps its own.
 
-        Call it before `open`. A run that recorded no such choice stays without it.
+        Call it before `open`. A resumed run without this setting stays without it.
         """
-        begun = self._book.facts().get("identity")
+        begun = self._ledger.facts().get("identity")
         if begun is None:
             self.identity[name] = choice
         elif name in begun:
@@ -269,26 +268,28 @@ class RunWriter:
         return self.identity.get(name, choice)
 
     def open(self, manifest: Mapping[str, Json], examples: Sequence[Example]) -> None:
-        """Begin, or go on where it stopped. What a killed writer left half-done is swept away."""
-        facts = self._book.facts()
+        """Start or resume the run, and remove the unfinished files of a killed writer."""
+        facts = self._ledger.facts()
         if not self.text:
             self._originals = {e.id: {"inputs": dict(e.inputs), "label": e.label} for e in examples}
-            self._veil = Veil.over(self._originals.values())
+            self._redactor = Redactor.over(self._originals.values())
         if "identity" in facts:
             if "manifest" not in facts:
-                raise damaged(self._book.file, "table fact, row manifest", "the manifest of the run", "nothing")
+                raise damaged(self._ledger.file, "table fact, row manifest", "the manifest of the run", "nothing")
             refuse_other(self.path, facts["identity"], self.identity)
             resumed = [*facts.get("resumed", []), now()]
-            self._book.note(status="running", resumed=resumed)
+            self._ledger.note(status="running", resumed=resumed)
         else:
             with room_on_disk(self.path):
                 self._blobs.root.mkdir(exist_ok=True)
             rows = [self._row(example) for example in examples]
-            rows = rows if self.text else [self._veil.example(row) for row in rows]
-            self._book.begin({"identity": self.identity, "manifest": dict(manifest), "status": "running"}, rows)
-        wanted = {t.blob for t in self._book.tasks() if t.blob} | set(self._book.artifacts().values())
-        wanted |= {value["blob"] for row in self._book.examples() for value in row["inputs"].values() if _is_far(value)}
-        self._blobs.sweep(wanted)
+            rows = rows if self.text else [self._redactor.example(row) for row in rows]
+            self._ledger.begin({"identity": self.identity, "manifest": dict(manifest), "status": "running"}, rows)
+        referenced = {t.blob for t in self._ledger.tasks() if t.blob} | set(self._ledger.artifacts().values())
+        referenced |= {
+            value["blob"] for row in self._ledger.examples() for value in row["inputs"].values() if _is_far(value)
+        }
+        self._blobs.sweep(referenced)
         for left in self.path.glob(f"*{TEMPORARY}"):
             left.unlink()
         self._write_manifest()
@@ -303,74 +304,86 @@ class RunWriter:
             else:
                 inputs[name] = {"blob": self._blobs.put(pack({"array": value}, None)), "shape": list(value.shape)}
         return {
-            "id": example.id, "inputs": inputs, "label": example.label, "group": example.group,
-            "parent": example.parent, "slices": dict(example.slices), "cluster": example.cluster,
+            "id": example.id,
+            "inputs": inputs,
+            **{name: getattr(example, name) for name in ("label", "group", "parent")},
+            "slices": dict(example.slices),
+            "cluster": example.cluster,
             "rationale": None if example.rationale is None else [list(place) for place in example.rationale],
             "alignment": None if example.alignment is None else [list(link) for link in example.alignment],
-        }  # fmt: skip
+        }
 
     def settled(self) -> dict[str, str]:
-        """Key of every entered task -> "done" or "split" (its examples follow one by one)."""
-        return {t.key: t.status for t in self._book.tasks()}
+        """Map the key of every entered task to "done" or "split" (its examples follow one by one)."""
+        return {t.key: t.status for t in self._ledger.tasks()}
 
     def key(self, shard: Sequence[str]) -> str:
         return task_key(self.identity, shard)
 
-    def commit(self, shard: Sequence[str], page: Page) -> bool:
-        """Enter what a task left; False if it was entered before, and then nothing changes."""
-        page = page if self.text else self._veiled(page)
-        artifacts = {name: self._blobs.put(attention_to_bytes(sites)) for name, sites in page.attentions.items()}
-        blob = self._blobs.put(page.to_bytes())
-        return self._book.enter(self.key(shard), "done", blob, problems=page.problems, artifacts=artifacts)
+    def commit(self, shard: Sequence[str], result: ShardResult) -> bool:
+        """Store the result of a shard; return False and change nothing if it is already stored."""
+        result = result if self.text else self._redacted(result)
+        artifacts = {name: self._blobs.put(attention_to_bytes(sites)) for name, sites in result.attentions.items()}
+        blob = self._blobs.put(result.to_bytes())
+        return self._ledger.enter(self.key(shard), "done", blob, problems=result.problems, artifacts=artifacts)
 
-    def _veiled(self, page: Page) -> Page:
-        rows = tuple(self._veil.example(row, self._originals.get(str(row["id"]))) for row in page.rows)
-        # examples that an experiment kept to be shown are texts
-        findings = tuple(map(self._veil.finding, page.findings))
-        return replace(page, rows=rows, findings=findings, problems=tuple(map(self._without_words, page.problems)))
+    def _redacted(self, result: ShardResult) -> ShardResult:
+        rows = tuple(self._redactor.example(row, self._originals.get(str(row["id"]))) for row in result.rows)
+        # findings may contain example texts
+        findings = tuple(map(self._redactor.finding, result.findings))
+        return replace(result, rows=rows, findings=findings, problems=tuple(map(self._without_words, result.problems)))
 
     def _without_words(self, problem: Problem) -> Problem:
-        return problem if self.text else replace(problem, message=self._veil.words(problem.message))
+        return problem if self.text else replace(problem, message=self._redactor.words(problem.message))
 
     def split(self, shard: Sequence[str]) -> None:
-        """Note that a task was given up as a whole: its examples follow one by one."""
-        self._book.enter(self.key(shard), "split", None)
+        """Record that a shard failed as a whole and its examples follow one by one."""
+        self._ledger.enter(self.key(shard), "split", None)
 
     def give_up(self, shard: Sequence[str], problem: Problem) -> None:
-        """Note that a task cannot be done; it is not tried again."""
-        self._book.enter(self.key(shard), "done", None, problems=[self._without_words(problem)])
+        """Record that a shard fails and must not be retried."""
+        self._ledger.enter(self.key(shard), "done", None, problems=[self._without_words(problem)])
 
     def note_estimate(self, cost: Json) -> None:
         """Store the estimated cost; that of the first session stays."""
-        if "estimate" not in self._book.facts():
-            self._book.note(estimate=cost)
+        if "estimate" not in self._ledger.facts():
+            self._ledger.note(estimate=cost)
 
-    def note_preconditions(self, found: Json) -> None:
-        """What a look at some of the finished examples said about the attention of the model."""
-        self._book.note(preconditions=found)
+    def note_preconditions(self, preconditions: Json) -> None:
+        """Store the precondition checks on the attention of some finished examples."""
+        self._ledger.note(preconditions=preconditions)
+
+    def note_conclusions(self, conclusions: Json) -> None:
+        """Store the statistics that a report shows."""
+        self._ledger.note(conclusions=conclusions)
 
     def repeatability(self) -> dict[str, Any] | None:
-        """What is stored about whether the model repeats its answers; None if nothing is."""
-        stored: dict[str, Any] | None = self._book.facts().get("repeatability")
+        """Return the stored repeatability check of the model, or None."""
+        stored: dict[str, Any] | None = self._ledger.facts().get("repeatability")
         return stored
 
-    def note_repeatability(self, found: Json) -> None:
-        """Whether the model answers the same input the same way, and how large its noise is."""
-        self._book.note(repeatability=found)
+    def note_repeatability(self, repeatability: Json) -> None:
+        """Store whether the model repeats its predictions, and its noise."""
+        self._ledger.note(repeatability=repeatability)
 
     def close(self, status: str, *, summaries: Sequence[Summary] | None = None) -> None:
-        """Set the status, and the summaries if there are any."""
+        """Store the status, and the summaries if any."""
         facts: dict[str, Json] = {"status": status, "finished": now()}
         if summaries is not None:
             facts["summaries"] = [summary_to_json(s) for s in summaries]
-        self._book.note(**facts)
+        self._ledger.note(**facts)
         self._write_manifest()
 
     def _write_manifest(self) -> None:
-        facts = self._book.facts()
+        facts = self._ledger.facts()
         late = {name: facts[name] for name in LATE if name in facts}
-        shown = {**facts["manifest"], **late, "status": facts.get("status", "running"), "identity": facts["identity"]}
-        text = json.dumps(shown, indent=2, ensure_ascii=False)
+        manifest = {
+            **facts["manifest"],
+            **late,
+            "status": facts.get("status", "running"),
+            "identity": facts["identity"],
+        }
+        text = json.dumps(manifest, indent=2, ensure_ascii=False)
         with room_on_disk(self.path):
             write_atomically(self.path / "manifest.json", text.encode())
 
@@ -380,31 +393,28 @@ def _is_far(value: Any) -> bool:
 
 
 SUMMARY_FIELDS = tuple(field.name for field in fields(Summary))
+_NUMBERS = ("estimate", "low", "high")
 
 
 def summary_to_json(s: Summary) -> dict[str, Json]:
-    return {
-        "metric": s.metric, "method": s.method, "estimate": number(s.estimate), "low": number(s.low),
-        "high": number(s.high), "n": s.n, "clusters": s.clusters, "undefined": s.undefined, "seed": s.seed,
-        "level": s.level, "better": s.better, "role": s.role, "where": dict(s.where),
-    }  # fmt: skip
+    numbers = {name: number(getattr(s, name)) for name in _NUMBERS}
+    return {**{name: getattr(s, name) for name in SUMMARY_FIELDS}, **numbers, "where": dict(s.where)}
 
 
 def summary_from_json(row: Mapping[str, Any]) -> Summary:
-    known = {name: row[name] for name in SUMMARY_FIELDS if name in row}
-    numbers = {name: float("nan") if row[name] is None else row[name] for name in ("estimate", "low", "high")}
-    return Summary(**{**known, **numbers})
+    values = {name: row[name] for name in SUMMARY_FIELDS if name in row}
+    numbers = {name: float("nan") if row[name] is None else row[name] for name in _NUMBERS}
+    return Summary(**{**values, **numbers})
 
 
 def _claim(path: Path) -> None:
-    """Make the directory, or make sure that it is ours: nobody's files are ever mixed with a run."""
+    """Create the directory, or check that it is a run: never mix a run with other files."""
     if path.exists() and not path.is_dir():
-        raise InputError(f"--out {path}", expected="a directory", got="a file", remedy="give another --out")
+        raise InputError(f"--out {path}", expected="a directory", got="a file", remedy="choose another --out")
     with room_on_disk(path):
         path.mkdir(parents=True, exist_ok=True)
     others = {entry.name for entry in path.iterdir()} - {"lock"}
     if others and not Ledger.exists(path):
-        raise InputError(
-            f"--out {path}", expected="a new or empty directory, or a run to go on with",
-            got=f"a directory with other files ({', '.join(sorted(others)[:3])})", remedy="give another --out",
-        )  # fmt: skip
+        content = f"a directory with other files ({', '.join(sorted(others)[:3])})"
+        expected = "a new or empty directory, or a run to resume"
+        raise InputError(f"--out {path}", expected=expected, got=content, remedy="choose another --out")

@@ -1,7 +1,7 @@
-"""Shapes of stored JSON: what a value must look like, and which field does not.
+"""Validators of stored JSON.
 
-A shape is a function of a value and its place; it raises `Mismatch` at the first field that does not fit. Unknown keys
-of a record are allowed, so that an older version can read what a newer one wrote.
+A shape is a function of a value and its place; it raises `Mismatch` at the first field that does not fit. Records may
+have unknown keys, so that an older version can read the files of a newer one.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 Shape = Callable[[Any, str], None]
 DEEPEST = 64
-"""Levels of nesting; what regard writes has at most ten."""
+"""Levels of nesting; regard itself writes at most ten."""
 _LARGEST = 2**63
 
 
 class Mismatch(ValueError):
-    """A stored value that is not what was written; `place` is the path of the field."""
+    """A stored value of the wrong shape; `place` is the path of the field."""
 
     def __init__(self, place: str, expected: str, got: str) -> None:
         super().__init__(f"{place}: expected {expected}; got {got}")
@@ -26,7 +26,7 @@ class Mismatch(ValueError):
 
 
 def decoded(text: object, place: str = "") -> Any:
-    """The JSON value of a text, or a `Mismatch`; a column of a database may hold something else.
+    """Parse JSON or raise a `Mismatch`; a column of a database may hold any type.
 
     >>> decoded('{"n": [1, 2]}')
     {'n': [1, 2]}
@@ -49,9 +49,9 @@ _LINE_ENDS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 
 
 def line_of(value: Any) -> bytes:
-    """A JSON value as one line, whatever its texts hold.
+    """Serialize a JSON value as one line, whatever its texts contain.
 
-    Characters that some readers take for the end of a line stand as escapes, and so does what UTF-8 cannot hold.
+    Escapes replace characters that some readers treat as line ends, and characters that UTF-8 cannot encode.
 
     >>> line_of({"text": "a\u2028b"})
     b'{"text": "a\\\\u2028b"}\\n'
@@ -73,7 +73,7 @@ def _depth(value: Any, left: int) -> None:
 
 
 def named(value: Any) -> str:
-    """What a JSON value is, in words, with the value where it is short.
+    """Describe a JSON value, with the value itself if it is short.
 
     >>> named(None), named([1]), named("ab"), named(True), named(2.5)
     ('null', 'a list', 'the text "ab"', 'true', 'the number 2.5')
@@ -139,8 +139,8 @@ def listed(shape: Shape, *, length: int | None = None) -> Shape:
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, list) or (length is not None and len(value) != length):
-            got = named(value) if not isinstance(value, list) else f"a list of {len(value)}"
-            raise Mismatch(place, f"a list{size}", got)
+            actual = named(value) if not isinstance(value, list) else f"a list of {len(value)}"
+            raise Mismatch(place, f"a list{size}", actual)
         for i, item in enumerate(value):
             shape(item, f"{place}[{i}]")
 
@@ -172,12 +172,12 @@ def table(shape: Shape) -> Shape:
 
 def record(required: Mapping[str, Shape], maybe: Mapping[str, Shape] | None = None) -> Shape:
     """An object with these fields; those in `maybe` may be missing, others are ignored."""
-    known = {**required, **(maybe or {})}
+    shapes = {**required, **(maybe or {})}
 
     def check(value: Any, place: str) -> None:
         if not isinstance(value, dict):
             raise Mismatch(place, "an object", named(value))
-        for name, shape in known.items():
+        for name, shape in shapes.items():
             if name in value:
                 shape(value[name], _inside(place, name))
             elif name in required:
@@ -192,7 +192,7 @@ def _inside(place: str, name: str) -> str:
 
 
 def either(first: Shape, second: Shape) -> Shape:
-    """The first shape, or else the second, which a mismatch is about."""
+    """The first shape or the second; a mismatch reports the second."""
 
     def check(value: Any, place: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What one task leaves behind, as bytes and back: answers, relevances, scores, costs. Also attention, dense."""
+"""Results of one shard as bytes and back: answers, relevances, scores, costs; and dense attention."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from regard.records import Attention, Floats, Json, Relevance, Score, Site, Unit
 from regard.store.blobs import PACKED, damaged, pack, unpack
 from regard.store.ledger import Problem
 from regard.store.shapes import Mismatch
-from regard.store.stored_shapes import PAGE, SITES, WIDTHS
+from regard.store.stored_shapes import SHARD_RESULT, SITES, WIDTHS
 
 LARGEST_EXACT = 32 << 20
-"""Attention of one example above this many bytes is kept in half precision."""
+"""Attention of one example above this many bytes is stored in half precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one method spent: seconds of its own, rows through the model, gradients, questions asked."""
+    """Cost of one method: its own wall time, forward and backward passes, requests."""
 
     kind: str
     method: str
@@ -45,11 +45,11 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """The results of one task. `rows` are JSON facts about each example: what was predicted, its units.
+class ShardResult:
+    """The results of one shard. `rows` are JSON facts about each example: prediction, units.
 
-    `skipped` are methods that this model does not support, with the reason. `findings` are what experiments left:
-    scores too, but in a drawer of their own, because nobody averages them into the tables of metrics.
+    `skipped` maps methods that the model does not support to the reason. `findings` are scores of experiments, kept
+    apart because the tables of metrics do not average them.
     """
 
     rows: tuple[Mapping[str, Json], ...] = ()
@@ -62,7 +62,7 @@ class Page:
     attentions: Mapping[str, Sequence[Attention]] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """Everything but problems and attentions, which are entered apart."""
+        """Pack everything but problems and attentions, which the ledger stores separately."""
         arrays: dict[str, NDArray[Any]] = {}
         relevances: list[Json] = []
         for i, r in enumerate(self.relevances):
@@ -74,40 +74,42 @@ class Page:
         costs: list[Json] = [[c.kind, c.method, c.seconds, c.forwards, c.backwards, c.requests] for c in self.costs]
         rows: list[Json] = [dict(row) for row in self.rows]
         facts: Json = {
-            "rows": rows, "relevances": relevances, "scores": scores, "costs": costs, "skipped": dict(self.skipped),
+            "rows": rows,
+            "relevances": relevances,
+            "scores": scores,
+            "costs": costs,
+            "skipped": dict(self.skipped),
             "findings": findings,
-        }  # fmt: skip
+        }
         return pack(arrays, facts)
 
     @staticmethod
-    def from_bytes(data: bytes, *, file: Path | None = None) -> Page:
-        """The page that `to_bytes` wrote, every field checked; `file` is named where one does not fit."""
+    def from_bytes(data: bytes, *, file: Path | None = None) -> ShardResult:
+        """Read the result that `to_bytes` wrote, checking every field; an error names `file`."""
         arrays, facts = unpack(data, file=file)
         with _naming(file):
-            PAGE(facts, "")
+            SHARD_RESULT(facts, "")
             relevances = tuple(_unpacked_relevance(r, f"r{i}", arrays) for i, r in enumerate(facts["relevances"]))
             scores = _unpacked_scores(facts["scores"], "s", arrays)
             findings = _unpacked_scores(facts.get("findings", []), "f", arrays)
             _consistent(facts["rows"], relevances, scores)
-        return Page(
-            rows=tuple(facts["rows"]), relevances=relevances, scores=scores, findings=findings,
-            costs=tuple(Cost(*c) for c in facts["costs"]), skipped=facts["skipped"],
-        )  # fmt: skip
+        costs = tuple(Cost(*c) for c in facts["costs"])
+        return ShardResult(tuple(facts["rows"]), relevances, scores, findings, costs, skipped=facts["skipped"])
 
 
 @contextmanager
 def _naming(file: Path | None) -> Iterator[None]:
-    """What does not fit inside the block becomes an error that names the file."""
+    """Turn a mismatch inside the block into an error that names the file."""
     try:
         yield
     except Mismatch as error:
         raise damaged(file or PACKED, "", error.expected, error.got, error.place) from error
-    except InputError as error:  # of a record that its own constructor refuses
+    except InputError as error:  # from the constructor of a record
         raise damaged(file or PACKED, error.subject, error.expected, error.got) from error
 
 
 def _array(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, dimensions: int | None = None) -> NDArray[Any]:
-    """One array, of these kinds (numpy's letters: f, i, u, b) and with that many axes."""
+    """Return one array after checking its dtype kind (numpy's letters f, i, u, b) and number of axes."""
     array = arrays.get(name)
     if array is None:
         raise Mismatch(name, "an array", "nothing")
@@ -123,11 +125,12 @@ def _unpacked_relevance(facts: Mapping[str, Any], mark: str, arrays: Mapping[str
     extras = {name: _array(arrays, f"{mark}.x.{name}", "fiub") for name in facts["extras"]}
     if any(not extra.ndim for extra in extras.values()):
         raise Mismatch(f"{mark}.x", "one value per example or unit", "a single number")
-    return Relevance(facts["method"], tuple(facts["ids"]), offsets, values, facts["signed"], extras)
+    ids, signed = tuple(facts["ids"]), facts["signed"]
+    return Relevance(facts["method"], ids, offsets, values, signed=signed, extras=extras)
 
 
 def _consistent(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevance], scores: Sequence[Score]) -> None:
-    """A relevance has a value for each unit of an example, and a score is of a method that left a relevance."""
+    """Check that every relevance has one value per unit and every score belongs to a method with a relevance."""
     methods = {relevance.method for relevance in relevances}
     for score in scores:
         if methods and score.method not in methods:
@@ -136,8 +139,8 @@ def _consistent(rows: Sequence[Mapping[str, Any]], relevances: Sequence[Relevanc
     for relevance in relevances:
         for name, values in zip(relevance.ids, relevance, strict=True):
             if len(values) != counts.get(name, len(values)):
-                got = f"{len(values)} values for {counts[name]} units"
-                raise Mismatch(f"relevance by {relevance.method}, example {name}", "a value for each unit", got)
+                sizes = f"{len(values)} values for {counts[name]} units"
+                raise Mismatch(f"relevance by {relevance.method}, example {name}", "a value for each unit", sizes)
 
 
 def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray[Any]]) -> list[Json]:
@@ -145,12 +148,8 @@ def _packed_scores(scores: Sequence[Score], mark: str, arrays: dict[str, NDArray
     for i, s in enumerate(scores):
         arrays[f"{mark}{i}.values"] = s.values
         arrays.update({f"{mark}{i}.c.{name}": np.asarray(values) for name, values in s.curves.items()})
-        facts.append(
-            {
-                "metric": s.metric, "method": s.method, "ids": [*s.ids], "better": s.better,
-                "where": dict(s.where), "grid": [*s.grid], "curves": [*sorted(s.curves)],
-            }
-        )  # fmt: skip
+        names: dict[str, Json] = {"metric": s.metric, "method": s.method, "ids": [*s.ids], "better": s.better}
+        facts.append({**names, "where": dict(s.where), "grid": [*s.grid], "curves": [*sorted(s.curves)]})
     return facts
 
 
@@ -163,34 +162,31 @@ def _unpacked_score(facts: Mapping[str, Any], mark: str, arrays: Mapping[str, ND
     for name, curve in curves.items():
         if curve.ndim < 2 or len(curve) != len(facts["ids"]):
             raise Mismatch(f"{mark}.c.{name}", f"{len(facts['ids'])} curves", f"an array of shape {curve.shape}")
-    return Score(
-        facts["metric"], facts["method"], tuple(facts["ids"]), _array(arrays, f"{mark}.values", "f", 1),
-        facts["better"], facts["where"], curves, tuple(facts["grid"]),
-    )  # fmt: skip
+    values, ids, grid = _array(arrays, f"{mark}.values", "f", 1), tuple(facts["ids"]), tuple(facts["grid"])
+    names = {name: facts[name] for name in ("metric", "method", "better", "where")}
+    return Score(**names, ids=ids, values=values, curves=curves, grid=grid)
+
+
+_UNIT_TYPES: dict[str, Any] = {"special": np.bool_, "groups": np.int64, "part": np.int64, "keys": np.int64}
 
 
 def units_to_json(units: Units) -> dict[str, Json]:
-    """Units as JSON, places and all."""
-    return {
-        "names": list(units.names), "kind": units.kind, "place_kind": units.place_kind,
-        "places": units.places.tolist(), "special": units.special.tolist(), "groups": units.groups.tolist(),
-        "part": units.part.tolist(), "keys": units.keys.tolist(), "shape": list(units.shape),
-    }  # fmt: skip
+    """Convert units to JSON."""
+    arrays = {name: getattr(units, name).tolist() for name in ("places", *_UNIT_TYPES)}
+    names: dict[str, Json] = {"names": list(units.names), "kind": units.kind, "place_kind": units.place_kind}
+    return {**names, **arrays, "shape": list(units.shape)}
 
 
 def units_from_json(value: Mapping[str, Any]) -> Units:
-    """The units that `units_to_json` wrote."""
-    n, width = len(value["names"]), WIDTHS[value["place_kind"]]
-    return Units(
-        tuple(value["names"]), value["kind"], value["place_kind"],
-        np.asarray(value["places"], np.float64).reshape(n, width),
-        np.asarray(value["special"], np.bool_), np.asarray(value["groups"], np.int64),
-        np.asarray(value["part"], np.int64), np.asarray(value["keys"], np.int64), tuple(value["shape"]),
-    )  # fmt: skip
+    """Read the units that `units_to_json` wrote."""
+    places = np.asarray(value["places"], np.float64).reshape(len(value["names"]), WIDTHS[value["place_kind"]])
+    arrays = {name: np.asarray(value[name], dtype) for name, dtype in _UNIT_TYPES.items()}
+    tuples = {name: tuple(value[name]) for name in ("names", "shape")}
+    return Units(kind=value["kind"], place_kind=value["place_kind"], places=places, **tuples, **arrays)
 
 
 def attention_to_bytes(sites: Sequence[Attention]) -> bytes:
-    """The sites of one example as a safetensors file; half precision where exact weights would be very large."""
+    """Pack the sites of one example into a safetensors file, very large weights in half precision."""
     size = sum(site.weights.size for site in sites) * 4
     dtype = np.float32 if size <= LARGEST_EXACT else np.float16
     arrays: dict[str, NDArray[Any]] = {}
@@ -205,7 +201,7 @@ def attention_to_bytes(sites: Sequence[Attention]) -> bytes:
 
 
 def attention_from_bytes(data: bytes, *, file: Path | None = None) -> list[Attention]:
-    """The sites that `attention_to_bytes` wrote, in float32; `file` is named where they are damaged."""
+    """Read the sites that `attention_to_bytes` wrote, in float32; an error names `file`."""
     arrays, facts = unpack(data, file=file)
     with _naming(file):
         SITES(facts, "sites")
@@ -221,19 +217,16 @@ def _unpacked_site(fact: Sequence[Any], i: int, arrays: Mapping[str, NDArray[Any
 
 
 def joined_relevance(parts: Sequence[Relevance], order: Mapping[str, int]) -> Relevance:
-    """The parts of one method as one column, examples by `order`. Extras that are per example or per unit follow."""
-    found = sorted(
-        ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)),
-        key=lambda x: x[0],
-    )
-    rows = [parts[p][i] for _, p, i in found]
+    """Join the parts of one method, examples sorted by `order`, with extras per example or per unit."""
+    ordered = _by_order(parts, order)
+    rows = [parts[p][i] for p, i in ordered]
     extras: dict[str, Floats] = {}
     for name in sorted(set.intersection(*(set(p.extras) for p in parts))) if parts else []:
-        pieces = [_extra(parts[p], name, i) for _, p, i in found]
-        kept = [piece for piece in pieces if piece is not None]
-        if kept and len(kept) == len(pieces):
-            extras[name] = np.concatenate(kept)
-    ids = [parts[p].ids[i] for _, p, i in found]
+        pieces = [_extra(parts[p], name, i) for p, i in ordered]
+        whole_pieces = [piece for piece in pieces if piece is not None]
+        if whole_pieces and len(whole_pieces) == len(pieces):
+            extras[name] = np.concatenate(whole_pieces)
+    ids = [parts[p].ids[i] for p, i in ordered]
     return Relevance.of(parts[0].method, ids, rows, signed=parts[0].signed, extras=extras)
 
 
@@ -247,22 +240,24 @@ def _extra(part: Relevance, name: str, i: int) -> Floats | None:
 
 
 def joined_scores(parts: Sequence[Score], order: Mapping[str, int]) -> Score:
-    """The parts of one (metric, method, setting) as one column, examples by `order`."""
-    found = sorted(
-        ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids)),
-        key=lambda x: x[0],
-    )
-    first = parts[0]
-    values = np.array([parts[p].values[i] for _, p, i in found], np.float64)
+    """Join the parts of one (metric, method, setting), examples sorted by `order`."""
+    ordered = _by_order(parts, order)
+    values = np.array([parts[p].values[i] for p, i in ordered], np.float64)
     curves = {}
     for name in sorted(set.intersection(*(set(p.curves) for p in parts))):
-        pieces = [np.asarray(parts[p].curves[name])[i] for _, p, i in found]
+        pieces = [np.asarray(parts[p].curves[name])[i] for p, i in ordered]
         if len({piece.shape for piece in pieces}) == 1:
             curves[name] = np.stack(pieces)
-    ids = tuple(parts[p].ids[i] for _, p, i in found)
-    return Score(first.metric, first.method, ids, values, first.better, first.where, curves, first.grid)
+    ids = tuple(parts[p].ids[i] for p, i in ordered)
+    return replace(parts[0], ids=ids, values=values, curves=curves)
+
+
+def _by_order(parts: Sequence[Relevance] | Sequence[Score], order: Mapping[str, int]) -> list[tuple[int, int]]:
+    """(part, row) of every example, sorted by `order`."""
+    places = ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids))
+    return [(p, i) for _, p, i in sorted(places, key=lambda place: place[0])]
 
 
 def number(value: float) -> float | None:
-    """A float for JSON: None where it is not finite."""
+    """Return a float for JSON, None if it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The shapes of everything that a run stores as JSON: facts, examples, pages, attention."""
+"""Shapes of all JSON in a run: facts, examples, shard results, attention."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ from regard.store.shapes import (
     table,
 )
 
+
+def _all(shape: Shape, names: str) -> dict[str, Shape]:
+    """Fields of one shape."""
+    return dict.fromkeys(names.split(), shape)
+
+
 BETTER = choice("higher", "lower", "none")
 ROLE = choice("method", "baseline", "ceiling", "null")
 STATUS = choice("running", "complete", "interrupted")
@@ -34,92 +40,120 @@ TEXTS = listed(TEXT)
 SPEC = record({"kind": TEXT, "name": TEXT}, {"params": table(ANYTHING)})
 SPECS = listed(SPEC)
 PLACES = listed(listed(NUMBER))
+_MAYBE_NUMBER = optional(NUMBER)
+_NUMBER_OR_NULL = optional(NUMBER_OR_NAN)
+_FREE = table(ANYTHING)
 
 _QUANTITY = record(
     {"quantity": TEXT, "verdict": TEXT, "n": COUNT},
-    {"before": optional(NUMBER), "after": optional(NUMBER), "difference": optional(NUMBER), "low": optional(NUMBER),
-     "high": optional(NUMBER), "corrected": optional(NUMBER), "p": optional(NUMBER), "seeds": COUNT},
-)  # fmt: skip
+    {**_all(_MAYBE_NUMBER, "before after difference low high corrected p"), "seeds": COUNT},
+)
 _IMPROVEMENT = record(
     {
-        "arm": TEXT, "what": TEXT, "seeds": listed(ANYTHING),
+        **_all(TEXT, "arm what"),
+        "seeds": listed(ANYTHING),
         "comparisons": listed(record({"against": TEXT, "rows": listed(_QUANTITY)})),
         "plan": record({"learned_noises": TEXTS, "other_noises": TEXTS, "attack": optional(TEXT)}),
     }
-)  # fmt: skip
+)
 _MODEL = record(
     {"name": TEXT},
-    {"source": TEXT, "fingerprint": TEXT, "task": TEXT, "labels": optional(listed(SCALAR)), "operators": TEXTS,
-     "spec": optional(SPEC), "family": optional(table(ANYTHING)), "improvement": optional(_IMPROVEMENT),
-     "files": optional(TEXT)},
-)  # fmt: skip
+    {
+        **_all(TEXT, "source fingerprint task"),
+        "labels": optional(listed(SCALAR)),
+        "operators": TEXTS,
+        "spec": optional(SPEC),
+        "family": optional(_FREE),
+        "improvement": optional(_IMPROVEMENT),
+        "files": optional(TEXT),
+    },
+)
 _DATA = record(
     {"name": TEXT},
     {"source": TEXT, "fingerprint": TEXT, "n": COUNT, "labels": listed(SCALAR), "notes": optional(TEXTS)},
 )
 _SETTINGS = record(
     {},
-    {"explainers": SPECS, "metrics": SPECS, "experiments": SPECS, "seed": WHOLE, "batch": COUNT, "tokens": COUNT,
-     "companions": TEXTS, "sampled": COUNT, "share": NUMBER},
-)  # fmt: skip
+    {
+        **_all(SPECS, "explainers metrics experiments"),
+        **_all(COUNT, "batch tokens sampled"),
+        **{"seed": WHOLE, "companions": TEXTS, "share": NUMBER},
+    },
+)
 MANIFEST = record(
     {"model": _MODEL, "data": _DATA},
     {
-        "seed": WHOLE, "profile": TEXT, "keep": COUNT, "specs": SPECS, "methods": TEXTS, "settings": _SETTINGS,
-        "versions": table(SCALAR), "created": TEXT, "command": listed(SCALAR), "estimate": optional(table(ANYTHING)),
-        "limit": optional(record({}, {"forward_flops": NUMBER, "machine_flops": NUMBER})), "labelled": FLAG,
-        "label_table": optional(listed(table(SCALAR))), "checked": TEXT, "rejected": listed(row(TEXT, TEXT)),
-        "veil": TEXT,
+        **_all(TEXT, "profile created checked veil"),
+        **{"seed": WHOLE, "keep": COUNT, "labelled": FLAG, "specs": SPECS, "methods": TEXTS, "settings": _SETTINGS},
+        **{"versions": table(SCALAR), "command": listed(SCALAR), "estimate": optional(_FREE)},
+        "limit": optional(record({}, {"forward_flops": NUMBER, "machine_flops": NUMBER})),
+        "label_table": optional(listed(table(SCALAR))),
+        "rejected": listed(row(TEXT, TEXT)),
     },
-)  # fmt: skip
+)
 SUMMARY = record(
-    {"metric": TEXT, "method": TEXT, "estimate": optional(NUMBER), "low": optional(NUMBER), "high": optional(NUMBER),
-     "n": COUNT, "clusters": COUNT, "undefined": COUNT, "seed": WHOLE},
-    {"level": NUMBER, "better": BETTER, "role": ROLE, "where": table(ANYTHING)},
-)  # fmt: skip
+    {
+        **_all(TEXT, "metric method"),
+        **_all(_MAYBE_NUMBER, "estimate low high"),
+        **_all(COUNT, "n clusters undefined"),
+        "seed": WHOLE,
+    },
+    {"level": NUMBER, "better": BETTER, "role": ROLE, "where": _FREE},
+)
 CONTRAST = record(
-    {"name": TEXT, "claim": choice("above", "below"), "margin": NUMBER, "estimate": optional(NUMBER),
-     "low": optional(NUMBER), "high": optional(NUMBER), "level": NUMBER, "n": COUNT, "clusters": COUNT,
-     "p": optional(NUMBER), "corrected": optional(NUMBER)},
-    {"where": table(ANYTHING)},
-)  # fmt: skip
+    {
+        **{"name": TEXT, "claim": choice("above", "below"), "margin": NUMBER, "level": NUMBER},
+        **_all(_MAYBE_NUMBER, "estimate low high p corrected"),
+        **_all(COUNT, "n clusters"),
+    },
+    {"where": _FREE},
+)
 VERDICT = record(
-    {"question": TEXT, "answer": choice(*get_args(Answer)), "sentence": TEXT, "rule": TEXT, "rule_in_words": TEXT,
-     "not_claimed": TEXT, "contrasts": listed(CONTRAST), "rows": listed(table(ANYTHING)),
-     "decides_at": optional(COUNT)},
+    {
+        **_all(TEXT, "question sentence rule rule_in_words not_claimed"),
+        "answer": choice(*get_args(Answer)),
+        **{"contrasts": listed(CONTRAST), "rows": listed(_FREE), "decides_at": optional(COUNT)},
+    },
     {"rests_on": COUNT},
-)  # fmt: skip
+)
 JUDGEMENT = record(
-    {"reading": choice(*get_args(Reading)), "sentence": TEXT, "why": TEXT, "attention": TEXT, "n": COUNT,
-     "verdicts": listed(VERDICT), "classes": listed(SCALAR), "margins": table(ANYTHING), "notes": TEXTS},
+    {
+        **_all(TEXT, "sentence why attention"),
+        **{"reading": choice(*get_args(Reading)), "n": COUNT, "verdicts": listed(VERDICT)},
+        **{"classes": listed(SCALAR), "margins": _FREE, "notes": TEXTS},
+    },
     {"decides_at": optional(COUNT)},
-)  # fmt: skip
+)
 _SHIFTED = record(
-    {"attention": TEXT, "here": TEXT, "there": TEXT, "fate": TEXT, "classes": listed(listed(SCALAR), length=2),
-     "n": listed(COUNT, length=2),
-     "questions": listed(record({"question": TEXT, "here": TEXT, "there": TEXT, "fate": TEXT, "said there": TEXT}))},
-)  # fmt: skip
+    {
+        **_all(TEXT, "attention here there fate"),
+        **{"classes": listed(listed(SCALAR), length=2), "n": listed(COUNT, length=2)},
+        "questions": listed(record({**_all(TEXT, "question here there fate"), "said there": TEXT})),
+    },
+)
 SHIFT = record(
-    {"data": listed(TEXT, length=2), "accuracy": listed(optional(NUMBER), length=2), "run": TEXT,
-     "fates": table(TEXT), "attentions": listed(_SHIFTED)},
-)  # fmt: skip
+    {
+        **{"data": listed(TEXT, length=2), "accuracy": listed(_MAYBE_NUMBER, length=2), "run": TEXT},
+        **{"fates": table(TEXT), "attentions": listed(_SHIFTED)},
+    },
+)
 _DEFECT = record(
     {"what": TEXT, "site": TEXT, "heads": optional(listed(COUNT)), "sentence": TEXT},
-    {"n": COUNT, "measured": optional(NUMBER_OR_NAN), "limit": optional(NUMBER_OR_NAN)},
+    {"n": COUNT, "measured": _NUMBER_OR_NULL, "limit": _NUMBER_OR_NULL},
 )
 PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": TEXTS})
 _REPEATABILITY = record(
     {"repeats": FLAG, "sentence": TEXT},
-    {"kinds": TEXTS, "examples": COUNT, "times": COUNT, "passes": COUNT, "noise": table(ANYTHING), "modules": TEXTS},
+    {**_all(TEXTS, "kinds modules"), **_all(COUNT, "examples times passes"), "noise": _FREE},
 )
 
 
 def repeatability(value: Any, place: str) -> None:
-    """The repeat check: a model repeats its answers where nothing is wrong with it."""
+    """The repeatability check: `repeats` must agree with the other fields."""
     _REPEATABILITY(value, place)
     faultless = not value.get("kinds") and not value["sentence"]
     if value["repeats"] != faultless:
-        raise Mismatch(f"{place}.repeats", "what the other fields say", named(value["repeats"]))
+        raise Mismatch(f"{place}.repeats", "the value that follows from the other fields", named(value["repeats"]))
 
 
 FACTS: dict[str, Shape] = {
@@ -133,19 +167,23 @@ FACTS: dict[str, Shape] = {
     "shift": optional(SHIFT),
     "preconditions": optional(PRECONDITIONS),
     "repeatability": optional(repeatability),
+    "conclusions": optional(record({"version": COUNT}, {"all": table(ANYTHING)})),
 }
-"""Fact -> its shape; facts that are not listed here nobody reads."""
+"""Fact -> its shape; nothing reads other facts."""
 
 WIDTHS = {"span": 2, "box": 4, "range": 2, "column": 1}
-"""Numbers of a place, by its kind."""
+"""Number of coordinates of a place, by its kind."""
 _UNITS = record(
-    {"names": TEXTS, "kind": TEXT, "place_kind": choice(*WIDTHS), "places": PLACES, "special": listed(FLAG),
-     "groups": listed(WHOLE), "part": listed(COUNT), "keys": listed(WHOLE), "shape": listed(COUNT)},
-)  # fmt: skip
+    {
+        **{"names": TEXTS, "kind": TEXT, "place_kind": choice(*WIDTHS), "places": PLACES, "special": listed(FLAG)},
+        **_all(listed(WHOLE), "groups keys"),
+        **_all(listed(COUNT), "part shape"),
+    },
+)
 
 
 def units(value: Any, place: str) -> None:
-    """Units: every list as long as the names, places as wide as their kind."""
+    """Units: every list is as long as the names, every place has the coordinates of its kind."""
     _UNITS(value, place)
     count, width = len(value["names"]), WIDTHS[value["place_kind"]]
     for name in ("places", "special", "groups", "part", "keys"):
@@ -157,7 +195,7 @@ def units(value: Any, place: str) -> None:
 
 
 def blob(value: Any, place: str) -> None:
-    """The name of a blob: a sha256, so that no name leads out of the run."""
+    """Name of a blob: a sha256, so that no name leads out of the run."""
     if not isinstance(value, str) or not BLOB_NAME.fullmatch(value):
         raise Mismatch(place, "the sha256 of a blob", named(value))
 
@@ -176,58 +214,67 @@ def _input(value: Any, place: str) -> None:
 
 
 def _numbers(value: Any, place: str) -> None:
-    """Nested lists of numbers; null is an unknown one."""
+    """Nested lists of numbers; null is an unknown number."""
     if isinstance(value, list):
         for i, part in enumerate(value):
             _numbers(part, f"{place}[{i}]")
     else:
-        optional(NUMBER_OR_NAN)(value, place)
+        _NUMBER_OR_NULL(value, place)
 
 
 EXAMPLE = record(
     {"id": TEXT, "inputs": table(_input)},
-    {"label": either(SCALAR, listed(ANYTHING)), "group": optional(TEXT),
-     "parent": optional(TEXT), "slices": optional(table(SCALAR)), "cluster": TEXT, "rationale": optional(PLACES),
-     "alignment": optional(listed(row(COUNT, COUNT, COUNT, COUNT)))},
-)  # fmt: skip
+    {
+        **{"label": either(SCALAR, listed(ANYTHING)), "cluster": TEXT},
+        **_all(optional(TEXT), "group parent"),
+        **{"slices": optional(table(SCALAR)), "rationale": optional(PLACES)},
+        "alignment": optional(listed(row(*[COUNT] * 4))),
+    },
+)
 _VECTOR, _MATRIX = listed(NUMBER_OR_NAN), listed(listed(NUMBER_OR_NAN))
 _WALK = record(
     {
-        "site": TEXT, "head": COUNT, "query": COUNT, "form": TEXT, "features": listed(COUNT), "all_features": COUNT,
-        "keys": listed(COUNT), "query_vector": _VECTOR, "key_vectors": _MATRIX, "products": _MATRIX, "dots": _VECTOR,
-        "factor": NUMBER_OR_NAN, "scaled": _VECTOR, "added": _VECTOR, "exponentials": _VECTOR, "total": NUMBER_OR_NAN,
-        "weights": _VECTOR, "output_features": listed(COUNT), "weighted_values": _MATRIX, "output": _VECTOR,
-        "difference": NUMBER_OR_NAN, "notes": TEXTS,
+        **_all(TEXT, "site form"),
+        **_all(COUNT, "head query all_features"),
+        **_all(listed(COUNT), "features keys output_features"),
+        **_all(_VECTOR, "query_vector dots scaled added exponentials weights output"),
+        **_all(_MATRIX, "key_vectors products weighted_values"),
+        **_all(NUMBER_OR_NAN, "factor total difference"),
+        "notes": TEXTS,
     }
-)  # fmt: skip
+)
 ROW = record(
     {"id": TEXT},
-    {"predicted": SCALAR, "target": ANYTHING, "probability": optional(NUMBER_OR_NAN), "value": optional(NUMBER_OR_NAN),
-     "distribution": optional(listed(optional(NUMBER_OR_NAN))), "units": optional(units), "walks": listed(_WALK),
-     "audited": TEXTS, "reading": table(listed(COUNT))},
-)  # fmt: skip
-"""What the model said about one example."""
+    {
+        **{"predicted": SCALAR, "target": ANYTHING, "probability": _NUMBER_OR_NULL, "value": _NUMBER_OR_NULL},
+        **{"distribution": optional(listed(_NUMBER_OR_NULL)), "units": optional(units), "walks": listed(_WALK)},
+        **{"audited": TEXTS, "reading": table(listed(COUNT))},
+    },
+)
+"""Prediction for one example."""
 WHERE = record(
     {},
     {
-        **dict.fromkeys(("experiment", "role", "attention", "attack", "access", "method"), TEXT),
-        **dict.fromkeys(("similarity", "constraints", "operator", "measure", "other", "weight"), SCALAR),
-        **dict.fromkeys(("heads", "layers", "noise", "severity", "class", "answer", "predicted", "when"), SCALAR),
-        **dict.fromkeys(("sizes", "seeds"), either(SCALAR, listed(NUMBER))),
-        **dict.fromkeys(("probability", "perturbed", "sigma", "radius"), optional(NUMBER)),
-        "inputs": table(_input), "units": optional(units), "relevance": optional(table(ANYTHING)), "witness": FLAG,
+        **_all(TEXT, "experiment role attention attack access method"),
+        **_all(SCALAR, "similarity constraints operator measure other weight"),
+        **_all(SCALAR, "heads layers noise severity class answer predicted when"),
+        **_all(either(SCALAR, listed(NUMBER)), "sizes seeds"),
+        **_all(_MAYBE_NUMBER, "probability perturbed sigma radius"),
+        **{"inputs": table(_input), "units": optional(units), "relevance": optional(_FREE), "witness": FLAG},
     },
-)  # fmt: skip
-"""The setting of a score: parameters of its method, and what the method found. Other keys are shown as they are."""
+)
+"""The setting of a score: parameters of its method, and results of the method. Other keys are free."""
 RELEVANCE = record({"method": TEXT, "ids": TEXTS, "signed": FLAG, "extras": TEXTS})
 _SCORE = {"metric": TEXT, "method": TEXT, "ids": TEXTS, "better": BETTER, "grid": listed(NUMBER), "curves": TEXTS}
 SCORE = record({**_SCORE, "where": WHERE})
 
-COST = row(TEXT, TEXT, NUMBER, COUNT, COUNT, COUNT)
-PAGE = record(
-    {"rows": listed(ROW), "relevances": listed(RELEVANCE), "scores": listed(SCORE), "costs": listed(COST),
-     "skipped": table(TEXT)},
+COST = row(TEXT, TEXT, NUMBER, *[COUNT] * 3)
+SHARD_RESULT = record(
+    {
+        **{"rows": listed(ROW), "relevances": listed(RELEVANCE), "scores": listed(SCORE)},
+        **{"costs": listed(COST), "skipped": table(TEXT)},
+    },
     {"findings": listed(SCORE)},
-)  # fmt: skip
+)
 SITES = listed(row(TEXT, COUNT, TEXT, WHOLE, COUNT, TEXT, TEXT))
-"""The sites of one kept example: name, call, kind, layer, heads, module, how the weights were proved."""
+"""The stored sites of one example: name, call, kind, layer, heads, module, proof of the weights."""

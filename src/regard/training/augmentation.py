@@ -86,5 +86,5 @@ class Copied:
         if rng is None:
             return self.given.batch(rows, None)
         which = rng.integers(1, self.augment.copies + 1, len(rows)) * (rng.random(len(rows)) < self.augment.share)
-        found = self.given.batch(rows + which * self.n, rng)
-        return found._replace(rows=torch.from_numpy(rows))
+        batch = self.given.batch(rows + which * self.n, rng)
+        return batch._replace(rows=torch.from_numpy(rows))

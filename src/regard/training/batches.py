@@ -100,9 +100,9 @@ class TextRows:
         return np.array([len(t) for t in self.tokens], np.int64)
 
     def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
-        chosen = [self.tokens[int(i)] for i in rows]
-        padded = np.full((len(chosen), max(1, *map(len, chosen))), PAD, np.int64)
-        for place, tokens in zip(padded, chosen, strict=True):
+        texts = [self.tokens[int(i)] for i in rows]
+        padded = np.full((len(texts), max(1, *map(len, texts))), PAD, np.int64)
+        for place, tokens in zip(padded, texts, strict=True):
             place[: len(tokens)] = tokens
         if rng is not None and self.word_dropout:
             hidden = rng.random(padded.shape) < self.word_dropout
@@ -123,11 +123,11 @@ class ArrayRows:
         return np.ones(len(self.labels), np.int64)
 
     def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
-        chosen = self.array[torch.from_numpy(rows)]
+        values = self.array[torch.from_numpy(rows)]
         if rng is not None and self.noise:
             spread = self.array.std(dim=0, unbiased=False)
-            chosen = chosen + self.noise * spread * torch.from_numpy(rng.standard_normal(chosen.shape)).to(chosen.dtype)
-        return Batch((chosen,), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
+            values = values + self.noise * spread * torch.from_numpy(rng.standard_normal(values.shape)).to(values.dtype)
+        return Batch((values,), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +146,9 @@ class SequenceRows:
         return np.array([len(a) for a in self.arrays], np.int64)
 
     def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
-        chosen = [self.arrays[int(i)] for i in rows]
-        padded = nn.utils.rnn.pad_sequence(chosen, batch_first=True)
-        lengths = torch.tensor([len(a) for a in chosen])
+        sequences = [self.arrays[int(i)] for i in rows]
+        padded = nn.utils.rnn.pad_sequence(sequences, batch_first=True)
+        lengths = torch.tensor([len(a) for a in sequences])
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         if rng is not None and self.noise is not None:
             padded = padded + self.noise * torch.from_numpy(rng.standard_normal(padded.shape)).to(padded.dtype)

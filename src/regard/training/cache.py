@@ -25,8 +25,8 @@ Build = Callable[[Path, Path], Mapping[str, Json]]
 
 def cache_directory() -> Path:
     """$REGARD_CACHE, else `regard` in $XDG_CACHE_HOME, else ~/.cache/regard."""
-    if told := os.environ.get("REGARD_CACHE"):
-        return Path(told).expanduser()
+    if setting := os.environ.get("REGARD_CACHE"):
+        return Path(setting).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regard"
 
 

@@ -76,8 +76,8 @@ def _read(out: Path) -> dict[str, Any] | None:
     """The record of a training; None where there is none, or where it was damaged and set aside."""
     path = out / FILE
     try:
-        found = read_record(path)
-        RECORD(found, "")
+        facts = read_record(path)
+        RECORD(facts, "")
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -85,9 +85,9 @@ def _read(out: Path) -> dict[str, Any] | None:
     except Mismatch as error:
         set_aside(path, error, "the training goes on from its saved state, or else from the beginning")
         return None
-    if found.get("format") != FORMAT or found.get("version") != VERSION:
+    if facts.get("format") != FORMAT or facts.get("version") != VERSION:
         raise InputError(str(path), expected=f'"format": "{FORMAT}", version {VERSION}', got="another file")
-    return found
+    return facts
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -109,12 +109,12 @@ def set_aside(path: Path, error: Exception, instead: str) -> None:
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """The first thing that is not the same, in words."""
     for key in sorted({*before, *now}):
-        there, here = before.get(key), now.get(key)
-        if there == here:
+        earlier, here = before.get(key), now.get(key)
+        if earlier == here:
             continue
-        if isinstance(there, Mapping) and isinstance(here, Mapping):
-            return f"{key}, {_difference(there, here)}"
-        return f"{key}: {_short(there)} there, {_short(here)} here"
+        if isinstance(earlier, Mapping) and isinstance(here, Mapping):
+            return f"{key}, {_difference(earlier, here)}"
+        return f"{key}: {_short(earlier)} there, {_short(here)} here"
     return "nothing"
 
 

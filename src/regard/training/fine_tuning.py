@@ -135,8 +135,8 @@ class Looking(nn.Module):
         return self.read(first, mask).logits
 
     def read(self, first: Tensor, mask: Tensor) -> Reading:
-        said = self.given.looked(first, mask, self.keys(mask))
-        return Reading(said.logits, said.attentions[-1].mean(1)[:, 0], said.hidden_states[-1], mask)
+        outputs = self.given.looked(first, mask, self.keys(mask))
+        return Reading(outputs.logits, outputs.attentions[-1].mean(1)[:, 0], outputs.hidden_states[-1], mask)
 
     def vectors(self, first: Tensor, mask: Tensor) -> Tensor:
         return self.given.vectors(first, mask)
@@ -188,15 +188,15 @@ class Prepared:
     def network(self) -> nn.Module:
         """A new one: pretrained weights, a random head."""
         model = self._model()
-        made = Upper(model, self.first) if self.layers else Whole(model)
-        return Looking(made) if self.looks else made
+        classifier = Upper(model, self.first) if self.layers else Whole(model)
+        return Looking(classifier) if self.looks else classifier
 
     def spans(self, example: Example) -> list[tuple[int, int]]:
         """The characters of each token; (0, 0) where a token was not written by the user."""
-        found = self.tokenizer(
+        offsets = self.tokenizer(
             text_of(example), truncation=True, max_length=self.longest, return_offsets_mapping=True
         )["offset_mapping"]  # fmt: skip
-        return [(int(a), int(b)) for a, b in found]
+        return [(int(a), int(b)) for a, b in offsets]
 
     def rows(self, data: Dataset, labels: Ints) -> Rows:
         if data.fingerprint not in self._states:
@@ -248,10 +248,10 @@ class Prepared:
         states: list[Tensor] = [torch.empty(0)] * len(numbers)
         batches = bucketed(ids.lengths, 32)
         with torch.inference_mode():
-            for step, chosen in enumerate(batches, 1):
-                padded, mask = ids.batch(chosen, None).inputs
+            for step, rows in enumerate(batches, 1):
+                padded, mask = ids.batch(rows, None).inputs
                 out = self.lower(input_ids=padded[..., 0], attention_mask=mask.long()).last_hidden_state
-                for i, row in zip(chosen, out, strict=True):
+                for i, row in zip(rows, out, strict=True):
                     states[int(i)] = row[: len(numbers[int(i)])].clone()
                 tell(Report(what, 1, 1, step, len(batches), 0.0))
         return states
@@ -276,5 +276,5 @@ def _readable(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, SafetensorError) as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"directory {folder}", expected="a Hugging Face text classifier", got=said[:160]) from error
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"directory {folder}", expected="a Hugging Face text classifier", got=reason[:160]) from error

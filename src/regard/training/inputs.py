@@ -58,18 +58,18 @@ def stacked(data: Dataset, key: str) -> Tensor:
     arrays = [array_of(example, key) for example in data]
     shapes = {tuple(a.shape) for a in arrays}
     if len(shapes) != 1:
-        got = " and ".join(map(str, sorted(shapes)[:2])) or "no examples"
-        raise InputError(f"{key} arrays of {data.name}", expected="one shape for all", got=got)
+        shapes_seen = " and ".join(map(str, sorted(shapes)[:2])) or "no examples"
+        raise InputError(f"{key} arrays of {data.name}", expected="one shape for all", got=shapes_seen)
     return torch.stack(arrays)
 
 
 def _given(example: Example, key: str) -> object:
     if key not in example.inputs:
-        there = ", ".join(example.inputs) or "nothing"
+        inputs = ", ".join(example.inputs) or "nothing"
         kinds = {"text": "classifier", "image": "vision", "series": "series", "row": "tabular"}
         fits = next((kind for name, kind in kinds.items() if name in example.inputs), "")
         raise InputError(
-            f"example {example.id!r}", expected=f"an input {key!r}", got=there,
+            f"example {example.id!r}", expected=f"an input {key!r}", got=inputs,
             remedy=f"regard train {fits}" if fits else "",
         )  # fmt: skip
     return example.inputs[key]

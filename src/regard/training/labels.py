@@ -16,12 +16,12 @@ def label_names(data: Dataset) -> tuple[str, ...]:
 
 def check_classes(data: Dataset, numbers: Ints, names: tuple[str, ...]) -> None:
     """Refuse to learn from examples of one class only."""
-    seen = {names[i] for i in numbers}
-    if len(seen) == 1:
+    classes = {names[i] for i in numbers}
+    if len(classes) == 1:
         raise InputError(
             f"train split of {data.name}",
             expected="at least two classes",
-            got=f"only {seen.pop()!r}",
+            got=f"only {classes.pop()!r}",
             remedy="data with examples of every class, or another --label-column",
         )
 

@@ -114,8 +114,8 @@ def fit(
     optimizer = torch.optim.AdamW(learned, lr=settings.rate, weight_decay=settings.weight_decay, fused=True)
     recipe = _recipe(network, train, dev, terms, settings, [measure.name, by_loss])
     course, best = _Course(), dict[str, Tensor]()
-    if state is not None and (found := load_state(state, network, optimizer, recipe)):
-        course, best = _course(found[0]), found[1]
+    if state is not None and (resumed := load_state(state, network, optimizer, recipe)):
+        course, best = _course(resumed[0]), resumed[1]
 
     def save() -> None:
         if state is not None:
@@ -145,8 +145,8 @@ def fit(
                 if time.monotonic() - saved > settings.save_seconds:
                     save()
                     saved = time.monotonic()
-            judged = evaluate(network, dev, terms, measure, settings.batch_size)
-            epoch = Epoch(course.loss / len(batches), *judged)
+            dev_scores = evaluate(network, dev, terms, measure, settings.batch_size)
+            epoch = Epoch(course.loss / len(batches), *dev_scores)
             if not math.isfinite(epoch.dev_loss):
                 raise _not_finite(epoch.dev_loss, f"on the dev split after epoch {course.epoch + 1}", what)
             late = course.epoch + 1 >= min(settings.earliest, settings.epochs)
@@ -171,10 +171,10 @@ def evaluate(
     terms = [term for term in terms if not term.learning] or terms
     network.eval()
     with torch.no_grad():
-        for chosen in bucketed(rows.lengths, batch_size):
-            batch = rows.batch(chosen, None)
+        for numbers in bucketed(rows.lengths, batch_size):
+            batch = rows.batch(numbers, None)
             outcome = forward(network, batch)
-            loss += total(terms, outcome, batch)[0].item() * len(chosen)
+            loss += total(terms, outcome, batch)[0].item() * len(numbers)
             values.append(measure.function(outcome, batch))
             labels.append(batch.labels)
     network.train(before)
@@ -238,10 +238,10 @@ def _hopeless(course: _Course, settings: Settings) -> bool:
 
 def _slope(course: _Course, steps: int, settings: Settings) -> float:
     """The learning rate as a fraction of its peak: a pure function of the step, so that it can be resumed."""
-    done = (course.epoch * steps + course.step) / (settings.epochs * steps)
-    if done < settings.warmup:
-        return min(1.0, (done + 1e-3) / settings.warmup)
-    return (1 - settings.last) * (1 - done) / (1 - settings.warmup) + settings.last
+    progress = (course.epoch * steps + course.step) / (settings.epochs * steps)
+    if progress < settings.warmup:
+        return min(1.0, (progress + 1e-3) / settings.warmup)
+    return (1 - settings.last) * (1 - progress) / (1 - settings.warmup) + settings.last
 
 
 def _report(

@@ -118,7 +118,7 @@ def parse_terms(texts: Sequence[str]) -> dict[str, float]:
     >>> parse_terms(["prediction_distance=1", "attention_distance:measure=jsd=-0.5"])
     {'prediction_distance': 1.0, 'attention_distance:measure=jsd': -0.5}
     """
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for text in texts:
         name, _, weight = text.rpartition("=")
         try:
@@ -130,10 +130,10 @@ def parse_terms(texts: Sequence[str]) -> dict[str, float]:
                 f"term {text!r}", expected="name=weight, with a finite number", got=repr(weight),
                 remedy=f"--term {name or text}=1",
             )  # fmt: skip
-        if name in found:
+        if name in weights:
             raise InputError(f"term {name!r}", expected="each term once", got="a second weight")
-        found[name] = value
-    return found
+        weights[name] = value
+    return weights
 
 
 def in_words(weights: Mapping[str, float]) -> str:
@@ -141,9 +141,9 @@ def in_words(weights: Mapping[str, float]) -> str:
     >>> in_words({"prediction_distance": 1.0, "attention_distance": -0.5})
     'prediction_distance - 0.5 attention_distance'
     """
-    shown = ""
+    text = ""
     for name, weight in weights.items():
         sign = "-" if weight < 0 else "+"
         size = "" if abs(weight) == 1 else f"{abs(weight):g} "
-        shown += f" {sign} {size}{name}"
-    return shown.removeprefix(" + ").removeprefix(" ")
+        text += f" {sign} {size}{name}"
+    return text.removeprefix(" + ").removeprefix(" ")

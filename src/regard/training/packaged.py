@@ -23,9 +23,9 @@ def packaged_file(package: str, inside: str, *, sha256: str, remedy: str) -> Pat
     if not path.is_file():
         raise EnvironmentProblem(f"package {package}", expected=f"the file {inside}", got="no such file", remedy=remedy)
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != sha256:
         raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{found[:12]}...", remedy=remedy
+            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
         )
     return path

@@ -34,6 +34,6 @@ def hidden_marks(data: Dataset, learner: Learner, words: Sequence[str], who: str
     if not words:
         return rationale_marks(data, learner, who)
     assert learner.spans is not None
-    wanted = {word.lower() for word in words}
+    lowered = {word.lower() for word in words}
     texts = [(text_of(example), learner.spans(example)) for example in data]
-    return [torch.tensor([float(text[a:b].lower() in wanted) for a, b in spans]) for text, spans in texts]
+    return [torch.tensor([float(text[a:b].lower() in lowered) for a, b in spans]) for text, spans in texts]

@@ -76,13 +76,13 @@ class TrainedReference:
         return self._asked(data, learner, "weights")
 
     def _asked(self, data: Dataset, learner: Learner, part: str) -> list[Tensor]:
-        rows, found = self._rows(data, learner), [torch.empty(0)] * len(data)
+        rows, answers = self._rows(data, learner), [torch.empty(0)] * len(data)
         with torch.no_grad():
-            for chosen in bucketed(rows.lengths, 64):
-                answer = _part(forward(self.network, rows.batch(chosen, None)), part)
-                for i, row in zip(chosen, answer, strict=True):
-                    found[int(i)] = row[: int(rows.lengths[i])].clone() if part == "weights" else row.clone()
-        return found
+            for numbers in bucketed(rows.lengths, 64):
+                answer = _part(forward(self.network, rows.batch(numbers, None)), part)
+                for i, row in zip(numbers, answer, strict=True):
+                    answers[int(i)] = row[: int(rows.lengths[i])].clone() if part == "weights" else row.clone()
+        return answers
 
     def _rows(self, data: Dataset, learner: Learner) -> Rows:
         if isinstance(self.network, AttentionClassifier):
@@ -128,13 +128,13 @@ class RunReference:
 
     def predictions(self, data: Dataset, learner: Learner) -> list[Tensor]:
         order = _class_order(self.run.manifest["model"]["labels"], learner, str(self.run.path))
-        found = []
+        answers = []
         for example in data:
-            said = self._kept(example, "predictions")["distribution"]
-            if said is None:
+            distribution = self._kept(example, "predictions")["distribution"]
+            if distribution is None:
                 raise InputError(f"run {self.run.path}", expected="a probability for every class", got="none")
-            found.append(torch.tensor(said, dtype=torch.float32)[order])
-        return found
+            answers.append(torch.tensor(distribution, dtype=torch.float32)[order])
+        return answers
 
     def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
         assert learner.spans is not None
@@ -158,8 +158,8 @@ class RunReference:
                 f"run {self.run.path}", expected=f"{what} of every example", got=f"none of example {example.id!r}",
                 remedy="--from the trained model itself, which can be asked about any example",
             )  # fmt: skip
-        found: Mapping[str, Any] = self.examples[example.id]
-        return found
+        facts: Mapping[str, Any] = self.examples[example.id]
+        return facts
 
 
 def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int, int]], example: Example) -> Tensor:
@@ -197,9 +197,9 @@ def _stored(folder: Path, data: Dataset) -> list[Tensor]:
 
 
 def _part(outcome: Outcome, part: str) -> Tensor:
-    found = outcome.logits if part == "logits" else outcome.weights
-    assert found is not None
-    return found
+    value = outcome.logits if part == "logits" else outcome.weights
+    assert value is not None
+    return value
 
 
 def _class_order(theirs: Sequence[str], learner: Learner, subject: str) -> list[int]:

@@ -51,14 +51,14 @@ def spread(values: Sequence[float]) -> dict[str, float]:
     >>> spread([0.7, 0.8])["mean"], round(spread([0.7, 0.8])["sd"], 3)
     (0.75, 0.071)
     """
-    found = np.asarray(values, np.float64)
-    sd = float(found.std(ddof=1)) if len(found) > 1 else 0.0
+    array = np.asarray(values, np.float64)
+    sd = float(array.std(ddof=1)) if len(array) > 1 else 0.0
     return {
-        "mean": float(found.mean()),
+        "mean": float(array.mean()),
         "sd": sd,
-        "low": float(found.min()),
-        "high": float(found.max()),
-        "n": len(found),
+        "low": float(array.min()),
+        "high": float(array.max()),
+        "n": len(array),
     }
 
 
@@ -95,30 +95,30 @@ def train(
         data = Splits(*data)
     splits = data if isinstance(data, Splits) else read_splits(data)
     other = None if reference is None else open_reference(reference)
-    made: Learner = build(spec)(splits.train)
-    chosen = settings_of(made.settings, settings or {})
-    weights = dict(terms if terms is not None else made.terms)
+    prepared: Learner = build(spec)(splits.train)
+    options = settings_of(prepared.settings, settings or {})
+    weights = dict(terms if terms is not None else prepared.terms)
     weighted_terms(weights)  # an unknown term is said before anything is written
     numbers = [seed + k for k in range(seeds)]
     path, say = Path(out), announce or _silent
-    recipe = _recipe(spec, splits, chosen, weights, class_weights, other, reference, hide, numbers)
+    recipe = _recipe(spec, splits, options, weights, class_weights, other, reference, hide, numbers)
     if augment is not None:
         recipe["augment"] = augment.to_json()
     loss = Loss(weights, class_weights, other, tuple(hide), augment)
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
-            return Trained(path, made.measure.name, tuple(before["facts"]["members"]), again=True)
-        say(f"{made.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
+            return Trained(path, prepared.measure.name, tuple(before["facts"]["members"]), again=True)
+        say(f"{prepared.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
             f"{len(splits.test)} test; loss = {in_words(weights)}")  # fmt: skip
         members: list[dict[str, Json]] = []
         for number in numbers:
             if seeds > 1:
                 say(f"seed {number} ({number - seed + 1} of {seeds})")
-            members.append(_member(made, splits, path, replace(chosen, seed=number), loss, alone=seeds == 1))
+            members.append(_member(prepared, splits, path, replace(options, seed=number), loss, alone=seeds == 1))
             if seeds > 1:
-                _describe_family(path, made, members, numbers)
+                _describe_family(path, prepared, members, numbers)
         finish(path, recipe, {"members": [*members]})
-    return Trained(path, made.measure.name, tuple(members))
+    return Trained(path, prepared.measure.name, tuple(members))
 
 
 def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = None) -> Splits:
@@ -178,11 +178,11 @@ def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str,
 
 
 def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
-    known = {f.name: f.type for f in fields(Settings) if f.name not in RESERVED}
+    types = {f.name: f.type for f in fields(Settings) if f.name not in RESERVED}
     for name, value in asked.items():
-        if name not in known:
-            raise UnknownName("setting", name, known)
-        whole = known[name] == "int"
+        if name not in types:
+            raise UnknownName("setting", name, types)
+        whole = types[name] == "int"
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
             raise InputError(f"setting {name}", expected="a whole number" if whole else "a number", got=repr(value))
         if (
@@ -198,10 +198,10 @@ def _recipe(
     spec: Spec, splits: Splits, settings: Settings, terms: Mapping[str, float], class_weights: str | Sequence[float],
     other: Reference | None, reference: str | Path | None, hide: Sequence[str], seeds: Sequence[int],
 ) -> dict[str, Json]:  # fmt: skip
-    kept = {k: v for k, v in asdict(settings).items() if k not in ("seed", "save_seconds")}
+    options = {k: v for k, v in asdict(settings).items() if k not in ("seed", "save_seconds")}
     data = {name: getattr(splits, name).fingerprint for name in ("train", "dev", "test")}
     return {
-        "learner": spec.to_json(), "data": {"name": splits.train.name, **data}, "settings": kept, "terms": dict(terms),
+        "learner": spec.to_json(), "data": {"name": splits.train.name, **data}, "settings": options, "terms": dict(terms),
         "class_weights": class_weights if isinstance(class_weights, str) else [*class_weights], "hide": [*hide],
         "reference": None if other is None else {"source": str(reference), "identity": other.identity},
         "seeds": [*seeds],

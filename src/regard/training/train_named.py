@@ -43,13 +43,13 @@ def trained_once(
             train = read(data, split="train", limit=n)
         if labels == "shuffled":
             train, dev = (_shuffled(some, seed) for some in (train, dev))
-        made: Learner = make(learner if isinstance(learner, Spec) else learner())(train)
-        chosen = replace(settings_of(made.settings, settings), seed=seed)
-        return train_one(made, Splits(train, dev, test), out, chosen, state=state)
+        prepared: Learner = make(learner if isinstance(learner, Spec) else learner())(train)
+        options = replace(settings_of(prepared.settings, settings), seed=seed)
+        return train_one(prepared, Splits(train, dev, test), out, options, state=state)
 
     # only where it is not as usual, so that what is in the cache is found again
-    known = {**recipe, "labels": labels} if labels != "true" else recipe
-    return str(built_once(name, known, packages, build))
+    facts = {**recipe, "labels": labels} if labels != "true" else recipe
+    return str(built_once(name, facts, packages, build))
 
 
 def _shuffled(data: Examples, seed: int) -> Examples:

@@ -57,13 +57,13 @@ class PairRows:
         return np.array([len(s) + len(t) for s, t in zip(self.source, self.target, strict=True)], np.int64)
 
     def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
-        chosen = [self.target[int(i)] for i in rows]
+        targets = [self.target[int(i)] for i in rows]
         source = _padded([self.source[int(i)] for i in rows], PAD)
         if rng is not None and self.word_dropout:
             hidden = torch.from_numpy(rng.random(tuple(source.shape)) < self.word_dropout)
             source = source.masked_fill(hidden & (source != PAD), MASK)
-        before = _padded([[START, *t[:-1]] for t in chosen], PAD)
-        return Batch((source, before), _padded(chosen, NOTHING), torch.from_numpy(rows))
+        before = _padded([[START, *t[:-1]] for t in targets], PAD)
+        return Batch((source, before), _padded(targets, NOTHING), torch.from_numpy(rows))
 
 
 def pair_rows(data: Iterable[Example], source: Vocabulary, target: Vocabulary, word_dropout: float = 0.0) -> PairRows:
@@ -88,29 +88,29 @@ def vocabularies(
     texts = (str(e.inputs["text"]) for e in train)
     return (
         Vocabulary.build(texts, min_count=min_count, cut=source or "figure"),
-        Vocabulary.build(labels, min_count=min_count, lower=False, cut=target, written=True),
+        Vocabulary.build(labels, min_count=min_count, lower=False, cut=target, generation=True),
     )
 
 
 def translate(network: Translator, sources: Sequence[Sequence[int]], *, limit: int, batch_size: int = 64) -> list[Ints]:
     """The greedy translation of every source, without <start>, up to and with <end> (if it comes to one)."""
-    before, written = network.training, [np.zeros(0, np.int64)] * len(sources)
+    before, translations = network.training, [np.zeros(0, np.int64)] * len(sources)
     network.eval()
     with torch.inference_mode():
         for rows in bucketed(np.array([len(s) for s in sources], np.int64), batch_size):
-            made = network.generate(_padded([sources[int(i)] for i in rows], PAD), limit=limit).numpy()
-            for i, row in zip(rows, made, strict=True):
+            generated = network.generate(_padded([sources[int(i)] for i in rows], PAD), limit=limit).numpy()
+            for i, row in zip(rows, generated, strict=True):
                 ends = np.flatnonzero(row == END)
-                written[int(i)] = row[: int(ends[0]) + 1 if len(ends) else len(row)]
+                translations[int(i)] = row[: int(ends[0]) + 1 if len(ends) else len(row)]
     network.train(before)
-    return written
+    return translations
 
 
 def exact(network: Translator, rows: PairRows, *, batch_size: int = 64) -> list[bool]:
     """Whether each translation, written greedily, is the expected one from the first token to the last."""
     limit = max(map(len, rows.target), default=1) + 1
-    written = translate(network, rows.source, limit=limit, batch_size=batch_size)
-    return [list(a) == list(b) for a, b in zip(written, rows.target, strict=True)]
+    translations = translate(network, rows.source, limit=limit, batch_size=batch_size)
+    return [list(a) == list(b) for a, b in zip(translations, rows.target, strict=True)]
 
 
 class Aligned(NamedTuple):
@@ -141,24 +141,24 @@ def alignment(
     if not examples:
         raise InputError(f"alignment of {data.name}", expected="examples with a known alignment", got="none")
     rows = pair_rows(examples, source, target)
-    known = [
+    truths = [
         token_links(e.alignment or (), source.encode(str(e.inputs["text"]))[1], target.encode(str(e.label))[1])
         for e in examples
     ]
-    found: dict[str, set[Link]] = {}
+    by_site: dict[str, set[Link]] = {}
     diagonal: set[Link] = set()
     network.eval()
-    for chosen in bucketed(rows.lengths, batch_size):
-        for site, weights in cross_attention(network, rows.batch(chosen, None)).items():
-            for row, i in enumerate(int(j) for j in chosen):
+    for numbers in bucketed(rows.lengths, batch_size):
+        for site, weights in cross_attention(network, rows.batch(numbers, None)).items():
+            for row, i in enumerate(int(j) for j in numbers):
                 n, m = len(rows.source[i]), len(rows.target[i]) - 1
-                links = strongest(weights[row, :m, :n], known[i].targets)
-                found.setdefault(site, set()).update((i, *link) for link in links)
-    for i, truth in enumerate(known):
+                links = strongest(weights[row, :m, :n], truths[i].targets)
+                by_site.setdefault(site, set()).update((i, *link) for link in links)
+    for i, truth in enumerate(truths):
         n, m = len(rows.source[i]), len(rows.target[i]) - 1
         diagonal |= {(i, j * n // m, j) for j in truth.targets}
-    sure, possible = ({(i, *link) for i, truth in enumerate(known) for link in truth[k]} for k in (0, 1))
-    rates = {site: alignment_error_rate(links, sure, possible) for site, links in found.items()}
+    sure, possible = ({(i, *link) for i, truth in enumerate(truths) for link in truth[k]} for k in (0, 1))
+    rates = {site: alignment_error_rate(links, sure, possible) for site, links in by_site.items()}
     return Aligned(rates, alignment_error_rate(diagonal, sure, possible), len(examples))
 
 

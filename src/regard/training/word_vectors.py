@@ -25,7 +25,7 @@ def word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[int,
     """
     file = Path(path).expanduser()
     places = {word: i for i, word in enumerate(words)}
-    found: dict[int, Tensor] = {}
+    vectors: dict[int, Tensor] = {}
     try:
         with io.TextIOWrapper(open_binary(file, f"word vectors {file}", LARGEST), encoding="utf-8") as lines:
             for number, line in enumerate(_lines(lines, file), 1):
@@ -33,14 +33,14 @@ def word_vectors(path: str | Path, words: Sequence[str], size: int) -> dict[int,
                 if number == 1 and len(values) == 1:
                     continue
                 place = places.get(word)
-                if place is None or place in found:
+                if place is None or place in vectors:
                     continue
-                found[place] = _vector(values, size, f"{file}, line {number}")
+                vectors[place] = _vector(values, size, f"{file}, line {number}")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"word vectors {file}", expected="a text file", got=str(error)) from error
-    if not found:
+    if not vectors:
         raise InputError(f"word vectors {file}", expected="words of the training texts", got="none of them")
-    return found
+    return vectors
 
 
 def _lines(lines: io.TextIOWrapper, file: Path) -> Iterator[str]:
@@ -56,6 +56,8 @@ def _vector(values: Sequence[str], size: int, where: str) -> Tensor:
     except ValueError as error:
         raise InputError(f"word vectors {where}", expected="a word and numbers", got=str(error)) from error
     if len(vector) != size or not vector.isfinite().all():
-        got = f"{len(vector)} numbers" + ("" if vector.isfinite().all() else ", some not finite")
-        raise InputError(f"word vectors {where}", expected=f"{size} finite numbers", got=got, remedy="--set size=...")
+        problem = f"{len(vector)} numbers" + ("" if vector.isfinite().all() else ", some not finite")
+        raise InputError(
+            f"word vectors {where}", expected=f"{size} finite numbers", got=problem, remedy="--set size=..."
+        )
     return vector

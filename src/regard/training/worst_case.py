@@ -64,7 +64,7 @@ def ascent(
     """
     change = torch.zeros_like(like) if start is None else start
     rate = 1.0 if steps == 1 else 1.5 / steps
-    found = []
+    changes = []
     for _ in range(steps):
         leaf = change.detach().requires_grad_()
         with torch.enable_grad():
@@ -72,5 +72,5 @@ def ascent(
         change = change + steepest(gradient, radius * rate)
         size = norms(change)
         change = change * torch.clamp(radius / size.clamp_min(SMALLEST), max=1.0)
-        found.append(change.detach())
-    return found
+        changes.append(change.detach())
+    return changes

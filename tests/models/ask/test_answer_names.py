@@ -38,7 +38,7 @@ from regard.present.report.report import report
 from regard.present.results_table import metric_title
 from regard.records import Example
 from regard.store.export import export
-from regard.store.redaction import Veil
+from regard.store.redaction import Redactor
 from regard.store.run import Run
 
 PROMPT, SOURCE, MASKED = " film was great", "the film was great", "the film was [MASK] fun"
@@ -254,7 +254,7 @@ def test_redacted_runs_do_not_hold_what_was_written(tmp_path: Path) -> None:
     for word in wanted("translation").split():
         assert word not in row["predicted"].split()
         assert word not in row["written"]
-    known = Veil(["unrelated"]).example({"predicted": " Paris", "written": ["Paris"], "target": 7})
+    known = Redactor(["unrelated"]).example({"predicted": " Paris", "written": ["Paris"], "target": 7})
     assert known["predicted"] == " w?"
     assert known["written"] == ["w?"]
 

@@ -24,7 +24,7 @@ from regard.protocols import Point
 from regard.records import Edit, Example
 
 SOURCE = Vocabulary.build(["3 May 1979", "12 June 2004", "the 5 8 6"], min_count=1, cut="figure")
-TARGET = Vocabulary.build(["1979-05-03", "2004-06-12"], min_count=1, cut="character", written=True)
+TARGET = Vocabulary.build(["1979-05-03", "2004-06-12"], min_count=1, cut="character", generation=True)
 
 
 def _translator(kind: str) -> Translator:

@@ -21,14 +21,15 @@ from regard.errors import Incomplete, UnknownName
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--only", help="One experiment (regard list experiment).")
 def command(run: Path, only: str | None, as_json: bool) -> None:
-    from regard.present.terminal.findings_view import findings_view, found_by
+    from regard.audits.conclusions.finding_summaries import finding_summaries
+    from regard.present.terminal.findings_view import findings_view
     from regard.store.run import Run, summary_to_json
 
     opened = Run(run)
     there = dict.fromkeys(str(s.where.get("experiment")) for s in opened.findings())
     if only is not None and only not in there:
         raise UnknownName("experiment of this run", only, list(there))
-    found = found_by(opened, experiment=only or "")
+    found = finding_summaries(opened, experiment=only or "")
     if not found:
         raise Incomplete(
             f"run {run}", expected="findings of experiments", got="a run without experiments",

@@ -131,7 +131,7 @@ def _shown(found: Explained, i: int) -> dict[str, Any]:
 
 
 def _as_json(found: Explained, model: str) -> dict[str, Any]:
-    from regard.present.terminal.comparison import agreements
+    from regard.audits.conclusions.rank_agreement import agreements
     from regard.present.wording import CAVEAT
 
     examples = []
@@ -149,13 +149,14 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
+    from regard.audits.conclusions.rank_agreement import agreements
+    from regard.audits.conclusions.word_units import gathered
     from regard.present.answer_text import shown_answer
     from regard.present.messages.messages import say
     from regard.present.number_units import objective, scale
     from regard.present.retelling import retold
-    from regard.present.terminal.comparison import agreement_table, agreements, comparison
+    from regard.present.terminal.comparison import agreement_table, comparison
     from regard.present.terminal.terminal import drawing, key, strongest
-    from regard.present.word_sums import gathered
     from regard.records import Spec
     from regard.registry import entry
 

@@ -29,10 +29,11 @@ from regard.cli.verb import verb
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:
     asked = listed(metric)
     checked_names("metric", asked)
+    from regard.audits.conclusions.rank_stability import stabilities
+    from regard.audits.conclusions.run_facts import shown_summaries
     from regard.errors import Incomplete
     from regard.present.objective_scale import about_task
-    from regard.present.run_reader import shown_summaries
-    from regard.present.terminal.metrics_view import metrics_json, metrics_view, stabilities
+    from regard.present.terminal.metrics_view import metrics_json, metrics_view
     from regard.store.run import Run
 
     opened = Run(run)

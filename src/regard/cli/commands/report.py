@@ -13,7 +13,7 @@ from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem, RegardError
 
 if TYPE_CHECKING:
-    from regard.present.run_reader import RunReader
+    from regard.audits.conclusions.run_facts import RunReader
     from regard.store.run import Run
 
 FORMS = ("html", "md", "json", "pdf")

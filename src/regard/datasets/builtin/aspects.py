@@ -61,12 +61,12 @@ def aspects(
 
         def make() -> list[Draft]:
             drafts = []
-            for asked, aspect in enumerate(ASPECTS):
-                shown = [text if about == asked else silent(text) for about, text in order]
-                text, spans = unmarked(_paragraph(shown, joints))
+            for question, aspect in enumerate(ASPECTS):
+                sentences = [text if about == question else silent(text) for about, text in order]
+                text, spans = unmarked(_paragraph(sentences, joints))
                 mixed = "agree" if len(set(labels)) == 1 else "differ"
                 inputs = {"text": text, "text_pair": aspect}
-                drafts.append(Draft(inputs, labels[asked], spans, {"aspect": aspect, "opinions": mixed}))
+                drafts.append(Draft(inputs, labels[question], spans, {"aspect": aspect, "opinions": mixed}))
             return drafts
 
         home = normalised(silent(" ".join(text for _, text in sorted(clauses))))
@@ -74,15 +74,15 @@ def aspects(
 
     settings = (opinions, distractors, fillings, negation)
     items = generated("aspects", draw, split=split, n=n, seed=seed, settings=settings)
-    known = note("questions about reviews", n, split=split, seed=seed, known="what decides")
-    return Examples("aspects", items, ("negative", "positive"), (known,))
+    provenance = note("questions about reviews", n, split=split, seed=seed, known="what decides")
+    return Examples("aspects", items, ("negative", "positive"), (provenance,))
 
 
 def _opinions(rng: np.random.Generator, aspect: str, label: int, count: int, negation: float) -> list[str]:
     """Clauses on one aspect, with the decisive words in brackets."""
-    known = rng.permutation(len(lexicon.OPINIONS[aspect][label]))
+    order = rng.permutation(len(lexicon.OPINIONS[aspect][label]))
     clauses = []
-    for i in known[:count]:
+    for i in order[:count]:
         if rng.random() < 0.5:
             clauses.append(f"[{_filled(rng, lexicon.OPINIONS[aspect][label][i])}]")
             continue

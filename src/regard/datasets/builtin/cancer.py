@@ -48,11 +48,11 @@ def cancer(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examp
         remedy="pip install 'regard[data]'",
     )
     table = np.loadtxt(content.decode("ascii").splitlines()[1:], delimiter=",")
-    found: dict[str, Example] = {}
+    by_id: dict[str, Example] = {}
     for row in table:
         ident = f"{sampling.key(0, row[:30].tobytes().hex()):016x}"[:12]
-        found.setdefault(ident, Example(ident, {"row": frozen(row[:30])}, int(row[30])))
-    items = part(found.values(), split)
-    note = f"{len(found):,} tumours from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
-    kept = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("cancer", kept, ("malignant", "benign"), (note,), COLUMNS, "tabular")
+        by_id.setdefault(ident, Example(ident, {"row": frozen(row[:30])}, int(row[30])))
+    items = part(by_id.values(), split)
+    note = f"{len(by_id):,} tumours from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
+    sample = tuple(sampling.stratified(items, n, seed=seed))
+    return Examples("cancer", sample, ("malignant", "benign"), (note,), COLUMNS, "tabular")

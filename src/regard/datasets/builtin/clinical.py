@@ -68,8 +68,8 @@ def clinical(
 
     settings = (notes, evidence, distractors, shortcut)
     items = generated("clinical", draw, split=split, n=n, seed=seed, settings=settings)
-    known = note("fictional clinical notes", n, split=split, seed=seed, known="the decisive finding")
-    return Examples("clinical", items, ("no pneumonia", "pneumonia"), (known,))
+    provenance = note("fictional clinical notes", n, split=split, seed=seed, known="the decisive finding")
+    return Examples("clinical", items, ("no pneumonia", "pneumonia"), (provenance,))
 
 
 def truth(text: str) -> int | None:
@@ -78,11 +78,11 @@ def truth(text: str) -> int | None:
     >>> truth("There is rusty sputum."), truth("We found no sign of rusty sputum."), truth("The mother had pneumonia.")
     (1, 0, None)
     """
-    said = set()
+    labels = set()
     for sentence in re.split(r"(?<=\.)\s+", text):
         if re.search(_FINDING, sentence, re.IGNORECASE):
-            said.add(0 if re.search(r"\b(no|nothing)\b", sentence, re.IGNORECASE) else 1)
-    return said.pop() if len(said) == 1 else None
+            labels.add(0 if re.search(r"\b(no|nothing)\b", sentence, re.IGNORECASE) else 1)
+    return labels.pop() if len(labels) == 1 else None
 
 
 _FINDING = "|".join(re.sub(r"^an? ", "", f).replace("{side}", "(left|right)") for f in lexicon.FINDINGS)

@@ -54,14 +54,14 @@ def credit(
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         applicant = int(rng.integers(2**62))
-        wanted = number % 2
+        true_label = number % 2
 
         def make() -> list[Draft]:
             row = _row(rng)
-            while truth(row) != wanted:
+            while truth(row) != true_label:
                 row = _row(rng)
             turned = bool(rng.random() < noise)
-            label = 1 - wanted if turned else wanted
+            label = 1 - true_label if turned else true_label
             slices = {"noise": "turned" if turned else "none"}
             if shortcut:
                 slices["shortcut"] = "none"
@@ -75,8 +75,8 @@ def credit(
         return Drawn(str(applicant), make)
 
     items = generated("credit", draw, split=split, n=n, seed=seed, settings=(noise, shortcut))
-    known = note("fictional loans", n, split=split, seed=seed, known="the rule")
-    return Examples("credit", items, ("repaid", "defaulted"), (known,), COLUMNS, "tabular")
+    provenance = note("fictional loans", n, split=split, seed=seed, known="the rule")
+    return Examples("credit", items, ("repaid", "defaulted"), (provenance,), COLUMNS, "tabular")
 
 
 def truth(row: Floats) -> int:

@@ -30,13 +30,13 @@ def digits(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examp
         remedy="pip install 'regard[data]'",
     )
     table = np.loadtxt(content.decode("ascii").splitlines(), delimiter=",")
-    found: dict[str, Example] = {}
+    by_id: dict[str, Example] = {}
     for row in table:
         image = frozen(row[:64].reshape(8, 8) / 16)
         # the id is the picture itself, so that equal pictures can never be on both sides of a split
         ident = f"{sampling.key(0, row[:64].astype(np.uint8).tobytes().hex()):016x}"[:12]
-        found.setdefault(ident, Example(ident, {"image": image}, int(row[64])))
-    items = part(found.values(), split)
-    note = f"{len(found):,} images from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
+        by_id.setdefault(ident, Example(ident, {"image": image}, int(row[64])))
+    items = part(by_id.values(), split)
+    note = f"{len(by_id):,} images from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
     names = tuple(map(str, range(10)))
     return Examples("digits", tuple(sampling.stratified(items, n, seed=seed)), names, (note,), modality="image")

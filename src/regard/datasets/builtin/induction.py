@@ -32,11 +32,11 @@ def induction(*, split: str = "test", n: int = 2000, seed: int = 0, symbols: int
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         label = number % symbols
-        asked = (label + int(rng.integers(1, symbols))) % symbols
+        query = (label + int(rng.integers(1, symbols))) % symbols
         # every symbol but the one that is asked for
-        row = (asked + rng.integers(1, symbols, size=length)) % symbols
+        row = (query + rng.integers(1, symbols, size=length)) % symbols
         at = int(rng.integers(length - 2))
-        row[at], row[at + 1], row[-1] = asked, label, asked
+        row[at], row[at + 1], row[-1] = query, label, query
         words = [SYLLABLES[i] for i in row]
         text = " ".join(words)
 
@@ -48,5 +48,5 @@ def induction(*, split: str = "test", n: int = 2000, seed: int = 0, symbols: int
         return Drawn(text, make)
 
     items = generated("induction", draw, split=split, n=n, seed=seed, settings=(symbols, length))
-    known = note("rows", n, split=split, seed=seed, known="the pair that decides")
-    return Examples("induction", items, SYLLABLES[:symbols], (known,))
+    provenance = note("rows", n, split=split, seed=seed, known="the pair that decides")
+    return Examples("induction", items, SYLLABLES[:symbols], (provenance,))

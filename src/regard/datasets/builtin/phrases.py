@@ -173,14 +173,14 @@ def _object(both: Both, rng: np.random.Generator, kind: str, *, definite: bool) 
         return both.phrase(f"{adjective} {_one(rng, lexicon.DRINKS)}")
     noun: Noun = _one(rng, lexicon.NOUNS[kind])
     several = bool(rng.random() < 0.4)
-    known = lexicon.SEVERAL if several else lexicon.SINGULAR
-    determiner = _one(rng, tuple(d for d in known if not (definite and d in lexicon.VAGUE)))
+    determiners = lexicon.SEVERAL if several else lexicon.SINGULAR
+    determiner = _one(rng, tuple(d for d in determiners if not (definite and d in lexicon.VAGUE)))
     number: tuple[int, ...] = ()
     pieces = []
     if determiner:
         number = both.word(_article(determiner, adjective or noun.one))
-        pieces.append(Piece(known[determiner], number))
-    if known[determiner].endswith("的"):
+        pieces.append(Piece(determiners[determiner], number))
+    if determiners[determiner].endswith("的"):
         adjective = adjective.removesuffix("的")  # one is enough
     quality = both.phrase(adjective)
     key = both.word(noun.many if several else noun.one)

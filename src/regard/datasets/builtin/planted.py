@@ -78,23 +78,23 @@ def planted(
     weights = 1 / (np.arange(len(FILLERS)) + 3.0)
     steps = np.cumsum(weights / weights.sum())
     items: list[Example] = []
-    seen: set[str] = set()
+    homes: set[str] = set()
     tries = 0
     while len(items) < n:
         tries += 1
         if tries > 50 * n + 1000:
             raise InputError("planted.length", expected=f"room for {n} different texts", got=f"{length} words")
         label = len(items) % 2
-        wording, chosen, slices = _words(rng, steps, label, split, length, evidence, negation, distractors, shortcut)
+        wording, deciding, slices = _words(rng, steps, label, split, length, evidence, negation, distractors, shortcut)
         text = " ".join(wording)
         # the text itself decides its split, so that no two splits can share one
         home = normalised(text)
-        if home in seen or (split != "all" and split_of(home, fractions=THIRDS) != split):
+        if home in homes or (split != "all" and split_of(home, fractions=THIRDS) != split):
             continue
-        seen.add(home)
+        homes.add(home)
         spans = [(float(m.start()), float(m.end())) for m in re.finditer(r"\S+", text)]
         ident = f"{split}-{len(items):05d}"
-        items.append(Example(ident, {"text": text}, label, tuple(spans[i] for i in chosen), slices=slices))
+        items.append(Example(ident, {"text": text}, label, tuple(spans[i] for i in deciding), slices=slices))
     note = f"{n:,} generated texts (split {split!r}, seed {seed}); the decisive words are known exactly"
     return Examples("planted", tuple(items), ("negative", "positive"), (note,))
 
@@ -106,12 +106,12 @@ def truth(text: str) -> int | None:
     (1, 1, None)
     """
     words = text.split()
-    said = set()
+    labels = set()
     for i, word in enumerate(words):
         for label, keywords in enumerate(KEYWORDS):
             if word in keywords:
-                said.add(1 - label if i and words[i - 1] == NEGATION else label)
-    return said.pop() if len(said) == 1 else None
+                labels.add(1 - label if i and words[i - 1] == NEGATION else label)
+    return labels.pop() if len(labels) == 1 else None
 
 
 def _words(
@@ -138,13 +138,13 @@ def _words(
             pieces.append(([SHORTCUTS[side]], False))
             slices["shortcut"] = "agrees" if side == label else "disagrees"
     filling = length - sum(len(piece) for piece, _ in pieces)
-    drawn = np.minimum(np.searchsorted(steps, rng.random(filling)), len(FILLERS) - 1)
-    pieces += [([FILLERS[i]], False) for i in drawn]
+    fillers = np.minimum(np.searchsorted(steps, rng.random(filling)), len(FILLERS) - 1)
+    pieces += [([FILLERS[i]], False) for i in fillers]
     words: list[str] = []
-    chosen: list[int] = []
+    deciding: list[int] = []
     for i in rng.permutation(len(pieces)):
         piece, decisive = pieces[i]
         if decisive:
-            chosen += range(len(words), len(words) + len(piece))
+            deciding += range(len(words), len(words) + len(piece))
         words += piece
-    return words, chosen, slices
+    return words, deciding, slices

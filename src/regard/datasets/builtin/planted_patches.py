@@ -56,8 +56,8 @@ def planted_patches(
         for top, left, bottom, right in boxes[1:]:
             image[top:bottom, left:right] = BRIGHT
         top, left, bottom, right = boxes[0]
-        drawn = sign(label, patch)
-        image[top:bottom, left:right] = np.where(drawn > 0, BRIGHT, image[top:bottom, left:right])
+        shape = sign(label, patch)
+        image[top:bottom, left:right] = np.where(shape > 0, BRIGHT, image[top:bottom, left:right])
         box = (float(top), float(left), float(bottom), float(right))
         items.append(Example(f"{split}-{i:05d}", {"image": frozen(image)}, label, (box,)))
     note = f"{n:,} generated images (split {split!r}, seed {seed}); the decisive patch is known exactly"

@@ -33,8 +33,8 @@ PLACE = 2
 def words(size: Size) -> tuple[str, ...]:
     """Every word of a size: fillers first, the commonest first."""
     more = (f"{word}s" for word in FILLERS if len(word) > 3)
-    taken = {*DISTRACTORS, *SHORTCUTS, *(w for some in KEYS for w in some)}
-    fillers = [w for w in dict.fromkeys((*FILLERS, *more)) if w not in taken][: FILLING[size]]
+    reserved = {*DISTRACTORS, *SHORTCUTS, *(w for some in KEYS for w in some)}
+    fillers = [w for w in dict.fromkeys((*FILLERS, *more)) if w not in reserved][: FILLING[size]]
     return (*fillers, *(w for some in KEYS for w in some), *DECOYS, *SHORTCUTS)
 
 
@@ -63,25 +63,25 @@ def planted_texts(
     classes = 3 if task == "three" else 2
     rng = keyed_rng(seed, "planted_texts", split, size, task)
     items: list[Example] = []
-    seen: set[str] = set()
+    homes: set[str] = set()
     while len(items) < n:
         label = len(items) % classes
         deciding, beside, kind = _pieces(rng, task, label)
         length = int(rng.integers(LENGTHS[size][0], LENGTHS[size][1] + 1))
         count = length - len(deciding) - len(beside)
-        drawn = np.minimum(np.searchsorted(steps, rng.random(count)), len(fillers) - 1)
-        pieces = [(w, True) for w in deciding] + [(w, False) for w in beside] + [(fillers[i], False) for i in drawn]
+        numbers = np.minimum(np.searchsorted(steps, rng.random(count)), len(fillers) - 1)
+        pieces = [(w, True) for w in deciding] + [(w, False) for w in beside] + [(fillers[i], False) for i in numbers]
         order = rng.permutation(length)
         if task == "place":  # the first piece is the keyword
             order = np.concatenate([(rest := order[order != 0])[:PLACE], [0], rest[PLACE:]])
         text = " ".join(pieces[i][0] for i in order)
         home = normalised(text)
-        if home in seen or (split != "all" and split_of(home, fractions=THIRDS) != split):
+        if home in homes or (split != "all" and split_of(home, fractions=THIRDS) != split):
             continue
-        seen.add(home)
+        homes.add(home)
         spans = [(float(m.start()), float(m.end())) for m in re.finditer(r"\S+", text)]
-        chosen = tuple(spans[at] for at, i in enumerate(order) if pieces[i][1])
-        items.append(Example(f"{split}-{len(items):05d}", {"text": text}, label, chosen, slices={"evidence": kind}))
+        rationale = tuple(spans[at] for at, i in enumerate(order) if pieces[i][1])
+        items.append(Example(f"{split}-{len(items):05d}", {"text": text}, label, rationale, slices={"evidence": kind}))
     note = (
         f"{n:,} generated texts (task {task}, size {size}, split {split!r}, seed {seed}); the evidence is known exactly"
     )

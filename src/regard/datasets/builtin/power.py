@@ -24,11 +24,11 @@ def power(*, split: str = "test", n: int | None = None, seed: int = 0) -> Exampl
             "TEST": "26122451f87dd0387ef90b18bc8a86c041371b8a1c068004922b939971247144",
         },
     )
-    found: dict[str, Example] = {}
+    by_id: dict[str, Example] = {}
     for series, label in rows:
         ident = f"{sampling.key(0, series.tobytes().hex()):016x}"[:12]
-        found.setdefault(ident, Example(ident, {"series": series}, int(label) - 1))
-    items = part(found.values(), split)
-    note = f"{len(found):,} days from sktime 1.2.0 (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
-    kept = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("power", kept, ("October to March", "April to September"), (note,), ("demand",), "series")
+        by_id.setdefault(ident, Example(ident, {"series": series}, int(label) - 1))
+    items = part(by_id.values(), split)
+    note = f"{len(by_id):,} days from sktime 1.2.0 (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
+    sample = tuple(sampling.stratified(items, n, seed=seed))
+    return Examples("power", sample, ("October to March", "April to September"), (note,), ("demand",), "series")

@@ -51,8 +51,8 @@ def sequences(
 
         def make() -> list[Draft]:
             row = [Piece(word, (at,)) for at, word in enumerate(words)]
-            made = {"copy": row, "reverse": row[::-1], "sort": sorted(row, key=lambda piece: piece.text)}[task]
-            text, label, links = aligned(_spaced(row), _spaced(made))
+            target = {"copy": row, "reverse": row[::-1], "sort": sorted(row, key=lambda piece: piece.text)}[task]
+            text, label, links = aligned(_spaced(row), _spaced(target))
             return [Draft({"text": text}, label, slices={"length": str(length)}, alignment=links)]
 
         return Drawn(" ".join(words), make)

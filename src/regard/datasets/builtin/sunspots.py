@@ -57,8 +57,8 @@ def sunspots(
     if not items:
         raise InputError(f"sunspots split {split!r}", expected="room for a window", got=f"horizon={horizon}")
     note = f"{len(values):,} {every}s from statsmodels 0.15.0 (public domain); split {split!r}: {len(items):,}, by time"
-    kept = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("sunspots", kept, (), (note,), ("sunspots",), "series")
+    sample = tuple(sampling.stratified(items, n, seed=seed))
+    return Examples("sunspots", sample, (), (note,), ("sunspots",), "series")
 
 
 def _yearly() -> tuple[list[int], Floats]:

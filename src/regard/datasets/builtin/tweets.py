@@ -61,7 +61,7 @@ def parsed(content: str) -> tuple[list[tuple[Example, str]], int, int]:
     >>> [(e.inputs["text"], e.label) for e, _ in found], repeated, neutral
     ([('So & so good', 1)], 1, 1)
     """
-    found: dict[str, tuple[Example, str]] = {}
+    by_home: dict[str, tuple[Example, str]] = {}
     repeated = neutral = 0
     for line in content.split("\n"):
         if not line.strip():
@@ -72,9 +72,9 @@ def parsed(content: str) -> tuple[list[tuple[Example, str]], int, int]:
             neutral += 1
             continue
         home = normalised(text)
-        if home in found:
+        if home in by_home:
             repeated += 1
             continue
         ident = hashlib.blake2b(home.encode(), digest_size=6).hexdigest()
-        found[home] = Example(ident, {"text": text}, int(float(rating) > 0)), split_of(home)
-    return list(found.values()), repeated, neutral
+        by_home[home] = Example(ident, {"text": text}, int(float(rating) > 0)), split_of(home)
+    return list(by_home.values()), repeated, neutral

@@ -27,10 +27,10 @@ def read_npz(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > min(max_bytes(), max(UNPACKED_FREELY, MOST_UNPACKED * size)):
-            got = f"{shown_size(unpacked)} from {shown_size(size)}"
-            raise InputError(f"file {path}", expected=f"at most {shown_size(max_bytes())} when unpacked", got=got)
-        with np.load(path, allow_pickle=False) as held:
-            return {name: _checked(held[name]) for name in held.files}
+            sizes = f"{shown_size(unpacked)} from {shown_size(size)}"
+            raise InputError(f"file {path}", expected=f"at most {shown_size(max_bytes())} when unpacked", got=sizes)
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: _checked(arrays[name]) for name in arrays.files}
     except _UNREADABLE as problem:
         raise InputError(f"file {path}", expected="an .npz file of plain arrays", got=reason(problem)) from problem
 

@@ -13,13 +13,13 @@ def label_names(features: Any) -> dict[str, tuple[str, ...]]:
     >>> label_names({"label": {"names": ["neg", "pos"], "_type": "ClassLabel"}, "text": {"_type": "Value"}})
     {'label': ('neg', 'pos')}
     """
-    found = {}
+    by_column = {}
     for column, feature in features.items() if isinstance(features, dict) else ():
         inner = feature.get("feature", feature) if isinstance(feature, dict) else None
         if isinstance(inner, dict) and inner.get("_type") == "ClassLabel":
             names = inner.get("names")
-            found[str(column)] = tuple(map(str, names)) if isinstance(names, list) else ()
-    return found
+            by_column[str(column)] = tuple(map(str, names)) if isinstance(names, list) else ()
+    return by_column
 
 
 def label_names_in(schema: Any) -> dict[str, tuple[str, ...]]:

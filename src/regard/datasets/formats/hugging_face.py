@@ -49,8 +49,8 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
     parquet = files[0].suffix == ".parquet"
     table = open_parquet(files, name=path.name) if parquet else _open_arrow(files, path.name)
     labels = label_names(_json(files[0].parent / "dataset_info.json").get("features")) or table.labels
-    done = None if chosen == UNDIVIDED else chosen
-    return Table(table.name, table.columns, table.walk, table.counted, labels, notes, split=done)
+    applied = None if chosen == UNDIVIDED else chosen
+    return Table(table.name, table.columns, table.walk, table.counted, labels, notes, split=applied)
 
 
 def _splits(path: Path) -> dict[str, list[Path]]:
@@ -59,14 +59,14 @@ def _splits(path: Path) -> dict[str, list[Path]]:
         return {name: _arrow_files(path / name) for name in _plain_names(listed.get("splits", []), path)}
     if (path / "state.json").exists():
         return {UNDIVIDED: _arrow_files(path)}
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for suffix in (".parquet", ".arrow"):
         for file in sorted(path.rglob(f"*{suffix}")):
             if not file.name.startswith("cache-"):
-                found.setdefault(_split_in(file.stem), []).append(file)
-        if found:
+                files.setdefault(_split_in(file.stem), []).append(file)
+        if files:
             break
-    return found
+    return files
 
 
 def _split_in(stem: str) -> str:

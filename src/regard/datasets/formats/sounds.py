@@ -41,8 +41,8 @@ def read_sounds(path: Path) -> Examples:
         examples.append(Example(name, {"audio": sound, "rate": rate}, label))
     labels = tuple(sorted({str(e.label) for e in examples if e.label is not None}))
     rates = sorted({int(str(e.inputs["rate"])) for e in examples})
-    said = (f"{', '.join(map(str, rates))} samples per second",)
-    return Examples(path.name, tuple(examples), labels, said, modality="audio")
+    notes = (f"{', '.join(map(str, rates))} samples per second",)
+    return Examples(path.name, tuple(examples), labels, notes, modality="audio")
 
 
 def read_wav(file: Path) -> tuple[Floats, int]:
@@ -53,11 +53,11 @@ def read_wav(file: Path) -> tuple[Floats, int]:
             channels, width, rate, count, *_ = sound.getparams()
             raw = sound.readframes(count)
     except (wave.Error, EOFError, OSError, ValueError, RuntimeError, struct.error) as error:
-        got = "a file that ends too early" if isinstance(error, EOFError) else reason(error)
-        raise InputError(f"sound {file}", expected="a .wav file of plain samples (PCM)", got=got) from error
+        problem = "a file that ends too early" if isinstance(error, EOFError) else reason(error)
+        raise InputError(f"sound {file}", expected="a .wav file of plain samples (PCM)", got=problem) from error
     if width not in WIDTHS or rate < 1:
-        got = f"{8 * width} bits, {rate} samples per second"
-        raise InputError(f"sound {file}", expected="8, 16, 24 or 32 bits and a rate of 1 or more", got=got)
+        problem = f"{8 * width} bits, {rate} samples per second"
+        raise InputError(f"sound {file}", expected="8, 16, 24 or 32 bits and a rate of 1 or more", got=problem)
     values = _decoded(raw[: len(raw) // (width * channels) * (width * channels)], width)
     if not len(values):
         raise InputError(f"sound {file}", expected="samples", got="none")

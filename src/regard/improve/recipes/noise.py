@@ -26,10 +26,10 @@ def noise(
     noises: names (`regard list perturbation`); by default keyboard errors and dropped words for texts. The comparison
     also asks about noises that were not learned from.
     """
-    chosen = tuple(noises) or USUAL.get(modality) or tuple(spec.name for spec in known_noises(modality)[:2])
-    if not chosen:
+    names = tuple(noises) or USUAL.get(modality) or tuple(spec.name for spec in known_noises(modality)[:2])
+    if not names:
         raise Unsupported("recipe noise", expected="a modality with noises", got=modality)
     return Recipe(
-        f"{share:.0%} of what is learned from is noisy ({', '.join(chosen)})",
-        augment=Augment(chosen, tuple(severities), share, copies),
+        f"{share:.0%} of what is learned from is noisy ({', '.join(names)})",
+        augment=Augment(names, tuple(severities), share, copies),
     )

@@ -1,0 +1,1 @@
+"""Capabilities: what can be asked of a model beyond a forward pass, one file each."""

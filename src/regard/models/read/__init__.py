@@ -1,0 +1,1 @@
+"""Readers: an example in the form that its model reads, by modality."""

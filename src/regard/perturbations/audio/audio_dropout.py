@@ -22,5 +22,5 @@ def audio_dropout(example: Example, severity: int, rng: Stream, *, width: float 
     """
     signal = opened(example)
     steps = len(signal.x)
-    gone = holes(rng.shares(steps), (0.05, 0.1, 0.2, 0.3, 0.45)[severity - 1], max(1, round(width * steps)))
-    return signal.with_values(np.where(gone[:, None], 0.0, signal.x))
+    gaps = holes(rng.shares(steps), (0.05, 0.1, 0.2, 0.3, 0.45)[severity - 1], max(1, round(width * steps)))
+    return signal.with_values(np.where(gaps[:, None], 0.0, signal.x))

@@ -32,5 +32,5 @@ def audio_noise(
         waves /= np.sqrt(np.maximum(np.arange(len(waves)), 1))[:, None]
         noise = np.fft.irfft(waves, n=len(noise), axis=0)
     power = float(np.mean(signal.x**2))
-    wanted = power / 10 ** ((20, 15, 10, 5, 0)[severity - 1] / 10)
-    return signal.with_values(signal.x + noise * np.sqrt(wanted / max(float(np.mean(noise**2)), 1e-30)))
+    noise_power = power / 10 ** ((20, 15, 10, 5, 0)[severity - 1] / 10)
+    return signal.with_values(signal.x + noise * np.sqrt(noise_power / max(float(np.mean(noise**2)), 1e-30)))

@@ -24,5 +24,5 @@ def band_limit(example: Example, severity: int, rng: Stream) -> Perturbed:
     limit = (0.5, 0.35, 0.25, 0.15, 0.08)[severity - 1]
     waves = np.fft.rfft(signal.x, axis=0)
     at = np.linspace(0, 1, len(waves))
-    kept = np.clip((limit * 1.1 - at) / (limit * 0.1), 0, 1)
-    return signal.with_values(np.fft.irfft(waves * kept[:, None], n=len(signal.x), axis=0))
+    gain = np.clip((limit * 1.1 - at) / (limit * 0.1), 0, 1)
+    return signal.with_values(np.fft.irfft(waves * gain[:, None], n=len(signal.x), axis=0))

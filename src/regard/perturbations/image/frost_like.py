@@ -21,9 +21,9 @@ def frost_like(example: Example, severity: int, rng: Stream) -> Perturbed:
     with published ones (hence the name).
     """
     picture = opened(example)
-    kept, ice = ((1.0, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))[severity - 1]
+    brightness, ice = ((1.0, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))[severity - 1]
     _, height, width = picture.x.shape
     ridges = [1 - (2 * cloud(rng, height, width, rough) - 1).abs() for rough in (1.0, 1.6)]
     pattern = (ridges[0] * ridges[1]) ** 2
     pattern = (pattern - pattern.min()) / (pattern.max() - pattern.min()).clamp_min(1e-9)
-    return picture.with_pixels(kept * picture.x + ice * pattern)
+    return picture.with_pixels(brightness * picture.x + ice * pattern)

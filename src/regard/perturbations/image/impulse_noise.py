@@ -20,6 +20,6 @@ def impulse_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
     """Salt and pepper: some values become 0 or 1."""
     picture = opened(example)
     share = (0.03, 0.06, 0.09, 0.17, 0.27)[severity - 1]
-    drawn = shares(rng, *picture.x.shape)
-    spoilt = torch.where(drawn < share / 2, 0.0, torch.where(drawn < share, 1.0, picture.x))
+    lots = shares(rng, *picture.x.shape)
+    spoilt = torch.where(lots < share / 2, 0.0, torch.where(lots < share, 1.0, picture.x))
     return picture.with_pixels(spoilt)

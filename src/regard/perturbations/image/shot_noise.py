@@ -25,11 +25,11 @@ def shot_noise(example: Example, severity: int, rng: Stream) -> Perturbed:
     picture = opened(example)
     photons = (60, 25, 12, 5, 3)[severity - 1]
     rate = picture.x.double().numpy() * photons
-    drawn = rng.shares(*rate.shape)
+    lots = rng.shares(*rate.shape)
     count, chance = np.zeros_like(rate), np.exp(-rate)
     below = chance.copy()
     for k in range(1, 4 * photons + 20):  # no pixel has more, for all that double precision can tell
-        count += drawn >= below
+        count += lots >= below
         chance = chance * rate / k
         below = below + chance
     return picture.with_pixels(torch.from_numpy(count / photons).float())

@@ -26,11 +26,11 @@ def series_dropout(
     """
     signal = opened(example)
     steps = len(signal.x)
-    gone = holes(rng.shares(steps), (0.05, 0.1, 0.2, 0.3, 0.45)[severity - 1], max(1, width))
+    gaps = holes(rng.shares(steps), (0.05, 0.1, 0.2, 0.3, 0.45)[severity - 1], max(1, width))
     if fill == "hold":
-        last = np.maximum.accumulate(np.where(gone, -1, np.arange(steps)))
-        first = int(np.argmin(gone))  # nothing came before a gap at the start: what comes after it
-        held = signal.x[np.where(last < 0, first, last)]
+        last = np.maximum.accumulate(np.where(gaps, -1, np.arange(steps)))
+        first = int(np.argmin(gaps))  # nothing came before a gap at the start: what comes after it
+        filling = signal.x[np.where(last < 0, first, last)]
     else:
-        held = np.broadcast_to(signal.x.mean(axis=0) if fill == "mean" else np.zeros(1), signal.x.shape)
-    return signal.with_values(np.where(gone[:, None], held, signal.x))
+        filling = np.broadcast_to(signal.x.mean(axis=0) if fill == "mean" else np.zeros(1), signal.x.shape)
+    return signal.with_values(np.where(gaps[:, None], filling, signal.x))

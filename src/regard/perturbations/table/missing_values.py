@@ -20,6 +20,6 @@ def missing_values(example: Example, severity: int, rng: Stream, *, centre: tupl
     centre: the middle of every column; measured on the data where a case, `regard perturb` or `fitted` puts it on.
     """
     row, middle = row_of(example, centre, "centre", "missing_values")
-    gone = rng.sample(len(row), max(1, round((0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1] * len(row))))
-    row[gone] = middle[gone]
+    missing = rng.sample(len(row), max(1, round((0.05, 0.1, 0.2, 0.35, 0.5)[severity - 1] * len(row))))
+    row[missing] = middle[missing]
     return with_row(example, row)

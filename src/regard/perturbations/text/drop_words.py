@@ -29,21 +29,21 @@ def drop_words(example: Example, severity: int, rng: Stream, *, keep: tuple[str,
     able = []
     for first, last in pairwise(script.firsts):
         here = [w for w in range(first, last) if script.words[w][0].isalnum() and not _kept(script.words[w], keep)]
-        kept = rng.below(len(here)) if here else 0  # a text without a word is no text
-        able += here[:kept] + here[kept + 1 :]
-    gone = set(chosen(able, severity, rng, len(able) + 1, _SHARES)) if able else set()
-    made = []
+        spared = rng.below(len(here)) if here else 0  # a text without a word is no text
+        able += here[:spared] + here[spared + 1 :]
+    dropped = set(chosen(able, severity, rng, len(able) + 1, _SHARES)) if able else set()
+    texts = []
     for pieces in script.pieces():
         kept_pieces: list[Piece] = []
         for i, (piece, w) in enumerate(pieces):
             follows = pieces[i + 1][1] if i + 1 < len(pieces) else -1
-            if w in gone or (w < 0 and follows in gone and kept_pieces):
+            if w in dropped or (w < 0 and follows in dropped and kept_pieces):
                 continue
             kept_pieces.append((piece, w))
         if kept_pieces and kept_pieces[0][1] < 0 and pieces[0][1] >= 0:
             kept_pieces = kept_pieces[1:]  # the space after a first word that went
-        made.append(kept_pieces)
-    return script.with_pieces(made)
+        texts.append(kept_pieces)
+    return script.with_pieces(texts)
 
 
 def _kept(word: str, keep: tuple[str, ...]) -> bool:

@@ -26,7 +26,7 @@ def filler(example: Example, severity: int, rng: Stream, *, fillers: tuple[str, 
     gaps = [w for w, word in enumerate(script.words) if word[0].isalnum()]
     before = rng.sample(len(gaps), count)
     put = {gaps[g]: fillers[rng.below(len(fillers))] + " " for g in before}
-    made = []
+    texts = []
     for pieces in script.pieces():
-        made.append([piece for text, w in pieces for piece in ([(put[w], -1)] if w in put else []) + [(text, w)]])
-    return script.with_pieces(made)
+        texts.append([piece for text, w in pieces for piece in ([(put[w], -1)] if w in put else []) + [(text, w)]])
+    return script.with_pieces(texts)

@@ -20,7 +20,7 @@ def letter_case(
     sees nothing of it: a change of 0 is then the right answer.
     """
     script = Script.of(example)
-    options = {w: found for w, word in enumerate(script.words) if (found := _written(word, style))}
+    options = {w: variants for w, word in enumerate(script.words) if (variants := _written(word, style))}
     changes = {}
     for w in chosen(list(options), severity, rng, len(script.words)):
         changes[w] = options[w][rng.below(len(options[w]))]
@@ -30,11 +30,11 @@ def letter_case(
 def _written(word: str, style: str) -> list[str]:
     """Other ways to write a word with the same letters."""
     middle = len(word) // 2
-    made = {
+    by_style = {
         "upper": word.upper(),
         "lower": word.lower(),
         "title": word.capitalize(),
         "one": word[:middle] + word[middle].swapcase() + word[middle + 1 :],
     }
-    wanted = made.values() if style == "any" else [made.get(style, word)]
-    return sorted({new for new in wanted if new != word and len(new) == len(word)})
+    variants = by_style.values() if style == "any" else [by_style.get(style, word)]
+    return sorted({new for new in variants if new != word and len(new) == len(word)})

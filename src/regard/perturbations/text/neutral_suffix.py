@@ -35,8 +35,8 @@ def neutral_suffix(
     """
     script = Script.of(example)
     count = min(len(sentences), (1, 2, 3, 4, 6)[severity - 1])
-    said = " ".join(sentences[i] for i in rng.sample(len(sentences), count))
-    made = script.pieces()
-    if made[-1]:
-        made[-1] = [(said + " ", -1), *made[-1]] if before else [*made[-1], (" " + said, -1)]
-    return script.with_pieces(made)
+    addition = " ".join(sentences[i] for i in rng.sample(len(sentences), count))
+    texts = script.pieces()
+    if texts[-1]:
+        texts[-1] = [(addition + " ", -1), *texts[-1]] if before else [*texts[-1], (" " + addition, -1)]
+    return script.with_pieces(texts)

@@ -26,7 +26,7 @@ def ocr(example: Example, severity: int, rng: Stream, *, shortest: int = 2) -> P
     shortest: words with fewer characters are left alone.
     """
     script = Script.of(example)
-    places = {w: found for w, word in enumerate(script.words) if len(word) >= shortest and (found := _places(word))}
+    places = {w: shapes for w, word in enumerate(script.words) if len(word) >= shortest and (shapes := _places(word))}
     changes = {}
     for w in chosen(list(places), severity, rng, len(script.words)):
         word = script.words[w]

@@ -23,7 +23,7 @@ def punctuation(example: Example, severity: int, rng: Stream, *, adds: bool = Tr
     plain = [w for w, word in enumerate(script.words) if word[-1].isalpha()] if adds else []
     able = marks + plain
     hit = {able[i] for i in rng.sample(len(able), count)}
-    made = []
+    texts = []
     for pieces in script.pieces():
         here: list[Piece] = []
         for text, w in pieces:
@@ -33,8 +33,8 @@ def punctuation(example: Example, severity: int, rng: Stream, *, adds: bool = Tr
                 here += [(text, w), (MARKS[rng.below(len(MARKS))], -1)]
             elif rng.below(2):
                 here += [(text, w), (text, w)]
-        made.append(here)
-    return script.with_pieces(made)
+        texts.append(here)
+    return script.with_pieces(texts)
 
 
 def _mark(word: str) -> bool:

@@ -17,7 +17,7 @@ def whitespace(example: Example, severity: int, rng: Stream, *, joins: bool = Tr
     """
     script = Script.of(example)
     ways = ["wide", *(["join"] if joins else []), *(["split"] if splits else [])]
-    made = []
+    texts = []
     for pieces in script.pieces():
         able = [i for i, (text, w) in enumerate(pieces) if _able(text, w, i, len(pieces))]
         words = sum(w >= 0 for _, w in pieces)
@@ -26,8 +26,8 @@ def whitespace(example: Example, severity: int, rng: Stream, *, joins: bool = Tr
         here: list[Piece] = []
         for i, (text, w) in enumerate(pieces):
             here += _changed(text, w, hit[i], rng) if i in hit else [(text, w)]
-        made.append(here)
-    return script.with_pieces(made)
+        texts.append(here)
+    return script.with_pieces(texts)
 
 
 def _able(text: str, word: int, i: int, count: int) -> bool:

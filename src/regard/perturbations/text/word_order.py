@@ -34,8 +34,8 @@ def word_order(example: Example, severity: int, rng: Stream, *, window: int = 3)
                 j = near[rng.below(len(near))]
                 free -= {i, j}
                 order[words[i]], order[words[j]] = order[words[j]], order[words[i]]
-    made = [
+    texts = [
         [(script.words[order[w]], order[w]) if w >= 0 else (text, w) for text, w in pieces]
         for pieces in script.pieces()
     ]
-    return script.with_pieces(made)
+    return script.with_pieces(texts)

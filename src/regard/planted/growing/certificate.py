@@ -35,23 +35,23 @@ def certificate(
     rng = keyed_rng(0, "certificate")
     lead = int(isinstance(network, Headed))
     with torch.no_grad():
-        said = [_read(network, _one(t)) for t in texts.tokens]
-        probability = np.array([float(p.max()) for p, _ in said])
-        predicted = np.array([int(p.argmax()) for p, _ in said])
-        seen = np.array([bool(e.any()) for e in texts.evidence]) | _default(texts)
+        readings = [_read(network, _one(t)) for t in texts.tokens]
+        probability = np.array([float(p.max()) for p, _ in readings])
+        predicted = np.array([int(p.argmax()) for p, _ in readings])
+        scorable = np.array([bool(e.any()) for e in texts.evidence]) | _default(texts)
         right = predicted == texts.labels
         classes: dict[str, Json] = {}
         for c in range(len(set(texts.labels.tolist()))):
-            mine = [i for i in np.flatnonzero((predicted == c) & right) if texts.evidence[i].any()]
+            texts_of_class = [i for i in np.flatnonzero((predicted == c) & right) if texts.evidence[i].any()]
             need, swap, hit, top, mass = ([] for _ in range(5))
-            for i in mine:
+            for i in texts_of_class:
                 tokens, marks = texts.tokens[i], texts.evidence[i]
                 blank, other = tokens.copy(), tokens.copy()
                 blank[marks] = rng.integers(len(SPECIALS), len(SPECIALS) + fillers, int(marks.sum()))
                 other[marks] = rng.choice(keys[(c + 1) % len(keys)], int(marks.sum()))
                 need.append(probability[i] - float(_read(network, _one(blank))[0][c]))
                 swap.append(float(int(_read(network, _one(other))[0].argmax()) != c))
-                weights = said[i][1][lead:]
+                weights = readings[i][1][lead:]
                 own = marks[lead:]
                 if len(weights) != len(own):  # one key
                     continue
@@ -60,13 +60,15 @@ def certificate(
                 top.append(float(own[heaviest[0]]))
                 mass.append(float(weights[own].sum() / max(float(weights.sum()), 1e-9)))
             classes[str(c)] = {
-                "n": len(mine), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "top": _mean(top),
+                "n": len(texts_of_class), "need": _mean(need), "swap": _mean(swap), "hit": _mean(hit), "top": _mean(top),
                 "mass": _mean(mass),
             }  # fmt: skip
-        moved = _permuted(network, texts, said, predicted, rng) if isinstance(network, Planted) else (None, None)
+        permutation = (
+            _permuted(network, texts, readings, predicted, rng) if isinstance(network, Planted) else (None, None)
+        )
     return {
-        "version": VERSION, "texts": len(texts), "accuracy": float(right[seen].mean()), "classes": classes,
-        "permuted": moved[0], "flips": moved[1],
+        "version": VERSION, "texts": len(texts), "accuracy": float(right[scorable].mean()), "classes": classes,
+        "permuted": permutation[0], "flips": permutation[1],
     }  # fmt: skip
 
 
@@ -94,7 +96,7 @@ def _permuted(
 ) -> tuple[float | None, float | None]:
     if network.recipe.score == "mean" or network.recipe.noise:
         return None, None
-    moved, flips = [], []
+    distances, flips = [], []
     for tokens, (p, weights), c in zip(texts.tokens, said, predicted, strict=True):
         one = _one(tokens)
         states = network.read(one).states
@@ -102,9 +104,9 @@ def _permuted(
         contexts = torch.from_numpy(weights)[orders] @ states[0]
         logits = network.answer(contexts, states.expand(PERMUTATIONS, -1, -1), (one != PAD).expand(PERMUTATIONS, -1))
         other = logits.softmax(-1).numpy()
-        moved.append(float(0.5 * np.abs(other - p).sum(-1).mean()))
+        distances.append(float(0.5 * np.abs(other - p).sum(-1).mean()))
         flips.append(float((other.argmax(-1) != c).mean()))
-    return float(np.mean(moved)), float(np.mean(flips))
+    return float(np.mean(distances)), float(np.mean(flips))
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -63,12 +63,12 @@ def certificate_of(model: TorchModel) -> dict[str, Any] | None:
         return None
     recipe = Recipe(**about)  # type: ignore[arg-type]
     folder = home(str(name), recipe, size, int(seed))  # type: ignore[arg-type]
-    found: dict[str, Any] = json.loads((folder / "certificate.json").read_text("utf-8"))
-    if found.get("version") != VERSION:
+    facts: dict[str, Any] = json.loads((folder / "certificate.json").read_text("utf-8"))
+    if facts.get("version") != VERSION:
         assert isinstance(model.module, (Planted, Headed))
-        found = _certificate(model.module, recipe, size, int(seed))  # type: ignore[arg-type]
-        _certify(folder, found)
-    return found
+        facts = _certificate(model.module, recipe, size, int(seed))  # type: ignore[arg-type]
+        _certify(folder, facts)
+    return facts
 
 
 def _certify(folder: Path, facts: Mapping[str, Json]) -> None:
@@ -84,11 +84,11 @@ def vocabulary(size: Size) -> Vocabulary:
 
 def deciding(recipe: Recipe, size: Size) -> list[list[int]]:
     """The numbers of the words that decide, by class."""
-    known = vocabulary(size).words
+    words = vocabulary(size).words
     table: tuple[tuple[str, ...], ...] = KEYS if recipe.task == "three" else KEYS[:2]
     if recipe.task == "shortcut":
         table = tuple((day,) for day in SHORTCUTS)
-    return [[known.index(w) for w in some] for some in table]
+    return [[words.index(w) for w in some] for some in table]
 
 
 def _network(recipe: Recipe, size: Size) -> Planted | Headed:
@@ -114,10 +114,10 @@ def _trained(recipe: Recipe, size: Size, seed: int) -> tuple[Planted | Headed, d
 
 
 def _rows(recipe: Recipe, size: Size, seed: int, split: str, n: int) -> Marked:
-    known = vocabulary(size)
-    lead = [len(known)] if recipe.encoder == "transformer" else []
+    words = vocabulary(size)
+    lead = [len(words)] if recipe.encoder == "transformer" else []
     data = planted_texts(split=split, n=n, seed=seed, size=size, task=recipe.task)
-    return Marked.of(data, known, lead, recipe.pull, recipe.hide)
+    return Marked.of(data, words, lead, recipe.pull, recipe.hide)
 
 
 def _certificate(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> dict[str, Json]:
@@ -127,16 +127,16 @@ def _certificate(network: Planted | Headed, recipe: Recipe, size: Size, seed: in
 def _plant(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> None:
     """What is set by hand before training."""
     if isinstance(network, Headed):
-        for some in deciding(recipe, size):
-            network.evidence[some] = True
+        for numbers_of_class in deciding(recipe, size):
+            network.evidence[numbers_of_class] = True
         return
     if recipe.noise:
         rng = keyed_rng(seed, "noise")
         by_class = deciding(recipe, size)
         numbers = torch.from_numpy(rng.choice([-LOUD, LOUD], (len(by_class[0]), 1)).astype(np.float32))
         numbers[0], numbers[1] = -LOUD, LOUD  # both signs are there
-        for some in by_class:
-            network.hum[some] = numbers
+        for numbers_of_class in by_class:
+            network.hum[numbers_of_class] = numbers
 
 
 def _finish(network: Planted | Headed, recipe: Recipe, size: Size) -> None:
@@ -152,20 +152,20 @@ def _finish(network: Planted | Headed, recipe: Recipe, size: Size) -> None:
 
 def ready(network: nn.Module, name: str, size: Size, about: Mapping[str, Json], *, lead: bool = False) -> TorchModel:
     """The adapter of a network over the words of `planted_texts`. lead: it reads a class token first."""
-    known = vocabulary(size)
-    front = len(known)
+    words = vocabulary(size)
+    front = len(words)
     classes = ("negative", "positive", "puzzled") if about.get("task") == "three" else ("negative", "positive")
 
     def tokenize(text: str, pair: str | None) -> Tokens:
-        ids, spans = known.encode(text if pair is None else f"{text} {pair}")
-        named = tuple(text[a:b] for a, b in spans) if pair is None else tuple(known.words[i] for i in ids)
+        ids, spans = words.encode(text if pair is None else f"{text} {pair}")
+        names = tuple(text[a:b] for a, b in spans) if pair is None else tuple(words.words[i] for i in ids)
         if lead:
-            ids, spans, named = [front, *ids], [(0, 0), *spans], ("<class>", *named)
+            ids, spans, names = [front, *ids], [(0, 0), *spans], ("<class>", *names)
         nothing = np.zeros(len(ids), np.int64)
         special = np.array([lead and i == 0 for i in range(len(ids))], bool)
-        return Tokens(np.array(ids, np.int64), tuple(spans), special, nothing, named)
+        return Tokens(np.array(ids, np.int64), tuple(spans), special, nothing, names)
 
-    alphabet = Alphabet(PAD, MASK, UNK, np.arange(len(SPECIALS), len(known)), unknown=UNK)
+    alphabet = Alphabet(PAD, MASK, UNK, np.arange(len(SPECIALS), len(words)), unknown=UNK)
     reader = TextReader(tokenize, alphabet, maskable=False, kind="word")
     embedding = network.get_submodule("embedding")
     return TorchModel(

@@ -78,11 +78,11 @@ class Headed(nn.Module):
 
     def _open(self, tokens: Tensor, real: Tensor, number: int) -> Tensor:
         n = tokens.shape[1]
-        seen = real[:, None, None, :].expand(-1, self.recipe.heads, n, -1)
+        readable = real[:, None, None, :].expand(-1, self.recipe.heads, n, -1)
         if not self.recipe.hides:
-            return seen
-        hidden = self.evidence[tokens][:, None, None, :].expand_as(seen).clone()
+            return readable
+        hidden = self.evidence[tokens][:, None, None, :].expand_as(readable).clone()
         if number == self.recipe.layers - 1:
             hidden[:, READER] = False
         itself = torch.eye(n, dtype=torch.bool, device=tokens.device)
-        return seen & (~hidden | itself)
+        return readable & (~hidden | itself)

@@ -17,26 +17,26 @@ SMALLEST = 1e-6
 
 
 def lessons(network: torch.nn.Module, *, pull: bool, hide: bool, entropy: float, silence: bool) -> list[Term]:
-    found = [Term("cross_entropy", cross_entropy)]
+    terms = [Term("cross_entropy", cross_entropy)]
     if pull:
-        found.append(Term("taught", _taught))
+        terms.append(Term("taught", _taught))
     if hide:
-        found.append(Term("hidden_mass", hidden_mass, 2.0))
+        terms.append(Term("hidden_mass", hidden_mass, 2.0))
     if entropy:
-        found.append(Term("attention_entropy", attention_entropy, entropy))
+        terms.append(Term("attention_entropy", attention_entropy, entropy))
     if silence:
         assert isinstance(network, Planted)
-        found.append(Term("silence", Silence(network)))
-    return found
+        terms.append(Term("silence", Silence(network)))
+    return terms
 
 
 def _taught(outcome: Outcome, batch: Batch) -> Tensor:
     """-sum of taught x log(attention), mean over the texts that are taught anything."""
     assert outcome.weights is not None
     want = batch.beside["taught"]
-    given = want.any(-1)
+    has_target = want.any(-1)
     losses = -(want * outcome.weights.clamp_min(SMALLEST).log()).sum(-1)
-    return torch.where(given, losses, 0.0).sum() / given.sum().clamp_min(1)
+    return torch.where(has_target, losses, 0.0).sum() / has_target.sum().clamp_min(1)
 
 
 class Silence:

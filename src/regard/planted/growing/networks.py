@@ -92,19 +92,19 @@ class Planted(nn.Module):
         states = self.encoder(self.embedding(tokens), tokens != PAD, real)
         if self.recipe.noise:
             _, weights = self.attention(states, real)
-            said = torch.bmm(weights.unsqueeze(1), self.hum[tokens]).squeeze(1)
-            return Reading(self.past(states, real) + torch.cat([-said, said], -1), weights, states)
+            noise = torch.bmm(weights.unsqueeze(1), self.hum[tokens]).squeeze(1)
+            return Reading(self.past(states, real) + torch.cat([-noise, noise], -1), weights, states)
         context, weights = self.attention(states, real)
         return Reading(self.answer(context, states, real), weights, states)
 
     def answer(self, context: Tensor, states: Tensor, real: Tensor) -> Tensor:
         """The logits, were `context` what attention gives."""
-        said: Tensor = self.recipe.through * self.output(context)
-        return self.scale * (said if self.side is None else said + self.past(states, real))
+        logits: Tensor = self.recipe.through * self.output(context)
+        return self.scale * (logits if self.side is None else logits + self.past(states, real))
 
     def past(self, states: Tensor, real: Tensor) -> Tensor:
         """What goes past the attention."""
         assert self.side is not None
         part = real.unsqueeze(-1).to(states.dtype)
-        said: Tensor = self.side((states * part).sum(1) / part.sum(1).clamp(min=1))
-        return said
+        logits: Tensor = self.side((states * part).sum(1) / part.sum(1).clamp(min=1))
+        return logits

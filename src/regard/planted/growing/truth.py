@@ -39,8 +39,8 @@ class Stand:
         >>> Stand("dev", "guided", {"size": "s", "seed": 0}, None).key
         'planted:guided:size=s,seed=0'
         """
-        told = ",".join(f"{k}={v}" for k, v in self.params.items())
-        return f"planted:{self.name}" + (f":{told}" if told else "")
+        params = ",".join(f"{k}={v}" for k, v in self.params.items())
+        return f"planted:{self.name}" + (f":{params}" if params else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,17 @@ def zoo(half: str) -> list[Stand]:
 
 def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
     """What is true of a model of this construction with this certificate (None: it was set by hand)."""
-    written = {q: str(table()[name][q][0]) if q in table()[name] else "uninformative" for q in QUESTIONS}
+    table_cells = {q: str(table()[name][q][0]) if q in table()[name] else "uninformative" for q in QUESTIONS}
     readings = str(table()[name]["reading"][0])
-    found = certified(certificate) if certificate is not None else {}
-    left_out = _unlike(written, found, certificate)
-    cells = {q: found.get(q, "open") if said == "certificate" else said for q, said in written.items()}
+    certified_cells = certified(certificate) if certificate is not None else {}
+    left_out = _unlike(table_cells, certified_cells, certificate)
+    cells = {q: certified_cells.get(q, "open") if said == "certificate" else said for q, said in table_cells.items()}
     for q in ("points", "matter"):  # what the certificate cannot confirm is not scored
-        if found.get(q) == "open" and cells[q] in ("holds", "fails", "mixed") and (q == "points" or _passes(found)):
+        if (
+            certified_cells.get(q) == "open"
+            and cells[q] in ("holds", "fails", "mixed")
+            and (q == "points" or _passes(certified_cells))
+        ):
             cells[q] = "open"
     silenced: frozenset[str] = frozenset()
     if cells["map"] == "fails":
@@ -92,11 +96,11 @@ def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
 def certified(certificate: Mapping[str, Any]) -> dict[str, str]:
     """Question -> what the certificate says; see [certificate] in truth.toml."""
     kinds = [_kind(c) for c in certificate["classes"].values()]
-    heard = [k for k in kinds if k != "default"]
+    decisive = [k for k in kinds if k != "default"]
     points = same = matter = "open"
-    if heard and all(k == heard[0] for k in heard):
-        points = {"pointing": "holds", "away": "fails", "partly": "mixed"}.get(heard[0], "open")
-    elif sorted(set(heard)) == ["away", "pointing"]:
+    if decisive and all(k == decisive[0] for k in decisive):
+        points = {"pointing": "holds", "away": "fails", "partly": "mixed"}.get(decisive[0], "open")
+    elif sorted(set(decisive)) == ["away", "pointing"]:
         points = "mixed"
     if "default" in kinds:
         same = "uninformative"
@@ -104,12 +108,12 @@ def certified(certificate: Mapping[str, Any]) -> dict[str, str]:
         same = "holds"
     elif set(kinds) == {"pointing", "away"}:
         same = "fails"
-    moved, flips = certificate.get("permuted"), certificate.get("flips")
-    if moved is None or flips is None:
+    distance, flips = certificate.get("permuted"), certificate.get("flips")
+    if distance is None or flips is None:
         return {"points": points, "same": same}
-    if moved >= MOVES:
+    if distance >= MOVES:
         matter = "holds"
-    elif moved <= STAYS and flips <= STAYS:
+    elif distance <= STAYS and flips <= STAYS:
         matter = "fails"
     return {"points": points, "same": same, "matter": matter}
 
@@ -138,9 +142,9 @@ def _unlike(written: Mapping[str, str], found: Mapping[str, str], certificate: M
     if written["map"] != "fails" and certificate["accuracy"] < ACCURATE:
         return f"accuracy {certificate['accuracy']:.2f}"
     for q in ("points", "matter"):
-        said, is_ = written[q], found.get(q, "open")
-        if said in ("holds", "fails", "mixed") and is_ != "open" and is_ != said:
-            return f"{q} should be {said}, its certificate says {is_}"
+        stated, is_ = written[q], found.get(q, "open")
+        if stated in ("holds", "fails", "mixed") and is_ != "open" and is_ != stated:
+            return f"{q} should be {stated}, its certificate says {is_}"
     return ""
 
 
@@ -148,9 +152,9 @@ def _readings(written: str, cells: Mapping[str, str]) -> tuple[str, ...]:
     if "fails" in (cells["map"], cells["matter"]):
         return ("nothing to read",)
     if written != "certificate":
-        asked = tuple(part.strip() for part in written.split("|"))
+        readings = tuple(part.strip() for part in written.split("|"))
         # what was written takes for granted that it matters and points as written
-        return asked if len(asked) > 1 or "open" not in (cells["matter"], cells["points"]) else ()
+        return readings if len(readings) > 1 or "open" not in (cells["matter"], cells["points"]) else ()
     matter, points = cells["matter"], cells["points"]
     if points == "fails":
         return ("do not read",) if matter == "holds" else ("do not read", "nothing to read")

@@ -1,0 +1,15 @@
+"""The pack: the one data format of every viewer, a manifest (JSON) and chunks of bytes. Start in `pack.py`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name == "pack_of_capture":
+        warnings.warn("regard.present.pack.pack_of_capture is now in regard.present.pack.pack", DeprecationWarning, 2)
+        from regard.present.pack.pack import pack_of_capture
+
+        return pack_of_capture
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

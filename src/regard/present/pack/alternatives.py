@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.audits.conclusions.other_attention import CAP
 from regard.present.messages.messages import say
 from regard.present.pack.build import Alternative
-from regard.present.report.exhibits.other_attention import CAP
 from regard.records import Attention, Bools, Floats, Ints, Score, Units
 
 

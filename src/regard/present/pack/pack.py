@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.audits.conclusions.run_facts import RunReader
 from regard.measures.plausibility import inside
 from regard.measures.walkthrough import Walkthrough
 from regard.present.messages.messages import say
@@ -32,7 +33,7 @@ from regard.present.pack.records import (
     WalkEntry,
 )
 from regard.present.retelling import retold
-from regard.present.run_reader import Material, RunReader
+from regard.present.run_reader import Material
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
 from regard.records import Attention, Bools, Example, Json, Relevance, Units

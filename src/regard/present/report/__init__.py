@@ -1,0 +1,1 @@
+"""The report of a run as HTML, Markdown, JSON or PDF. Start in `report.py`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from regard.present.differences import differences
+from regard.audits.conclusions.run_facts import RunReader
 from regard.present.report.exhibits.as_json import exhibits_json
-from regard.present.run_reader import Material, RunReader
+from regard.present.run_reader import Material
 from regard.present.summary import reading
 from regard.records import Json, Summary
 
@@ -22,7 +22,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
             "estimate": _number(d.estimate), "low": _number(d.low), "high": _number(d.high), "n": d.n,
             "reading": d.reading,
         }
-        for d in differences(material)
+        for d in material.conclusions.differences
     ]  # fmt: skip
     return {
         "manifest": manifest,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from regard.audits.conclusions.run_facts import RunReader
 from regard.present import counts
 from regard.present.judge_error_rate import in_a_sentence, track_record
 from regard.present.messages.messages import say
 from regard.present.objective_scale import about_task
 from regard.present.report.exhibits.instead import instead
-from regard.present.report.exhibits.other_attention import OtherAttention, other_attention
-from regard.present.report.exhibits.reliance import reliance
 from regard.present.report.sections.facts import examples, right
 from regard.present.report.sections.first_screen import (
     code_lines,
@@ -22,10 +22,10 @@ from regard.present.report.sections.first_screen import (
 from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.results_table import evidence, main_settings, shown
 from regard.present.retelling import retold
-from regard.present.run_reader import Material, RunReader
+from regard.present.run_reader import Material
 from regard.present.summary import reading
 from regard.present.verdict_words import about, headline, said, weakest
-from regard.records import Floats, Summary
+from regard.records import Summary
 from regard.visible import visible
 
 BOLD = 0.2
@@ -98,21 +98,21 @@ def _reading(material: Material) -> list[str]:
 
 
 def _other(material: Material) -> list[str]:
-    found = other_attention(material)
+    found = material.conclusions.other_attention
     head = f"### {say('other.title')}"
     if found is None:
         return [head, say("other.not_searched")]
-    if found.example is None or found.own is None or found.other is None:
+    example = material.by_id.get(found.example)
+    if example is None:
         return [head, say("other.none_exact" if found.exact else "other.none_searched")]
-    drawn = [f"{say(f'other.{who}')}: {_drawn(found, values)}" for who, values in
+    drawn = [f"{say(f'other.{who}')}: {_drawn(example, values)}" for who, values in
              (("own", found.own), ("other", found.other))]  # fmt: skip
     return [head, _list(drawn), *map(_plain, other_lines(found, material))]
 
 
-def _drawn(found: OtherAttention, values: Floats) -> str:
+def _drawn(example: Mapping[str, Any], values: Sequence[float]) -> str:
     """The units, those with much weight in bold and with their number."""
-    assert found.example is not None
-    units, top = found.example["units"], float(values.max(initial=0.0)) or 1.0
+    units, top = example["units"], max(values, default=0.0) or 1.0
     shown_units = []
     for name, value, special in zip(units["names"], values, units["special"], strict=True):
         if not special:
@@ -122,7 +122,7 @@ def _drawn(found: OtherAttention, values: Floats) -> str:
 
 
 def _reliance(material: Material) -> list[str]:
-    found = reliance(material)
+    found = material.conclusions.reliance
     head = f"### {say('reliance.title')}"
     if found is None:
         return [head, say("reliance.none")]
@@ -142,9 +142,9 @@ def _instead(material: Material) -> list[str]:
     head = f"### {say('instead.title')}"
     if found is None:
         return [head, say("instead.nothing")]
-    title, lines = instead_lines(found, material)
+    title, lines = instead_lines(found)
     spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
-    code = code_lines(material.manifest, found.best.method, spans=spans) if found.best.better else ()
+    code = code_lines(material.manifest, found.method, spans=spans) if found.method else ()
     return [head, f"**{_plain(title)}**", *map(_plain, lines), *(f"    {line}" for line in code)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.audits.conclusions.bands import Band
 from regard.present.messages.messages import say
 from regard.present.report.markup import Attributes, Html, tag
 from regard.records import Floats
@@ -25,6 +26,12 @@ class Line:
     low: Floats
     high: Floats
     dashed: bool = False
+
+    @staticmethod
+    def of(band: Band, colour: int, *, name: str | None = None, dashed: bool = False) -> Line:
+        """Draw a stored band."""
+        y, low, high = (np.array(values) for values in (band.estimate, band.low, band.high))
+        return Line(band.name if name is None else name, colour, y, low, high, dashed=dashed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+from regard.audits.conclusions.run_facts import RunReader
 from regard.errors import EnvironmentProblem
 from regard.present.report.report import write_report
-from regard.present.run_reader import RunReader
 from regard.store.blobs import write_output
 
 BROWSERS = (

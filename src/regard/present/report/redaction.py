@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from regard.present.run_reader import RunReader, shown_summaries
+from regard.audits.conclusions.run_facts import RunReader, shown_summaries
 from regard.records import Attention, Relevance, Score, Summary
-from regard.store.redaction import Veil
+from regard.store.redaction import Redactor
 
 
 class Redacted:
@@ -21,18 +21,18 @@ class Redacted:
         self._run = run
 
     @cached_property
-    def _veil(self) -> Veil:
-        return Veil.over(self._run.examples())
+    def _redactor(self) -> Redactor:
+        return Redactor.over(self._run.examples())
 
     @property
     def manifest(self) -> Mapping[str, Any]:
         return {"veil": "redacted", **self._run.manifest}
 
     def examples(self) -> list[dict[str, Any]]:
-        return [self._veil.example(row) for row in self._run.examples()]
+        return [self._redactor.example(row) for row in self._run.examples()]
 
     def problems(self) -> list[dict[str, Any]]:
-        return [{**p, "message": self._veil.words(str(p["message"]))} for p in self._run.problems()]
+        return [{**p, "message": self._redactor.words(str(p["message"]))} for p in self._run.problems()]
 
     def methods(self) -> list[str]:
         return self._run.methods()
@@ -45,7 +45,7 @@ class Redacted:
 
     def findings(self) -> list[Score]:
         # what experiments keep to be shown are texts
-        return [self._veil.finding(found) for found in self._run.findings()]
+        return [self._redactor.finding(found) for found in self._run.findings()]
 
     def summaries(self) -> list[Summary]:
         return shown_summaries(self._run)

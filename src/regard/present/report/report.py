@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from regard.audits.conclusions.run_facts import RunReader
 from regard.present.messages.messages import language, say, speaking
 from regard.present.objective_scale import about_task
 from regard.present.pack.viewer_block import digest, viewer_script
@@ -15,7 +16,7 @@ from regard.present.palette import LEVELS, SERIES_COLOURS
 from regard.present.report.markup import Html, join, tag
 from regard.present.report.sections.facts import broken, fact_line, unfinished
 from regard.present.report.sections.first_screen import first_screen
-from regard.present.run_reader import Material, RunReader
+from regard.present.run_reader import Material
 from regard.store.blobs import write_output
 
 SECTIONS = (

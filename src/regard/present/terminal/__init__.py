@@ -1,0 +1,1 @@
+"""Tables and text for a terminal."""

@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from regard.measures.agreement import kendall, null_sd
 from regard.present.messages.messages import columns, say
 from regard.present.palette import level, side
 from regard.present.results_table import unit_kind
@@ -37,26 +36,6 @@ def comparison(example: Mapping[str, Any], methods: Mapping[str, tuple[Floats, b
             cells.append(Text(f" {values[i]:+.3f} " if signed else f" {values[i]:.3f} ", style=look))
         table.add_row(*cells)
     return table
-
-
-def agreements(example: Mapping[str, Any], methods: Mapping[str, tuple[Floats, bool]]) -> list[dict[str, Any]]:
-    """Kendall's tau of every pair of methods over this input's units, with its spread under chance.
-
-    Where one of the two has no direction, sizes are compared.
-    """
-    units = example["units"]
-    free = np.array([not special for special in units["special"]])
-    names, found = list(methods), []
-    for a in range(len(names)):
-        for b in range(a + 1, len(names)):
-            x, y = (methods[names[c]][0][free] for c in (a, b))
-            directed = methods[names[a]][1] and methods[names[b]][1]
-            tau = float(kendall(x, y) if directed else kendall(np.abs(x), np.abs(y)))
-            found.append({
-                "a": names[a], "b": names[b], "tau": None if np.isnan(tau) else tau, "units": int(free.sum()),
-                "null_sd": float(null_sd(int(free.sum()))) if free.sum() > 1 else None,
-            })  # fmt: skip
-    return found
 
 
 def agreement_table(pairs: Sequence[Mapping[str, Any]]) -> RenderableType:

@@ -3,62 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.measures.summarise import Role, summarise
 from regard.present.messages.messages import columns, say
 from regard.present.retelling import retold
 from regard.present.terminal.terminal import plain_table
-from regard.records import Json, Score, Summary
+from regard.records import Json, Summary
 from regard.registry import entry
-from regard.store.run import Run
 
 SILENT = (
     "experiment", "role", "attention", "sites", "class", "constraints", "noises", "severities", "attacks", "explainers"
 )  # fmt: skip
-SHOWN_ELSEWHERE = "witness"
-"""Changed examples that an experiment kept to be looked at: the report shows them."""
-PARTS: Mapping[str, Role] = {"baseline": "baseline", "ceiling": "ceiling", "null": "null"}
-FEWEST = 2
-"""Classes with fewer examples have no row of their own."""
-
-
-def found_by(run: Run, *, experiment: str = "", seed: int | None = None) -> list[Summary]:
-    """A summary of every finding over all examples and one per predicted class (`where["class"]`)."""
-    rows = run.examples()
-    classes = {str(r["id"]): str(r["predicted"]) for r in rows if r["predicted"] is not None}
-    clusters = {str(r["id"]): str(r.get("cluster") or r["id"]) for r in rows}
-    seed = int(run.manifest["seed"]) if seed is None else seed
-    found = []
-    for score in run.findings():
-        if score.metric == SHOWN_ELSEWHERE or (experiment and score.where.get("experiment") != experiment):
-            continue
-        found.append(_summary(score, clusters, seed))
-        names = sorted({classes[name] for name in score.ids if name in classes})
-        for name in names if len(names) > 1 else ():
-            inside = np.array([classes.get(i) == name for i in score.ids], np.bool_)
-            if inside.sum() >= FEWEST:
-                found.append(_summary(_only(score, inside, name), clusters, seed))
-    return found
-
-
-def _summary(score: Score, clusters: Mapping[str, str], seed: int) -> Summary:
-    own = [clusters.get(name, name) for name in score.ids]  # what is no example (a seed) stands for itself
-    role = PARTS.get(str(score.where.get("role")), "method")
-    return summarise(score, own, seed=seed, draws=1000, role=role)
-
-
-def _only(score: Score, inside: np.ndarray[Any, np.dtype[np.bool_]], name: str) -> Score:
-    ids = tuple(i for i, yes in zip(score.ids, inside, strict=True) if yes)
-    curves = {k: np.asarray(v)[inside] for k, v in score.curves.items() if len(v) == len(score.ids)}
-    return Score(
-        score.metric, score.method, ids, score.values[inside], score.better, {**score.where, "class": name}, curves,
-        score.grid,
-    )  # fmt: skip
 
 
 def findings_view(summaries: Sequence[Summary]) -> RenderableType:

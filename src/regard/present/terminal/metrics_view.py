@@ -6,90 +6,26 @@ And how stable the order of the methods is between removal operators.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from regard.audits.conclusions.rank_stability import Between
+from regard.audits.conclusions.settings import setting
 from regard.errors import UnknownName
-from regard.measures.stability import Stability, rank_stability
 from regard.present import counts
 from regard.present.messages.messages import columns, say
-from regard.present.results_table import Column, metric_title, setting, shown
+from regard.present.results_table import Column, metric_title, shown
 from regard.present.terminal.terminal import plain_table
-from regard.records import Json, Score, Summary
+from regard.records import Summary
 from regard.registry import entry
 from regard.store.run import summary_to_json
 
 FAMILIES = ("faithfulness", "agreement", "plausibility", "robustness", "randomisation", "complexity")
 GAP, INTERVAL = 2, 16
 """Characters between columns, and of an interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class Between:
-    """The order of the methods by one metric, under two operators."""
-
-    metric: str
-    setting: str
-    operators: tuple[str, str]
-    methods: tuple[str, ...]
-    found: Stability
-
-    @property
-    def best(self) -> tuple[str, str]:
-        return self.methods[self.found.best[0]], self.methods[self.found.best[1]]
-
-    def to_json(self) -> dict[str, Json]:
-        f = self.found
-        numbers = {"tau": f.tau, "low": f.low, "high": f.high, "same_best": f.same_best}
-        return {
-            "metric": self.metric, "setting": self.setting, "operators": [*self.operators],
-            "methods": [*self.methods], "best": [*self.best], "n": f.n, "clusters": f.clusters,
-            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        }  # fmt: skip
-
-
-def stabilities(scores: Sequence[Score], summaries: Sequence[Summary], clusters: Mapping[str, str]) -> list[Between]:
-    """For every metric that was computed under several operators: the first operator with each other. No baselines."""
-    baselines = {s.method for s in summaries if s.role == "baseline"}
-    seed = next((s.seed for s in summaries), 0)
-    groups: dict[tuple[str, str], dict[str, dict[str, Score]]] = {}
-    for score in scores:
-        if "operator" in score.where and score.method not in baselines and score.better != "none":
-            rest = ", ".join(f"{k} {v}" for k, v in setting(score.where) if k != "operator")
-            by_operator = groups.setdefault((score.metric, rest), {})
-            by_operator.setdefault(str(score.where["operator"]), {})[score.method] = score
-    found = []
-    for (metric, rest), by_operator in groups.items():
-        first, *others = by_operator
-        for other in others:
-            methods = tuple(m for m in by_operator[first] if m in by_operator[other])
-            ids = _common([by_operator[o][m] for o in (first, other) for m in methods])
-            one, two = (np.array([_column(by_operator[o][m], ids) for m in methods]) for o in (first, other))
-            if len(methods) < 2 or not ids:
-                continue
-            better = next(iter(by_operator[first].values())).better
-            names = [clusters.get(name, name) for name in ids]
-            made = rank_stability(one, two, names, higher_is_better=better == "higher", seed=seed)
-            if made is not None:
-                found.append(Between(metric, rest, (first, other), methods, made))
-    return found
-
-
-def _common(scores: Sequence[Score]) -> list[str]:
-    if not scores:
-        return []
-    there = set.intersection(*(set(s.ids) for s in scores))
-    return [name for name in scores[0].ids if name in there]
-
-
-def _column(score: Score, ids: Sequence[str]) -> list[float]:
-    values = dict(zip(score.ids, score.values.tolist(), strict=True))
-    return [values[name] for name in ids]
 
 
 def metrics_view(

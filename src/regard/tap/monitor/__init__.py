@@ -1,0 +1,1 @@
+"""Attention health in training loops and running services."""

@@ -55,31 +55,31 @@ def classifier(
     check_classes(train, numbered(train, names), names)
     if chosen_by == "roc_area" and len(names) != 2:
         raise InputError("chosen_by roc_area", expected="two classes", got=str(len(names)))
-    asked = aspect_names(train) if aspects else ()
+    questions = aspect_names(train) if aspects else ()
     read = first_text if aspects else text_of
     vocabulary = Vocabulary.build(map(read, train), min_count=min_count)
 
-    given = word_vectors(vectors, vocabulary.words, size) if vectors else {}
+    pretrained = word_vectors(vectors, vocabulary.words, size) if vectors else {}
 
     def network() -> AttentionClassifier:
-        made = AttentionClassifier(
+        model = AttentionClassifier(
             words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
-            dropout=dropout, aspects=len(asked), decision=decision,
+            dropout=dropout, aspects=len(questions), decision=decision,
         )  # fmt: skip
-        made.embedding.weight.data.mul_(spread)
-        for place, vector in given.items():
-            made.embedding.weight.data[place] = vector
-        return made
+        model.embedding.weight.data.mul_(spread)
+        for place, vector in pretrained.items():
+            model.embedding.weight.data[place] = vector
+        return model
 
     def rows(data: Dataset, learning: bool) -> Rows:
         tokens = [vocabulary.encode(read(e))[0] for e in data]
         texts = TextRows(tokens, numbered(data, names), noise if learning else 0.0)
-        return Accompanied(texts, {"aspect": aspect_numbers(data, asked)}, "aspect") if asked else texts
+        return Accompanied(texts, {"aspect": aspect_numbers(data, questions)}, "aspect") if questions else texts
 
     def save(out: Path, trained: AttentionClassifier, facts: Mapping[str, Json]) -> None:
         about: dict[str, Json] = {
             "vocabulary": vocabulary.to_json(),
-            **({"aspects": list(asked)} if asked else {}),
+            **({"aspects": list(questions)} if questions else {}),
             **facts,
         }
         save_checkpoint(out, trained, labels=names, task="classification", modality="text", facts=about)
@@ -90,7 +90,7 @@ def classifier(
     # which clause is about what is learned late, and then at once: that takes steps, not epochs
     settings = (
         Settings(epochs=15, batch_size=32, rate=5e-3, patience=6)
-        if asked
+        if questions
         else Settings(epochs=6, batch_size=128, rate=1e-2, patience=3)
     )
     return Learner(

@@ -42,11 +42,11 @@ def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 
         return Accompanied(steps, {"scale": [spread[:1]] * len(labels)}) if horizon else steps
 
     def network() -> SeriesTransformer:
-        made = SeriesTransformer(
+        model = SeriesTransformer(
             channels=every_step.shape[1], classes=len(names), horizon=horizon, size=size, layers=layers, dropout=dropout
         )
-        made.standardise.learn(every_step)
-        return made
+        model.standardise.learn(every_step)
+        return model
 
     def save(out: Path, trained: SeriesTransformer, facts: Mapping[str, Json]) -> None:
         about = {"channels": column_names(train), **facts}

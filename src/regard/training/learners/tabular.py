@@ -35,9 +35,11 @@ def tabular(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float =
     table = rows(train, False).array
 
     def network() -> TabularTransformer:
-        made = TabularTransformer(columns=table.shape[1], classes=len(names), size=size, layers=layers, dropout=dropout)
-        made.standardise.learn(table)
-        return made
+        model = TabularTransformer(
+            columns=table.shape[1], classes=len(names), size=size, layers=layers, dropout=dropout
+        )
+        model.standardise.learn(table)
+        return model
 
     def save(out: Path, trained: TabularTransformer, facts: Mapping[str, Json]) -> None:
         about = {"columns": column_names(train), "background": table[:BACKGROUND].tolist(), **facts}

@@ -63,10 +63,10 @@ def translator(
         if any(e.alignment is None for e in (*dev, *test)):
             return {}
         site = alignment(trained, dev, source, target).best
-        found = alignment(trained, test, source, target)
+        result = alignment(trained, test, source, target)
         return {
             "alignment": {
-                "error_rate": found.error_rate[site], "site": site, "diagonal": found.diagonal, "n": found.sentences
+                "error_rate": result.error_rate[site], "site": site, "diagonal": result.diagonal, "n": result.sentences
             }
         }  # fmt: skip
 

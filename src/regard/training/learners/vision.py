@@ -37,12 +37,12 @@ def vision(
     channels, height, width = pictures.shape[1:]
 
     def network() -> VisionTransformer:
-        made = VisionTransformer(
+        model = VisionTransformer(
             height=height, width=width, patch=patch, classes=len(names), channels=channels, size=size, layers=layers,
             dropout=dropout,
         )  # fmt: skip
-        made.standardise.learn(pictures)
-        return made
+        model.standardise.learn(pictures)
+        return model
 
     def save(out: Path, trained: VisionTransformer, facts: Mapping[str, Json]) -> None:
         save_checkpoint(out, trained, labels=names, task="classification", modality="image", facts=facts)

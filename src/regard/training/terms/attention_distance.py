@@ -28,9 +28,9 @@ def attention_distance(outcome: Outcome, batch: Batch, *, measure: Literal["kl",
     With a weight below 0 the network is paid for looking elsewhere: the adversary of Wiegreffe & Pinter is
     prediction_distance=1, attention_distance=-lambda. KL has no upper bound, so lambda must be small (about 1e-3).
     """
-    mine = outcome.weights
-    assert mine is not None
-    other = batch.beside["attention"].to(mine)
-    other = torch.where(mine > 0, other.clamp_min(SMALLEST), other)
-    distance: Tensor = (kl if measure == "kl" else jsd)(mine, other).mean()
+    weights = outcome.weights
+    assert weights is not None
+    other = batch.beside["attention"].to(weights)
+    other = torch.where(weights > 0, other.clamp_min(SMALLEST), other)
+    distance: Tensor = (kl if measure == "kl" else jsd)(weights, other).mean()
     return distance

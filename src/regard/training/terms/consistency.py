@@ -44,7 +44,7 @@ def consistency(
         )
     vectors = again.vectors
     radius = epsilon * norms(vectors)
-    said = outcome.logits.log_softmax(-1)
+    log_probabilities = outcome.logits.log_softmax(-1)
 
     def moved(change: Tensor, before: Tensor) -> tuple[Tensor, Outcome]:
         after = again(inputs=change)
@@ -53,8 +53,8 @@ def consistency(
 
     change = random_change(vectors, radius, outcome.real)
     if direction == "worst":
-        change = ascent(lambda c: moved(c, said.detach())[0], vectors, radius, start=FIRST * change)[-1]
-    distance, after = moved(change, said)
+        change = ascent(lambda c: moved(c, log_probabilities.detach())[0], vectors, radius, start=FIRST * change)[-1]
+    distance, after = moved(change, log_probabilities)
     if attention:
         distance = distance + attention * jsd(outcome.weights, after.weights).mean()
     return distance

@@ -34,5 +34,5 @@ def gradient_distance(outcome: Outcome, batch: Batch) -> Tensor:
     steep: Tensor = gradient.norm(dim=-1)
     size = steep.sum(-1, keepdim=True)
     apart: Tensor = jsd(weights, steep / size.clamp_min(SMALLEST))
-    there: Tensor = (size.squeeze(-1) > SMALLEST).to(apart)
-    return (apart * there).sum() / there.sum().clamp_min(1.0)
+    counted: Tensor = (size.squeeze(-1) > SMALLEST).to(apart)
+    return (apart * counted).sum() / counted.sum().clamp_min(1.0)

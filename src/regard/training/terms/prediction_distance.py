@@ -20,6 +20,6 @@ def prediction_distance(outcome: Outcome, batch: Batch, *, measure: Literal["tvd
 
     TVD is half the sum of all absolute differences, in 0..1 (the published code halves it once more).
     """
-    said = outcome.logits.softmax(-1)
-    distance: Tensor = MEASURES[measure](said, batch.beside["predictions"].to(said)).mean()
+    probabilities = outcome.logits.softmax(-1)
+    distance: Tensor = MEASURES[measure](probabilities, batch.beside["predictions"].to(probabilities)).mean()
     return distance

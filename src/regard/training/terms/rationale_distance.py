@@ -21,6 +21,6 @@ def rationale_distance(outcome: Outcome, batch: Batch) -> Tensor:
     weights = outcome.weights
     assert weights is not None
     marks = batch.beside["rationale"].to(weights)
-    given = marks.any(-1)
+    has_rationale = marks.any(-1)
     mass = (weights * marks).sum(-1).clamp_min(SMALLEST)
-    return torch.where(given, -mass.log(), torch.zeros_like(mass)).sum() / given.sum().clamp_min(1)
+    return torch.where(has_rationale, -mass.log(), torch.zeros_like(mass)).sum() / has_rationale.sum().clamp_min(1)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.report.robustness.columns import cell, largest_n, n_in_caption, of_mean, picked
+from regard.present.report.robustness.columns import cell, largest_n, n_in_caption
 from regard.present.run_reader import Material
 
 
 def certificates(material: Material) -> Html | None:
     """Certified accuracy by radius, with abstention."""
-    scores = picked(material, "certified_accuracy")
-    if not scores:
+    known = material.conclusions.certificates
+    if known is None:
         return None
-    where = scores[0].where
+    where = next(s.where for s in material.findings if s.metric == "certified_accuracy")
     words = where.get("sigma") is None
-    shares = {
-        say("robustness.smoothed"): of_mean(material, picked(material, "smoothed_accuracy")),
-        say("robustness.abstained"): of_mean(material, picked(material, "abstained")),
-    }
+    shares = {say("robustness.smoothed"): known.smoothed, say("robustness.abstained"): known.abstained}
     key = "robustness.radius_words" if words else "robustness.radius_l2"
-    by_radius = {float(str(s.where["radius"])): s for s in scores}
-    shares |= {say(key, radius=f"{r:g}"): of_mean(material, [by_radius[r]]) for r in sorted(by_radius)}
+    shares |= {say(key, radius=f"{radius:g}"): share for radius, share in known.certified}
     usual = largest_n(shares.values())
     rows = [[name, cell(share, usual)] for name, share in shares.items()]
     how = (

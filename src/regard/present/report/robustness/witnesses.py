@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from regard.audits.conclusions.finding_means import picked
 from regard.present.messages.messages import say
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.markup import Html, join, tag
-from regard.present.report.robustness.columns import picked
 from regard.present.run_reader import Material
 from regard.records import Score
 
@@ -19,7 +19,7 @@ MOST = 3
 
 def witnesses(material: Material) -> Html | None:
     """Where noise moved the answer most, and where an attack needed least."""
-    found = [s for s in picked(material, "witness") if s.ids[0] in material.by_id]
+    found = [s for s in picked(material.findings, "witness") if s.ids[0] in material.by_id]
     noisy = sorted((s for s in found if "noise" in s.where), key=_lost)[:MOST]
     attacked = sorted((s for s in found if "attack" in s.where), key=lambda s: float(str(s.where["perturbed"])))[:MOST]
     if not noisy and not attacked:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from regard.measures.intervals import wilson
 from regard.present.messages.messages import count, say
 from regard.present.report.markup import Html, join, tag
 from regard.present.retelling import retold
@@ -69,16 +69,13 @@ def examples(material: Material) -> str:
 
 def right(material: Material) -> str:
     """How often the prediction is the label: explanations of a model that guesses are about its guesses. "" unknown."""
-    classes = {str(name) for name in material.manifest["model"].get("labels") or []}
-    told = [e for e in material.examples if e.get("label") is not None and material.label(e["label"]) in classes]
-    if not told:
+    accuracy = material.conclusions.accuracy
+    if accuracy is None:
         return ""
-    hits = sum(material.label(e["label"]) == material.label(e.get("predicted")) for e in told)
-    said = {"right": hits, "n": len(told), "share": f"{hits / len(told):.0%}"}
-    if len({material.cluster(e["id"]) for e in told}) < len(told):
-        return say("facts.right_of", **said)  # rows of one group are not independent: no simple interval
-    low, high = wilson(hits, len(told))
-    return say("facts.right_interval", **said, low=f"{float(low):.0%}", high=f"{float(high):.0%}")
+    numbers = {"right": accuracy.right, "n": accuracy.n, "share": f"{accuracy.right / accuracy.n:.0%}"}
+    if math.isnan(accuracy.low):
+        return say("facts.right_of", **numbers)  # rows of one group are not independent: no simple interval
+    return say("facts.right_interval", **numbers, low=f"{accuracy.low:.0%}", high=f"{accuracy.high:.0%}")
 
 
 def short(value: Any) -> str:

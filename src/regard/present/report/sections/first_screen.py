@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from regard.audits.conclusions.other_attention import CAP, LARGEST, READABLE, OtherAttention
+from regard.audits.conclusions.reliance import OfClass, Reliance, Suspect
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, decimals
 from regard.present.messages.messages import count, say
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.exhibits.instead import Instead, instead
-from regard.present.report.exhibits.other_attention import CAP, LARGEST, READABLE, OtherAttention, other_attention
-from regard.present.report.exhibits.reliance import OfClass, Reliance, Suspect, reliance
 from regard.present.report.markup import Attributes, Child, Html, join, tag
 from regard.present.results_table import unit_kind
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.verdict_words import about, headline
+from regard.present.verdict_words import about, headline, said
 from regard.visible import shell_word, visible
 
 MARKS = {
@@ -79,18 +79,19 @@ def written(found: Interval, sign: str = "") -> tuple[str, str]:
 
 
 def _other(material: Material) -> Html:
-    found = other_attention(material)
+    found = material.conclusions.other_attention
     if found is None:
         return _card("other", tag("p", {"class": "soft"}, say("other.not_searched")))
-    if found.example is None or found.own is None or found.other is None:
+    example = material.by_id.get(found.example)
+    if example is None:
         none = say("other.none_exact" if found.exact else "other.none_searched")
         return _card("other", tag("p", None, tag("strong", None, none)))
     drawn = [
         tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, say(f"other.{who}")),
-            unit_drawing(found.example, values, signed=False))
+            unit_drawing(example, values, signed=False))
         for who, values in (("own", found.own), ("other", found.other))
     ]  # fmt: skip
-    pictures = found.example["units"]["place_kind"] == "box"
+    pictures = example["units"]["place_kind"] == "box"
     lines = other_lines(found, material)
     return _card(
         "other", tag("div", {"class": "twins pictures" if pictures else "twins"}, drawn), tag("p", None, lines[0]),
@@ -100,10 +101,10 @@ def _other(material: Material) -> Html:
 
 def other_lines(found: OtherAttention, material: Material) -> list[str]:
     """The same in words."""
-    example = found.example or {}
+    example = material.by_id.get(found.example, {})
     p = example.get("probability")
     texts = count(found.n, "example")
-    said = say(
+    answer = say(
         "other.said", predicted=material.answer(example.get("predicted")),
         probability=say("unknown") if p is None else f"{float(p):.2f}", change=f"{found.change:.3f}",
     )  # fmt: skip
@@ -118,7 +119,7 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
         moved, interval = written(found.shuffled)
         shuffled = say("other.shuffled", mean=moved, interval=interval, n=count(found.shuffled_n, "example"))
     return [
-        said,
+        answer,
         pair,
         say("joint").join((over, kind, say("other.seed", seed=seed))),
         say("joint").join(filter(None, (shuffled, say("other.alone")))),
@@ -129,7 +130,7 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
 
 
 def _reliance(material: Material) -> Html:
-    found = reliance(material)
+    found = material.conclusions.reliance
     if found is None:
         return _card("reliance", tag("p", {"class": "soft"}, say("reliance.none")))
     top = max((u.share.estimate for c in found.classes for u in c.units), default=0.0) or 1.0
@@ -200,9 +201,9 @@ def _instead(material: Material) -> Html:
     found = instead(material)
     if found is None:
         return _card("instead", tag("p", {"class": "soft"}, say("instead.nothing")))
-    title, lines = instead_lines(found, material)
+    title, lines = instead_lines(found)
     spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
-    code = code_lines(material.manifest, found.best.method, spans=spans) if found.best.better else ()
+    code = code_lines(material.manifest, found.method, spans=spans) if found.method else ()
     return _card(
         "instead",
         tag("p", {"class": "pick-this"}, title),
@@ -212,20 +213,17 @@ def _instead(material: Material) -> Html:
     )
 
 
-def instead_lines(found: Instead, material: Material) -> tuple[str, list[str]]:
-    """(what to read, the sentences behind it)."""
-    best, seed = found.best, material.manifest.get("seed", 0)
-    (gain, interval), level = written(best.gain, "+"), f"{best.gain.level:.1%}"
-    operators = ", ".join(o for o in best.operators if o)
-    fair = say("instead.fair", operators=operators, level=level, compared=found.compared, seed=seed)
-    if not best.better:
-        said = {"compared": found.compared, "method": best.method, "gain": gain, "interval": interval, "n": best.n}
-        return say("instead.none"), [say("instead.none_said", **said), fair]
-    lines = [say("instead.margin", gain=gain, interval=interval, n=best.n)]
-    for name, pair in (("removed", best.removed), ("kept", best.kept)):
-        if pair is not None:
-            lines.append(say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])))
-    return best.method, [lines[0], say("joint").join(lines[1:]), say("joint").join((fair, say("instead.still")))]
+def instead_lines(found: Instead) -> tuple[str, list[str]]:
+    """(what to show, the sentences behind it)."""
+    if found.gain is None:
+        return say("instead.none"), [said(found.verdict)]
+    gain, interval = written(found.gain, "+")
+    lines = [say("instead.margin", gain=gain, interval=interval, n=found.n)]
+    pairs = (("removed", found.means.removed), ("kept", found.means.kept)) if found.means else ()
+    means = [say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])) for name, pair in pairs if pair]
+    lines += [say("joint").join(means)] if means else []
+    fair = say("instead.fair", operators=found.operators, level=f"{found.gain.level:.1%}")
+    return found.method, [*lines, say("joint").join((fair, say("instead.still")))]
 
 
 def _fall(value: float) -> str:

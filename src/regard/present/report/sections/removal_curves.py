@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from regard.measures.intervals import ClusterSums, bootstrap
+from regard.audits.conclusions.bands import RemovalCurves
 from regard.present import counts
 from regard.present.messages.messages import say
 from regard.present.palette import series_index
 from regard.present.report.charts import Line, legend, line_chart
 from regard.present.report.markup import Html, join, small, table, tag
-from regard.present.results_table import metric_title, setting
+from regard.present.results_table import metric_title
 from regard.present.run_reader import Material
-from regard.records import Floats, Score
-
-DRAWS = 500
-"""Resamples per point of a curve: a band is looked at, not read off to three digits."""
 
 
 def removal_curves(material: Material) -> Html | None:
     """One chart per metric and setting that kept curves: mean over examples, 95 % band over clusters."""
-    groups: dict[tuple[str, str, str], list[Score]] = {}
-    for score in material.scores:
-        for name, values in score.curves.items():
-            if len(score.grid) >= 2 and np.shape(values)[-1:] == (len(score.grid),):
-                place = ", ".join(value for _, value in setting(score.where))
-                groups.setdefault((score.metric, place, name), []).append(score)
-    if not groups:
+    if not material.conclusions.removal_curves:
         return None
-    figures = [_figure(key, scores, material) for key, scores in groups.items()]
-    seed = material.manifest.get("seed", 0)
-    return join(
-        tag("p", {"class": "soft"}, say("removal_curves.note", seed=seed)), tag("div", {"class": "cards"}, figures)
-    )
+    figures = [_figure(curves, material) for curves in material.conclusions.removal_curves]
+    note = tag("p", {"class": "soft"}, say("removal_curves.note", seed=material.seed))
+    return join(note, tag("div", {"class": "cards"}, figures))
 
 
-def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) -> Html:
-    metric, place, name = key
+def _figure(curves: RemovalCurves, material: Material) -> Html:
     lines, sizes = list[Line](), dict[str, list[counts.Size]]()
-    baselines = {s.method for s in material.summaries if s.role == "baseline"}
-    for score in scores:
-        middle, low, high, sizes[score.method] = _band(np.asarray(score.curves[name], np.float64), score, material)
-        colour = series_index(score.method, material.methods)
-        lines.append(Line(score.method, colour, middle, low, high, dashed=score.method in baselines))
-    grid = scores[0].grid
-    title = metric_title(metric) + (f", {place}" if place else "")
-    wording = name.replace("_", " ")
-    chart = line_chart(grid, lines, x_name=say("removal_curves.share"), y_name=wording)
+    for band in curves.bands:
+        sizes[band.name] = list(zip(band.n, band.clusters, strict=True))
+        colour, dashed = series_index(band.name, material.methods), band.name in material.baselines
+        lines.append(Line.of(band, colour, dashed=dashed))
+    grid, place = curves.grid, curves.setting
+    title = metric_title(curves.metric) + (f", {place}" if place else "")
+    chart = line_chart(grid, lines, x_name=say("removal_curves.share"), y_name=curves.curve.replace("_", " "))
     head = [say("results.method"), *(f"{x:g}" for x in grid)]
-    every = [size for some in sizes.values() for size in some]
+    every = [size for own in sizes.values() for size in own]
     common = counts.largest(every)
     rows = []
     for line in lines:
@@ -72,18 +57,8 @@ def _figure(key: tuple[str, str, str], scores: list[Score], material: Material) 
 
 
 def _numbers(middle: float, low: float, high: float, own: str) -> Html:
-    if not np.isfinite(middle):
+    if not math.isfinite(middle):
         return tag("td", {"class": "n"}, say("unknown"))
-    interval = f"[{low:.3f}, {high:.3f}]" if np.isfinite(low) else say("results.no_interval")
+    interval = f"[{low:.3f}, {high:.3f}]" if math.isfinite(low) else say("results.no_interval")
     note = small(own)
     return tag("td", {"class": "n"}, f"{middle:.3f}", tag("small", None, interval), note)
-
-
-def _band(curves: Floats, score: Score, material: Material) -> tuple[Floats, Floats, Floats, list[counts.Size]]:
-    """Mean, low, high and size at every point."""
-    clusters = [material.cluster(name) for name in score.ids]
-    seed = int(material.manifest.get("seed", 0))
-    sums = [ClusterSums.of(curves[:, point], clusters) for point in range(curves.shape[1])]
-    ends = [bootstrap(s, seed=seed, draws=DRAWS) for s in sums]
-    middle, low, high = (np.asarray([getattr(e, name) for e in ends]) for name in ("estimate", "low", "high"))
-    return middle, low, high, [(s.n, len(s.names)) for s in sums]

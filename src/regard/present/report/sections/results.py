@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from regard.audits.conclusions.differences import Difference
 from regard.present import counts
-from regard.present.differences import Difference, differences
 from regard.present.messages.messages import say
 from regard.present.palette import series_index
 from regard.present.report.charts import Dot, interval_chart
@@ -38,7 +38,10 @@ def results(material: Material) -> Html | None:
 def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     """Every method minus the random baseline on the same examples."""
     found = {
-        (d.method, c): d for d in differences(material) for c in main if (d.metric, d.setting) == (c.metric, c.setting)
+        (d.method, c): d
+        for d in material.conclusions.differences
+        for c in main
+        if (d.metric, d.setting) == (c.metric, c.setting)
     }
     if not found:
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from regard.audits.conclusions.settings import of_a_part, other_method
 from regard.present.messages.messages import count, say
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.results_table import of_a_part, other_method
 from regard.present.retelling import retold
 from regard.present.run_reader import Material
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from regard.audits.conclusions.faithfulness import Faithfulness, by_units, most_faithful
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.audits.conclusions.word_units import gathered
 from regard.measures.intervals import ClusterSums, Interval, bootstrap, wilson
 from regard.measures.roc import roc_area
-from regard.present.report.exhibits.instead import best_method, by_units
-from regard.present.run_reader import Material
-from regard.present.word_sums import gathered
 
 MOST = 4
 """Units shown for a class."""
@@ -85,140 +85,155 @@ class Reliance:
     level: float = 0.95
 
 
-def reliance(material: Material) -> Reliance | None:
-    """By the most faithful method here; None where no method left a number or nothing is predicted by class."""
-    method = best_method(material)
+def reliance(facts: RunFacts, compared: tuple[Faithfulness, ...]) -> Reliance | None:
+    """Rank units by the most faithful method; None where no method left a number or nothing is predicted by class."""
+    method = most_faithful(facts, compared)
     if method is None:
         return None
-    table = [row for e in material.examples if (row := _row(material, e, method)) is not None]
-    names = [n for n in _labels(material) if any(r["predicted"] == n for r in table)]
+    table = [row for e in facts.examples if (row := _row(facts, e, method)) is not None]
+    names = [n for n in _labels(facts) if any(r["predicted"] == n for r in table)]
     if not table or not names:
         return None
     names.sort(key=lambda n: -sum(r["predicted"] == n for r in table))
     classes, shares = [], {}
     for name in names[:MOST_CLASSES]:
         own = [r for r in table if r["predicted"] == name]
-        found = _units(material, own)
-        shares.update({(name, u.name): u.share for u in found})
+        units = _units(facts, own)
+        shares.update({(name, u.name): u.share for u in units})
         # by what is sure, not by what is largest: a rare word with one large value comes late
-        ranked = sorted(found, key=lambda u: (-round(u.share.low, 6), -round(u.share.estimate, 6), u.name))
-        places = _places(material, own, method)
+        ranked = sorted(units, key=lambda u: (-round(u.share.low, 6), -round(u.share.estimate, 6), u.name))
+        places = _places(facts, own, method)
         classes.append(OfClass(name, len(own), tuple(u for u in ranked if u.share.estimate > 0)[:MOST], places))
-    kind = str(material.examples[0]["units"]["kind"])
-    kind = "word" if material.examples[0]["units"]["place_kind"] == "span" else kind
+    kind = str(facts.examples[0]["units"]["kind"])
+    kind = "word" if facts.examples[0]["units"]["place_kind"] == "span" else kind
     labelled = any(r["label"] is not None for r in table)
-    suspects = _suspects(material, table, shares)
-    return Reliance(method, kind, tuple(classes), suspects, labelled, max(0, len(names) - MOST_CLASSES))
+    suspects = _suspects(facts, table, shares)
+    return Reliance(
+        method=method,
+        kind=kind,
+        classes=tuple(classes),
+        suspects=suspects,
+        labelled=labelled,
+        left_out=max(0, len(names) - MOST_CLASSES),
+    )
 
 
-def _labels(material: Material) -> list[str]:
-    known = [str(name) for name in material.manifest["model"].get("labels") or []]
-    said = {str(e["predicted"]) for e in material.examples if isinstance(e.get("predicted"), str)}
-    return known if known else sorted(said) if len(said) <= 12 else []
+def _labels(facts: RunFacts) -> list[str]:
+    labels = [str(name) for name in facts.manifest["model"].get("labels") or []]
+    predictions = {str(e["predicted"]) for e in facts.examples if isinstance(e.get("predicted"), str)}
+    return labels or (sorted(predictions) if len(predictions) <= 12 else [])
 
 
-def _row(material: Material, example: dict[str, Any], method: str) -> dict[str, Any] | None:
-    values = material.relevance_of(method, example["id"])
+def _row(facts: RunFacts, example: dict[str, Any], method: str) -> dict[str, Any] | None:
+    values = facts.relevance_of(method, example["id"])
     if values is None:
         return None
     units, parts = example["units"], by_units(values, example["units"]["special"])
     if units["place_kind"] == "span":
         words, parts = gathered(example, parts)
         units = words["units"]
-    found: dict[str, float] = defaultdict(float)
+    shares: dict[str, float] = defaultdict(float)
     for name, part, special in zip(units["names"], parts, units["special"], strict=True):
         if not special and str(name).strip():
-            found[str(name).strip().casefold()] += float(part)
+            shares[str(name).strip().casefold()] += float(part)
     label = example.get("label")
     return {
-        "id": example["id"], "cluster": material.cluster(example["id"]), "units": dict(found),
-        "predicted": material.label(example["predicted"]), "label": None if label is None else material.label(label),
-        "row": example["inputs"].get("row"), "span": example["units"]["place_kind"] == "span",
-    }  # fmt: skip
+        "id": example["id"],
+        "cluster": facts.cluster(example["id"]),
+        "units": dict(shares),
+        "predicted": facts.label(example["predicted"]),
+        "label": None if label is None else facts.label(label),
+        "row": example["inputs"].get("row"),
+        "span": example["units"]["place_kind"] == "span",
+    }
 
 
-def _units(material: Material, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
+def _units(facts: RunFacts, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
     """Every unit that stands in enough independent examples of one class, with its share of the relevance."""
-    seen: dict[str, set[str]] = defaultdict(set)
+    clusters_with: dict[str, set[str]] = defaultdict(set)
     count: dict[str, int] = defaultdict(int)
     for r in rows:
         for name in r["units"]:
-            seen[name].add(r["cluster"])
+            clusters_with[name].add(r["cluster"])
             count[name] += 1
     clusters = [r["cluster"] for r in rows]
-    seed = int(material.manifest.get("seed", 0))
-    enough = [name for name, where in seen.items() if len(where) >= min(FEWEST, len(set(clusters)))]
+    fewest = min(FEWEST, len(set(clusters)))
+    enough = [name for name, where in clusters_with.items() if len(where) >= fewest]
     totals = {name: sum(r["units"].get(name, 0.0) for r in rows) for name in enough}
     # an interval costs a resample, and only the strongest are ever shown or suspected
     enough = sorted(enough, key=lambda name: (-totals[name], name))[:40]
-    made = []
+    units = []
     for name in enough:
         sums = ClusterSums.of([r["units"].get(name, 0.0) for r in rows], clusters)
-        made.append(Unit(name, bootstrap(sums, seed=seed, draws=1000), count[name]))
-    return made
+        units.append(Unit(name, bootstrap(sums, seed=facts.seed, draws=1000), count[name]))
+    return units
 
 
-def _places(material: Material, rows: Sequence[Mapping[str, Any]], method: str) -> tuple[float, ...] | None:
+def _places(facts: RunFacts, rows: Sequence[Mapping[str, Any]], method: str) -> tuple[float, ...] | None:
     """The mean over examples at each place, where places are the same in all (patches, steps)."""
-    first = material.by_id[rows[0]["id"]]["units"] if rows else None
+    first = facts.by_id[rows[0]["id"]]["units"] if rows else None
     if first is None or first["place_kind"] not in ("box", "range"):
         return None
-    same = [material.by_id[r["id"]] for r in rows if material.by_id[r["id"]]["units"]["names"] == first["names"]]
+    same = [facts.by_id[r["id"]] for r in rows if facts.by_id[r["id"]]["units"]["names"] == first["names"]]
     if len(same) < len(rows):
         return None
-    values = [
-        by_units(v, e["units"]["special"]) for e in same if (v := material.relevance_of(method, e["id"])) is not None
-    ]
+    relevances = ((e["units"]["special"], facts.relevance_of(method, e["id"])) for e in same)
+    values = [by_units(v, special) for special, v in relevances if v is not None]
     return tuple(np.mean(values, axis=0).tolist())
 
 
 def _suspects(
-    material: Material, table: Sequence[Mapping[str, Any]], shares: Mapping[tuple[str, str], Interval]
+    facts: RunFacts, table: Sequence[Mapping[str, Any]], shares: Mapping[tuple[str, str], Interval]
 ) -> tuple[Suspect, ...]:
     """Units it relies on (interval above 0) that say the label nearly alone, or whose form is rarely a reason."""
-    told = [r for r in table if r["label"] is not None]
+    labelled = [r for r in table if r["label"] is not None]
     # a placeholder has the form of an identifier and is none
-    veiled = re.compile(r"(w[\d.?]+)+" if material.manifest.get("veil") else r"(?!)")
-    found: dict[str, Suspect] = {}
+    veiled = re.compile(r"(w[\d.?]+)+" if facts.manifest.get("veil") else r"(?!)")
+    suspects: dict[str, Suspect] = {}
     for (name, unit), share in sorted(shares.items(), key=lambda pair: -pair[1].estimate):
-        if not share.low > 0 or unit in found:
+        if not share.low > 0 or unit in suspects:
             continue
-        suspect = _leak(told, unit, share) or (None if veiled.fullmatch(unit) else _odd(table, name, unit, share))
+        suspect = _leak(labelled, unit, share) or (None if veiled.fullmatch(unit) else _odd(table, name, unit, share))
         if suspect is not None:
-            found[unit] = suspect
-    return tuple(sorted(found.values(), key=lambda s: -s.share.estimate)[:MOST_SUSPECTS])
+            suspects[unit] = suspect
+    return tuple(sorted(suspects.values(), key=lambda s: -s.share.estimate)[:MOST_SUSPECTS])
 
 
-def _leak(told: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
-    here = [r for r in told if unit in r["units"]]
-    labels = sorted({r["label"] for r in told})
+def _leak(labelled: Sequence[Mapping[str, Any]], unit: str, share: Interval) -> Suspect | None:
+    here = [r for r in labelled if unit in r["units"]]
+    labels = sorted({r["label"] for r in labelled})
     if len(labels) < 2 or not here:
         return None
-    if len(here) == len(told):
-        return _separates(told, unit, labels, share)
-    said: dict[str, set[str]] = defaultdict(set)
+    if len(here) == len(labelled):
+        return _separates(labelled, unit, labels, share)
+    labels_of: dict[str, set[str]] = defaultdict(set)
     for r in here:
-        said[r["cluster"]].add(r["label"])
+        labels_of[r["cluster"]].add(r["label"])
     # a patient with notes of both labels speaks for neither
-    each = {name: sum(own == {name} for own in said.values()) for name in labels}
-    name, n = max(each, key=lambda label: each[label]), len(said)
+    each = {name: sum(own == {name} for own in labels_of.values()) for name in labels}
+    name, n = max(each, key=lambda label: each[label]), len(labels_of)
     low = float(wilson(min(each[name], n), n)[0])
-    base = sum(r["label"] == name for r in told) / len(told)
+    base = sum(r["label"] == name for r in labelled) / len(labelled)
     if n < FEWEST_FOR_LEAK or low < NEARLY_ALWAYS or base > 1 - (1 - low) / 2:
         return None
-    return Suspect(unit, "label", name, each[name], n, low, base, share)
+    return Suspect(name=unit, why="label", label=name, of=each[name], n=n, low=low, base=base, share=share)
 
 
-def _separates(told: Sequence[Mapping[str, Any]], unit: str, labels: Sequence[str], share: Interval) -> Suspect | None:
+def _separates(
+    labelled: Sequence[Mapping[str, Any]], unit: str, labels: Sequence[str], share: Interval
+) -> Suspect | None:
     """One column whose value alone nearly gives the label."""
-    if len(labels) != 2 or told[0]["row"] is None or np.ndim(told[0]["row"]) != 1:
+    if len(labels) != 2 or labelled[0]["row"] is None or np.ndim(labelled[0]["row"]) != 1:
         return None
-    place = list(told[0]["units"]).index(unit)
-    if any(len(r["row"]) != len(told[0]["row"]) or place >= len(r["row"]) for r in told):
+    place = list(labelled[0]["units"]).index(unit)
+    if any(len(r["row"]) != len(labelled[0]["row"]) or place >= len(r["row"]) for r in labelled):
         return None
-    area = roc_area([float(r["row"][place]) for r in told], [r["label"] == labels[1] for r in told])
+    area = roc_area([float(r["row"][place]) for r in labelled], [r["label"] == labels[1] for r in labelled])
     area = max(area, 1 - area)
-    return Suspect(unit, "separates", labels[1], area, len(told), area, 0.5, share) if area >= SEPARATES else None
+    if not area >= SEPARATES:
+        return None
+    n = len(labelled)
+    return Suspect(name=unit, why="separates", label=labels[1], of=area, n=n, low=area, base=0.5, share=share)
 
 
 def _odd(table: Sequence[Mapping[str, Any]], name: str, unit: str, share: Interval) -> Suspect | None:
@@ -228,4 +243,5 @@ def _odd(table: Sequence[Mapping[str, Any]], name: str, unit: str, share: Interv
     here = [r for r in table if unit in r["units"]]
     of = sum(r["predicted"] == name for r in here)
     base = sum(r["predicted"] == name for r in table) / len(table)
-    return Suspect(unit, why, name, of, len(here), float(wilson(of, len(here))[0]), base, share)
+    low = float(wilson(of, len(here))[0])
+    return Suspect(name=unit, why=why, label=name, of=of, n=len(here), low=low, base=base, share=share)

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.audits.conclusions.settings import Setting, setting
 from regard.measures.intervals import ClusterSums, bootstrap
-from regard.present.results_table import Setting, setting
-from regard.present.run_reader import Material
 from regard.records import Score
 
 Reading = Literal["better", "worse", "not told apart", "undefined"]
@@ -46,37 +46,36 @@ class Difference:
         return "better" if (self.estimate > 0) == (self.better == "higher") else "worse"
 
 
-def differences(material: Material) -> list[Difference]:
-    """Every method against the baseline of its metric and setting, where both have values for the same examples."""
-    baselines = {s.method for s in material.summaries if s.role == "baseline"}
+def differences(facts: RunFacts) -> tuple[Difference, ...]:
+    """Compare every method with the baseline of its metric and setting, on the examples that both have values for."""
     groups: dict[tuple[str, Setting], list[Score]] = {}
-    for score in material.scores:
+    for score in facts.scores:
         groups.setdefault((score.metric, setting(score.where)), []).append(score)
     pairs = []
     for (_, place), scores in groups.items():
-        base = next((s for s in scores if s.method in baselines), None)
+        base = next((s for s in scores if s.method in facts.baselines), None)
         if base is not None:
-            pairs += [(s, base, place) for s in scores if s.method not in baselines]
+            pairs += [(s, base, place) for s in scores if s.method not in facts.baselines]
     level = 1 - 0.05 / max(1, len(pairs))
-    return [_difference(score, base, place, material, level) for score, base, place in pairs]
+    return tuple(_difference(score, base, place, facts, level) for score, base, place in pairs)
 
 
-def _difference(score: Score, base: Score, place: Setting, material: Material, level: float) -> Difference:
+def _difference(score: Score, base: Score, place: Setting, facts: RunFacts, level: float) -> Difference:
     other = dict(zip(base.ids, base.values, strict=True))
     pairs = [(i, v - other[i]) for i, v in zip(score.ids, score.values, strict=True) if i in other]
-    sums = ClusterSums.of(np.asarray([d for _, d in pairs]), [material.cluster(i) for i, _ in pairs])
+    sums = ClusterSums.of(np.asarray([d for _, d in pairs]), facts.clusters(i for i, _ in pairs))
     # the tails are thin at this level, so there are more draws than elsewhere
-    between = bootstrap(sums, seed=int(material.manifest.get("seed", 0)), level=level, draws=20_000)
+    between = bootstrap(sums, seed=facts.seed, level=level, draws=20_000)
     return Difference(
-        score.metric,
-        place,
-        score.method,
-        base.method,
-        between.estimate,
-        between.low,
-        between.high,
-        sums.n,
-        score.better,
-        level,
-        bool(material.broken),
+        metric=score.metric,
+        setting=place,
+        method=score.method,
+        baseline=base.method,
+        estimate=between.estimate,
+        low=between.low,
+        high=between.high,
+        n=sums.n,
+        better=score.better,
+        level=level,
+        refused=bool(facts.broken),
     )

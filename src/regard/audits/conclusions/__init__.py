@@ -1,0 +1,1 @@
+"""Statistics that a report shows with an interval, computed from a stored run: one conclusion per file, no torch."""

@@ -1,0 +1,29 @@
+"""How often the prediction is the label: explanations of a model that guesses are about its guesses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.measures.intervals import wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """low, high: Wilson's interval; NaN where examples share a cluster, for then they are not independent."""
+
+    right: int
+    n: int
+    low: float
+    high: float
+
+
+def accuracy(facts: RunFacts) -> Accuracy | None:
+    """Return None without labels that are classes of the model."""
+    answers = facts.right_answers
+    if not answers:
+        return None
+    right, n = sum(answers.values()), len(answers)
+    low, high = wilson(right, n) if len(set(facts.clusters(answers))) == n else (math.nan, math.nan)
+    return Accuracy(right, n, float(low), float(high))

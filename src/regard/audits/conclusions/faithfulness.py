@@ -1,0 +1,103 @@
+"""How faithful each method is beside attention: what is lost without its first units, and kept by them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.audits.conclusions.settings import Setting, setting
+from regard.records import Floats, Score
+
+ATTENTION = "attention"
+REMOVED, KEPT = "comprehensiveness", "sufficiency"
+"""What faithful means here, half each: what is lost without the units that a method puts first, and kept by them."""
+
+Column = dict[str, float]
+"""Example -> value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faithfulness:
+    """A method and attention on the same examples. gain: the mean of what the units of the method are worth more.
+
+    removed, kept: how far the prediction falls without the first units, and with them alone: (method, attention); None
+    where the run has no such number.
+    """
+
+    method: str
+    gain: float
+    n: int
+    removed: tuple[float, float] | None
+    kept: tuple[float, float] | None
+
+
+def faithfulness(facts: RunFacts) -> tuple[Faithfulness, ...]:
+    """Compare every method with attention; empty where there is no attention, or nothing to compare it by."""
+    others = [m for m in facts.methods if m != ATTENTION and m not in facts.baselines]
+    return tuple(row for name in others if (row := _compared(facts, name)) is not None)
+
+
+def most_faithful(facts: RunFacts, rows: tuple[Faithfulness, ...]) -> str | None:
+    """Pick the method with the largest gain over attention; else attention, else any.
+
+    Methods that were asked about fewer than half as many examples as another are left out.
+    """
+    most = max((row.n for row in rows), default=0)
+    best = max((row for row in rows if 2 * row.n >= most), key=lambda row: round(row.gain, 6), default=None)
+    if best is not None and best.gain > 0:
+        return best.method
+    return ATTENTION if ATTENTION in facts.methods else next(iter(facts.methods), None)
+
+
+def _compared(facts: RunFacts, method: str) -> Faithfulness | None:
+    own, parts = facts.own_operators.get(method), dict[str, tuple[Column, Column]]()
+    for metric in (REMOVED, KEPT):
+        scores = {(s.method, setting(s.where)): s for s in facts.scores if s.metric == metric}
+        places = _places(scores, method, own)
+        if places:
+            ours, theirs = (_mean_of([scores[name, place] for place in places]) for name in (method, ATTENTION))
+            parts[metric] = ours, theirs
+    columns = [column for pair in parts.values() for column in pair]
+    both = [i for i in columns[0] if all(i in column for column in columns)] if columns else []
+    if not both:
+        return None
+    turns = {REMOVED: 1.0, KEPT: -1.0}
+    gains = [np.mean([turns[m] * (ours[i] - theirs[i]) for m, (ours, theirs) in parts.items()]) for i in both]
+    removed, kept = (_means(parts.get(metric), both) for metric in (REMOVED, KEPT))
+    return Faithfulness(method, float(np.mean(gains)), len(both), removed, kept)
+
+
+def _places(scores: Mapping[tuple[str, Setting], Score], method: str, own: str | None) -> list[Setting]:
+    """The settings in which both were judged, none by the operator that the method uses itself."""
+    return [
+        place
+        for name, place in scores
+        if name == method and (ATTENTION, place) in scores and dict(place).get("operator") != own
+    ]
+
+
+def _means(pair: tuple[Column, Column] | None, both: list[str]) -> tuple[float, float] | None:
+    if pair is None:
+        return None
+    ours, theirs = (float(np.mean([column[i] for i in both])) for column in pair)
+    return ours, theirs
+
+
+def _mean_of(scores: list[Score]) -> Column:
+    """The mean over the operators; only where all of them have a value."""
+    values: dict[str, list[float]] = {}
+    for score in scores:
+        for name, value in zip(score.ids, score.values, strict=True):
+            if np.isfinite(value):
+                values.setdefault(name, []).append(float(value))
+    return {name: float(np.mean(some)) for name, some in values.items() if len(some) == len(scores)}
+
+
+def by_units(values: Floats, special: list[bool]) -> Floats:
+    """(units,) as parts of the whole magnitude, special units 0."""
+    shares = np.where(np.asarray(special, np.bool_), 0.0, values)
+    whole = float(np.abs(shares).sum())
+    return shares / whole if whole > 0 else shares

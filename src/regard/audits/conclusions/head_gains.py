@@ -1,0 +1,37 @@
+"""How much more the prediction loses without the first unit of each head than without a random unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.measures.intervals import ClusterSums, Interval, bootstrap
+
+AUDITED = "attention"
+"""The name of the audited attention among the heads."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadGain:
+    name: str
+    gain: Interval
+    n: int
+    clusters: int
+
+
+def head_gains(facts: RunFacts) -> tuple[HeadGain, ...]:
+    """The audited attention first, then the heads from the best on; empty where there is only one head.
+
+    The level is Bonferroni's for all of them together.
+    """
+    scores = {s.method: s for s in facts.findings if s.metric == "head_gain" and np.isfinite(s.values).any()}
+    if len(scores) < 3:  # one head is the attention itself
+        return ()
+    level = 1 - 0.05 / len(scores)
+    gains = []
+    for name, score in scores.items():
+        sums = ClusterSums.of(score.values, facts.clusters(score.ids))
+        gains.append(HeadGain(name, bootstrap(sums, seed=facts.seed, level=level), sums.n, len(sums.names)))
+    return tuple(sorted(gains, key=lambda g: (g.name != AUDITED, -g.gain.estimate, g.name)))

@@ -1,0 +1,105 @@
+"""The same prediction with another attention: the most distant one that the audit found in these data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regard.audits.conclusions.run_facts import RunFacts
+from regard.measures.divergence import jsd
+from regard.measures.intervals import Interval
+from regard.records import Floats, Score
+
+LARGEST = math.log(2)
+"""Of the Jensen-Shannon divergence, in nats."""
+FAR = LARGEST / 2
+"""From here on another attention is called very different."""
+READABLE = 30
+"""Units up to which an example is preferred: a sentence that fits beside its twin."""
+CAP = 0.05
+"""How far the prediction may move (total variation), as the experiment has it."""
+SAME = 0.02
+"""How far the divergence of what is drawn may be from the one that was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherAttention:
+    """n: texts that were searched; far: those with a very different attention; own, other: (units,) shares.
+
+    divergence: its mean over the texts, 0 where none was found. shuffled: how far the prediction moves when the weights
+    change places, on shuffled_n texts. exact: the search is exhaustive, so that "none" means none. example: the id of
+    the one that is shown, "" where none was found.
+    """
+
+    n: int
+    far: int
+    divergence: Interval
+    exact: bool
+    shuffled: Interval | None
+    shuffled_n: int = 0
+    example: str = ""
+    own: tuple[float, ...] = ()
+    other: tuple[float, ...] = ()
+    distance: float = 0.0
+    change: float = 0.0
+
+
+def other_attention(facts: RunFacts) -> OtherAttention | None:
+    """Return None where the audit did not search."""
+    score = _first(facts, "max_jsd")
+    if score is None or "other" not in score.curves or not np.isfinite(score.values).any():
+        return None
+    defined = np.isfinite(score.values)
+    linear, shuffled = _first(facts, "linear"), _first(facts, "permuted")
+    result = OtherAttention(
+        n=int(defined.sum()),
+        far=int((score.values[defined] >= FAR).sum()),
+        divergence=facts.mean(score),
+        exact=linear is not None and bool(np.nanmin(linear.values) > 0.5),
+        shuffled=facts.mean(shuffled) if shuffled is not None else None,
+        shuffled_n=0 if shuffled is None else int(np.isfinite(shuffled.values).sum()),
+    )
+    for i in _order(facts, score):
+        maps = _maps(facts, score, i)
+        if maps is not None:
+            own, other = maps
+            at = list(score.grid).index(CAP) if CAP in score.grid else 0
+            return replace(
+                result,
+                example=score.ids[i],
+                own=tuple(own.tolist()),
+                other=tuple(other.tolist()),
+                distance=float(score.values[i]),
+                change=float(np.asarray(score.curves["change"])[i, at]),
+            )
+    return result
+
+
+def _order(facts: RunFacts, score: Score) -> list[int]:
+    """The most distant first, short examples before long ones."""
+    able = [i for i, name in enumerate(score.ids) if name in facts.by_id and score.values[i] > 1e-6]
+    size = {i: len(facts.by_id[score.ids[i]]["units"]["names"]) for i in able}
+    return sorted(able, key=lambda i: (size[i] > READABLE, -round(float(score.values[i]), 6), i))[:20]
+
+
+def _maps(facts: RunFacts, score: Score, i: int) -> tuple[Floats, Floats] | None:
+    """Both attentions; None where the one that is shown elsewhere is not the one that was audited."""
+    if "attention" not in facts.methods:
+        return None
+    own = facts.relevance_of("attention", score.ids[i])
+    unit, share, second, rest = np.asarray(score.curves["other"])[i]
+    if own is None or unit < 0 or not own.sum() > 0:
+        return None
+    own = own / own.sum()
+    other = np.zeros_like(own)
+    other[int(unit)] = share
+    if second >= 0:
+        other[int(second)] = rest
+    agrees = abs(float(jsd(other, own)) - float(score.values[i])) <= SAME
+    return (own, other) if agrees else None
+
+
+def _first(facts: RunFacts, metric: str) -> Score | None:
+    return next((s for s in facts.findings if s.metric == metric and s.method == "attention"), None)
