@@ -373,7 +373,7 @@ def test_gaussian_radius_of_a_linear_model_is_below_its_margin() -> None:
     examples = [Example(f"p{i}", {"row": p}) for i, p in enumerate(points)]
     case = SimpleNamespace(
         ids=tuple(e.id for e in examples), examples=examples, companions=SimpleNamespace(examples=examples),
-        together=lambda positions: Plane(torch.from_numpy(points[positions[0]])[None]),
+        ask=lambda questions: [Plane(torch.from_numpy(questions[0].examples[0].inputs["row"])[None])],
         rng=lambda i, *keys: keyed_rng(0, f"p{i}", *keys),
     )  # fmt: skip
     spread = 0.25 * float(np.concatenate(points).std())

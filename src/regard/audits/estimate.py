@@ -53,7 +53,9 @@ def middle_first(shards: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return [*shards[middle : middle + 1], *shards[:middle], *shards[middle + 1 :]]
 
 
-def estimate(pilot: ShardResult, names: Sequence[str], lengths: Mapping[str, int], still_open: Sequence[str]) -> Estimate:
+def estimate(
+    pilot: ShardResult, names: Sequence[str], lengths: Mapping[str, int], still_open: Sequence[str]
+) -> Estimate:
     """The cost of the open examples from that of the pilot (`names`).
 
     The number of passes grows with the length of an example, as its leave-one-outs do, and their time with its square.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import InputError
-from regard.records import Answers, Floats, frozen
+from regard.records import Answers, Floats
 
 LIMIT = 1 << 28
 """Bytes of large answers that stay cached; the oldest are dropped first."""
@@ -34,14 +34,14 @@ def split(answers: Answers) -> list[Answer]:
 
 
 def stacked(counts: Sequence[int], answers: Sequence[Answer]) -> Answers:
-    """The rows of all examples as one read-only record; counts: rows per example."""
+    """The rows of all examples as one record; counts: rows per example."""
     rows = [answer.distribution for answer in answers]
     full = [row for row in rows if row is not None]
     return Answers(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        frozen([answer.value for answer in answers]),
-        frozen([answer.probability for answer in answers]),
-        frozen(np.stack(full)) if full and len(full) == len(rows) else None,
+        np.array([answer.value for answer in answers], np.float64),
+        np.array([answer.probability for answer in answers], np.float64),
+        np.stack(full) if full and len(full) == len(rows) else None,
     )
 
 

@@ -383,6 +383,12 @@ class ToyCase(DeskCase):
             return Relevance.of("planted", self.ids, [self.exact(i) for i in range(len(self.ids))], signed=True)
         return super().relevance(method)
 
+    def base(self) -> Answers:
+        """Read-only, so that a method that changes it is caught."""
+        base = super().base()
+        both = None if base.distribution is None else frozen(base.distribution)
+        return Answers(base.offsets, frozen(base.value), frozen(base.probability), both)
+
     def rng(self, i: int | None, *keys: object) -> np.random.Generator:
         self.calls["rng"] += i is not None
         return super().rng(i, *keys)
