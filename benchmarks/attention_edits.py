@@ -28,6 +28,7 @@ from regard.experiments._weight_batches import answers, changes, edits, given, m
 from regard.experiments.adversary import STEPS, starting, through_lines
 from regard.measures.divergence import jsd
 from regard.models.adapter import TorchModel
+from regard.models.ask.weight_batches import with_weights
 from regard.models.passes import key_padding
 from regard.networks.classifier import AttentionClassifier
 from regard.records import Edit, Example, Floats
@@ -201,14 +202,16 @@ def _last_layer(examples: list[Example]) -> Line:
     shares = np.random.default_rng(0).dirichlet(np.ones(len(m)), VARIANTS)
     changed = edits(m, given(m, shares))
     encoded = model.encode(example)
-    model.swept([encoded], [target], [changed])
+    with_weights(model, [encoded], [target], [changed])
 
     def again() -> None:
         with torch.inference_mode():
             tensors, asked = model.tensors([encoded] * VARIANTS, [target] * VARIANTS)
             model.run(tensors, asked)
 
-    spent = side_by_side({"again": again, "shared": lambda: model.swept([encoded], [target], [changed])}, repeats=5)
+    spent = side_by_side(
+        {"again": again, "shared": lambda: with_weights(model, [encoded], [target], [changed])}, repeats=5
+    )
     return Line(
         f"{VARIANTS} attentions in the last layer of MiniLM, {len(m)} units: the whole model again / shared below",
         spent["again"] / spent["shared"], 3, ">=", {**spent},

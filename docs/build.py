@@ -49,6 +49,8 @@ PAGES = [
     ("glossary.md", "Glossary"),
 ]
 """In the order of the menu; pages that are not named here follow under their own headings."""
+METHODS = [kind for kind in registry.ROOMS if kind != "language"]
+"""Kinds that are code; a language is a file of sentences."""
 REFERENCE = "Reference: "
 CHINESE = {"zh-quickstart.md"}
 STYLE = """
@@ -156,10 +158,10 @@ def build(target: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
     render = MarkdownIt("commonmark", {"html": False}).enable("table")
     sources = [(name, title, (HERE / name).read_text("utf-8")) for name, title in [*PAGES, *_others()]]
-    sources += [(f"{kind}s.md", f"{REFERENCE}{plural(kind)}", reference(kind)) for kind in registry.ROOMS]
+    sources += [(f"{kind}s.md", f"{REFERENCE}{plural(kind)}", reference(kind)) for kind in METHODS]
     links = [(name.removesuffix(".md") + ".html", title) for name, title, _ in sources]
     sources += [
-        (page_of(kind, name), name, method_page(kind, name)) for kind in registry.ROOMS for name in registry.names(kind)
+        (page_of(kind, name), name, method_page(kind, name)) for kind in METHODS for name in registry.names(kind)
     ]
     written = []
     for name, title, text in sources:

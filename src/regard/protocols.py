@@ -16,7 +16,6 @@ from regard.records import (
     Attention,
     Bools,
     Check,
-    Edit,
     Edits,
     Example,
     Floats,
@@ -116,7 +115,7 @@ class Slopes:
     lows: Floats | None = None
 
 
-class Continuous(Protocol):
+class InputFunction(Protocol):
     """The objective of one example as a differentiable function of its continuous inputs, in torch tensors.
 
     x: (1, ...) the inputs (embeddings for text, else the array). owner: of the shape of x, the unit that each entry
@@ -138,7 +137,7 @@ class Continuous(Protocol):
         ...
 
 
-class Together(Protocol):
+class BatchFunction(Protocol):
     """Several examples of one shape as one differentiable function of their inputs, in torch tensors.
 
     x: (rows, ...) the inputs in the space in which the user gave them (embeddings for text), so that the model's own
@@ -236,7 +235,7 @@ class Zeroed:
     error: float
 
 
-class Steered(Protocol):
+class WeightFunction(Protocol):
     """The answer to one example as a differentiable function of attention weights that are put in, in torch tensors."""
 
     def __call__(self, weights: Sequence[Any]) -> Any:
@@ -254,12 +253,17 @@ class Read:
 
 
 class Model(Protocol):
-    """An adapter over a native model. Never assumes a modality above itself."""
+    """An adapter over a native model. Everything else that a model can do is a generic function in `models.ask`."""
 
     @property
     def name(self) -> str: ...
     @property
     def task(self) -> str: ...
+    @property
+    def modality(self) -> str:
+        """The kind of input: text, image, audio, series, tabular."""
+        ...
+
     @property
     def labels(self) -> tuple[str, ...]: ...
     @property
@@ -282,6 +286,11 @@ class Model(Protocol):
         """Rebuilds this model in another process; None for a live module."""
         ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """Everything that was cut, windowed, guessed or replaced, in words."""
+        ...
+
     def encode(self, example: Example) -> Encoded: ...
     def windows(self, example: Example) -> list[Example]:
         """The example itself, or its overlapping windows if it is longer than the model reads."""
@@ -291,7 +300,7 @@ class Model(Protocol):
         """The encoded example without the units marked in `drop`."""
         ...
 
-    def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
         """Run, and choose what the objective is about: the predicted class, token, span, sequence."""
         ...
 
@@ -305,89 +314,6 @@ class Model(Protocol):
     def capture(
         self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
     ) -> Capture: ...
-
-    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]: ...
-
-    def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> Sequence[WeightSlopes]:
-        """Gradients with respect to the attention weights of every site."""
-        ...
-
-    def weight_slopes_each(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
-    ) -> Sequence[Sequence[WeightSlopes]]:
-        """The same for several examples of one length."""
-        ...
-
-    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Parts]:
-        """What the attention of these sites is made of; one that cannot be taken apart is refused with the reason."""
-        ...
-
-    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> Sequence[Zeroed]:
-        """What the layers around these sites give out when the value of one key is zero, for every key."""
-        ...
-
-    def continuous(self, encoded: Encoded, target: Target) -> Continuous: ...
-
-    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
-        """The whole gradient of the objective for each: (positions, features) for text, else of the array's shape."""
-        ...
-
-    def lexicon(self) -> Lexicon:
-        """The vocabulary as it is written; Unsupported where the model reads no tokens or they cannot be spelt."""
-        ...
-
-    def tokens(self, encoded: Encoded) -> Ints:
-        """(units,) the ids that a text was read as."""
-        ...
-
-    def together(self, examples: Sequence[Example]) -> Together:
-        """Examples of one shape as one function; Unsupported where inputs are not a plain scaling of the user's."""
-        ...
-
-    def nearly(
-        self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
-    ) -> Answers:
-        """`forward` of variants of one example, recomputing in each layer only a share of the positions."""
-        ...
-
-    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
-        """The query rows of `site` that the objective reads (class token, last token, all of a pooling)."""
-        ...
-
-    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Encoded, float]:
-        """Gaussian noise in the continuous inputs of the free units (deviation: `noise` times their root mean square),
-        and how far that moved them: norm of the change over norm of the inputs, about `noise`."""
-        ...
-
-    def reordered(self, encoded: Encoded, order: Ints) -> Encoded:
-        """The encoded example with unit `order[j]` in the place of unit j; special units stay where they are."""
-        ...
-
-    def routed(
-        self,
-        encoded: Encoded,
-        target: Target,
-        reads: Sequence[Read],
-        donors: Sequence[tuple[Encoded, Target, Sequence[Read]]],
-    ) -> Answers:
-        """The objective with the attention *output* of a donor in the rows that are read, everything else its own.
-
-        One row per donor. The rows of a donor stand for those of the example; where their numbers differ, their mean.
-        """
-        ...
-
-    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
-        """Many attentions of each example: edits[i] holds one `replace` per site, whose values are (attention, head,
-        query, key). One row per attention, example after example; what is below the sites is computed once."""
-        ...
-
-    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Steered:
-        """The same as a function that gradients flow through; places are `replace` edits, whose values do not count."""
-        ...
-
-    def randomised(self, share: float, draw: int) -> Model:
-        """A copy in which the top `share` of the blocks have their weights permuted; this model stays as it is."""
-        ...
 
 
 class Question(Generic[R]):
@@ -494,17 +420,6 @@ class ExperimentFunction(Protocol):
     """`def experiment(case, *, own parameters) -> Findings`."""
 
     def __call__(self, case: Case, /, **params: Any) -> Findings: ...
-
-
-@runtime_checkable
-class DecidesWithSlopes(Protocol):
-    """A model that can say what it decides and how that hangs on its attention in one pass."""
-
-    def decided_slopes(
-        self, batch: Sequence[Encoded], kind: WeightGradientKind
-    ) -> tuple[Answers, list[Target], list[list[WeightSlopes]]] | None:
-        """Answers, targets and slopes of each; None where that takes more than one pass."""
-        ...
 
 
 class Study(Protocol):

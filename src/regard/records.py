@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -475,11 +475,7 @@ class Threat:
         object.__setattr__(self, "keep", tuple(self.keep))
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "goal": self.goal, "target": self.target, "budget": self.budget, "max_share": self.max_share,
-            "max_edits": self.max_edits, "min_similarity": self.min_similarity, "stop_words": self.stop_words,
-            "keep": list(self.keep),
-        }  # fmt: skip
+        return {**asdict(self), "keep": list(self.keep)}
 
     def words(self, *, text: bool = True) -> str:
         """The constraints as they are printed; those about words only where the attack changes a text."""

@@ -15,17 +15,21 @@ import importlib.metadata
 import importlib.resources
 import inspect
 import json
+import tomllib
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.foreign_code import contained
 from regard.records import Json, Spec
 from regard.trust import refuse_stored
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 ROOMS: Mapping[str, str] = {
     "explainer": "regard.explainers",
@@ -41,8 +45,13 @@ ROOMS: Mapping[str, str] = {
     "attack": "regard.attacks",
     "perturbation": "regard.perturbations",
     "recipe": "regard.improve.recipes",
+    "score": "regard.networks.scores",
+    "question": "regard.judge",
+    "language": "regard.present.messages.languages",
 }
 """Kind of method -> the package that holds one file for each."""
+GATHERED = ("score", "question")
+"""Kinds whose files also hold other code, or several methods."""
 
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
 """Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
@@ -56,11 +65,25 @@ _CODE = "__regard_code__"
 
 
 @dataclass(frozen=True, slots=True)
+class NamedBy:
+    """Annotates a parameter whose value is the name of a method of that kind: `Annotated[str, NamedBy("score")]`."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     name: str
     type: str
     default: Json
     choices: tuple[Json, ...] = ()
+    kind: str = ""
+    """The kind of method whose names are its values."""
+
+    @property
+    def values(self) -> tuple[Json, ...]:
+        """The values it may have, where they can be listed."""
+        return tuple(names(self.kind)) if self.kind else self.choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +104,7 @@ class Entry:
             "module": self.module,
             "summary": self.summary,
             "parameters": [
-                {"name": p.name, "type": p.type, "default": p.default, "choices": list(p.choices)}
+                {"name": p.name, "type": p.type, "default": p.default, "choices": [*p.choices], "kind": p.kind}
                 for p in self.parameters
             ],
             "facts": dict(self.facts),
@@ -90,7 +113,8 @@ class Entry:
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Entry:
         parameters = tuple(
-            Parameter(p["name"], p["type"], p["default"], tuple(p["choices"])) for p in value["parameters"]
+            Parameter(p["name"], p["type"], p["default"], tuple(p["choices"]), p.get("kind", ""))
+            for p in value["parameters"]
         )
         return Entry(value["kind"], value["name"], value["module"], value["summary"], parameters, value["facts"])
 
@@ -118,165 +142,192 @@ def names_code(*parameters: str) -> Callable[[F], F]:
     return mark
 
 
-def explainer(
-    *,
-    needs: tuple[str, ...] = (),
-    signed: bool = False,
-    cite: str = "",
-    formula: str = "",
-    cost: str = "",
-    misleads: str = "",
-    role: str = "method",
-) -> Callable[[F], F]:
+P = ParamSpec("P")
+
+
+def _decorator(kind: str, facts: Callable[P, Any]) -> Callable[P, Callable[[F], F]]:
+    """The decorator of a kind: it takes the fields of `facts`, a record of what the registry knows about a method."""
+
+    def decorate(*arguments: P.args, **keywords: P.kwargs) -> Callable[[F], F]:
+        return method(kind, **_json(asdict(facts(*arguments, **keywords))))
+
+    return decorate
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _json(part) for name, part in value.items()}
+    return [_json(part) for part in value] if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class InProfile:
+    """A method in audits that name none. rank: its place among them. params: as in name:key=value,key=value."""
+
+    profiles: tuple[str, ...]
+    rank: int = 1000
+    params: str = ""
+
+
+EVERY = ("quick", "standard", "full")
+THOROUGH = ("standard", "full")
+Profiles = tuple[str | InProfile, ...]
+"""The profiles (quick, standard, full) whose audits use a method: by name, or with a place and parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explainer:
     """needs: "attention", "gradient", "removal". role: "method" or "baseline". misleads: when not to trust it.
 
     formula: f is the objective, x the input, r_j the relevance of unit j, a_ij a weight from row i to key j.
+    adapter: it brings in results that somebody else computed, and is never part of `all`.
     """
-    return method(
-        "explainer", needs=list(needs), signed=signed, cite=cite, formula=formula, cost=cost, misleads=misleads,
-        role=role,
-    )  # fmt: skip
+
+    needs: tuple[str, ...] = ()
+    signed: bool = False
+    cite: str = ""
+    formula: str = ""
+    cost: str = ""
+    misleads: str = ""
+    role: str = "method"
+    adapter: bool = False
+    profile: Profiles = ()
 
 
-def metric(
-    *,
-    better: str,
-    needs: tuple[str, ...] = (),
-    cite: str = "",
-    formula: str = "",
-    baseline: str = "random",
-    ceiling: str = "",
-    cost: str = "",
-    misleads: str = "",
-    family: str = "faithfulness",
-) -> Callable[[F], F]:
-    """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility", "robustness",
-    "randomisation" or "complexity". baseline, ceiling: names of explainers at the ends of the scale, or words."""
-    return method(
-        "metric",
-        family=family,
-        better=better,
-        needs=list(needs),
-        cite=cite,
-        formula=formula,
-        baseline=baseline,
-        ceiling=ceiling,
-        cost=cost,
-        misleads=misleads,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """better: "higher", "lower" or "none". family: "faithfulness", "agreement", "plausibility" (only where the data
+    name decisive places), "robustness", "randomisation" or "complexity". baseline, ceiling: names of explainers at the
+    ends of the scale, or words."""
+
+    better: str
+    needs: tuple[str, ...] = ()
+    cite: str = ""
+    formula: str = ""
+    baseline: str = "random"
+    ceiling: str = ""
+    cost: str = ""
+    misleads: str = ""
+    family: str = "faithfulness"
+    profile: Profiles = ()
 
 
-def head(
-    *,
-    formula: str,
-    role: str = "",
-    positional: bool = False,
-    probe: bool = False,
-    resting: bool = False,
-    cite: str = "",
-    baseline: str = "the same rows with their weights shuffled among the allowed keys",
-) -> Callable[[F], F]:
-    """role: what a head is called that does this more than its baseline; "" for a plain description.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """role: the name of a head that does this more than its baseline; "" for a plain description.
 
     positional: it is about places, so a head that always looks at one place is no baseline for it. probe: causal
     models are asked on generated sequences of repeated tokens. resting: where attention lies when a head has nothing
     to do; a head that also does something else is called by that.
     """
-    return method(
-        "head",
-        formula=formula,
-        role=role,
-        positional=positional,
-        probe=probe,
-        resting=resting,
-        cite=cite,
-        baseline=baseline,
-    )
+
+    formula: str
+    role: str = ""
+    positional: bool = False
+    probe: bool = False
+    resting: bool = False
+    cite: str = ""
+    baseline: str = "the same rows with their weights shuffled among the allowed keys"
 
 
-def experiment(
-    *,
-    question: str,
-    needs: tuple[str, ...] = (),
-    scope: str = "case",
-    cite: str = "",
-    formula: str = "",
-    cost: str = "",
-    misleads: str = "",
-    trainings: int = 0,
-) -> Callable[[F], F]:
-    """question: what it is evidence about, in plain words. needs: "attention", "gradient", "removal", "training".
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """question: in plain words. needs: "attention", "gradient", "removal", "training".
 
     scope: "case" is `def NAME(case, *, own parameters) -> Findings`, asked shard by shard; "study" is
-    `def NAME(study, *, own parameters) -> Findings`, asked once about all examples (what trains, or needs them all).
-    trainings: networks that it trains for each of its `seeds` (and each of its `weights`).
+    `def NAME(study, *, own parameters) -> Findings`, asked once about all examples (it trains, or needs them all).
+    trainings: networks that it trains for each of its `seeds` (and each of its `weights`). gives: quantities with one
+    value per example about one attention, which questions of the judge look up by name.
     """
-    return method(
-        "experiment",
-        question=question,
-        needs=list(needs),
-        scope=scope,
-        cite=cite,
-        formula=formula,
-        cost=cost,
-        misleads=misleads,
-        **({"trainings": trainings} if trainings else {}),
-    )
+
+    question: str
+    needs: tuple[str, ...] = ()
+    scope: str = "case"
+    cite: str = ""
+    formula: str = ""
+    cost: str = ""
+    misleads: str = ""
+    trainings: int = 0
+    gives: tuple[str, ...] = ()
+    profile: Profiles = ()
 
 
-def perturbation(
-    *, modality: str, family: str, scale: str, needs: tuple[str, ...] = (), cite: str = "", misleads: str = ""
-) -> Callable[[F], F]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perturbation:
     """A noise that keeps the label: `def NAME(example, severity, rng, *, own parameters) -> Perturbed`.
 
-    modality: "text", "image", "audio", "series" or "table". family: what kind of noise ("character", "word", "blur").
-    scale: what severities 1 to 5 mean, in words. needs: ("model",) takes the model as a fourth argument.
+    modality: "text", "image", "audio", "series" or "table". family: the kind of noise ("character", "word", "blur").
+    scale: the meaning of severities 1 to 5, in words. needs: ("model",) takes the model as a fourth argument.
     """
-    return method(
-        "perturbation",
-        modality=modality,
-        family=family,
-        scale=scale,
-        needs=list(needs),
-        cite=cite,
-        misleads=misleads,
-    )
+
+    modality: str
+    family: str
+    scale: str
+    needs: tuple[str, ...] = ()
+    cite: str = ""
+    misleads: str = ""
 
 
-def attack(
-    *,
-    access: str,
-    modality: tuple[str, ...],
-    goal: str = "prediction",
-    role: str = "method",
-    scope: str = "example",
-    cite: str = "",
-    formula: str = "",
-    cost: str = "",
-    misleads: str = "",
-) -> Callable[[F], F]:
-    """access: "black box" (answers alone), "white box" (gradients, the vocabulary) or "none" (asks once, does not look
-    for anything). modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """access: "black box" (answers alone), "white box" (gradients, the vocabulary) or "none" (asks once, does not
+    search). modality: "text", "image", "series", "tabular", or "embeddings" of a text. goal: "prediction",
     "explanation" (the prediction stays), or "same prediction". role: "method" or "baseline" (noise of the same size).
     scope: "example", each by itself, or "case", one change for all of them.
     """
-    return method(
-        "attack",
-        access=access,
-        modality=list(modality),
-        goal=goal,
-        role=role,
-        scope=scope,
-        cite=cite,
-        formula=formula,
-        cost=cost,
-        misleads=misleads,
-    )
+
+    access: str
+    modality: tuple[str, ...]
+    goal: str = "prediction"
+    role: str = "method"
+    scope: str = "example"
+    cite: str = ""
+    formula: str = ""
+    cost: str = ""
+    misleads: str = ""
 
 
-def engine(*, in_process: bool = False) -> Callable[[F], F]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
     """`def NAME(*, own parameters) -> Executor`. in_process: it takes the open model as its one argument."""
-    return method("engine", in_process=in_process)
+
+    in_process: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreFunction:
+    """`def NAME(query, key) -> Tensor`, (..., q, d) and (..., k, d') -> (..., q, k).
+
+    sizes: it has weights: `def NAME(query_size, key_size, hidden) -> Module` that computes the same. imposed: the
+    module takes the attention weights as a third argument.
+    """
+
+    sizes: bool = False
+    imposed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question of the judge: `def NAME(evidence) -> Claim | None`. rank: its place among the verdicts.
+
+    family: "first" and "further" are ours, pre-registered and corrected together; a question of another package is
+    always "beside" them, with its own correction. margins: the numbers that its rule compares with, fixed in advance.
+    """
+
+    rank: int = 1000
+    family: str = "beside"
+    margins: Mapping[str, Json] = field(default_factory=dict)
+
+
+explainer = _decorator("explainer", Explainer)
+metric = _decorator("metric", Metric)
+head = _decorator("head", Head)
+experiment = _decorator("experiment", Experiment)
+perturbation = _decorator("perturbation", Perturbation)
+attack = _decorator("attack", Attack)
+engine = _decorator("engine", Engine)
+score = _decorator("score", ScoreFunction)
+question = _decorator("question", Question)
 
 
 def describe(function: Callable[..., Any]) -> Entry:
@@ -284,7 +335,7 @@ def describe(function: Callable[..., Any]) -> Entry:
     if not hasattr(function, _MARK):
         raise InputError(f"function {function.__name__}", expected="a method decorated with its kind", got="none")
     kind, facts = getattr(function, _MARK)
-    hints = typing.get_type_hints(function)
+    hints = typing.get_type_hints(function, include_extras=True)
     parameters = []
     for p in inspect.signature(function).parameters.values():
         if p.kind is not inspect.Parameter.KEYWORD_ONLY:
@@ -293,7 +344,8 @@ def describe(function: Callable[..., Any]) -> Entry:
             raise InputError(f"{kind} {function.__name__}", expected=f"a default for {p.name}", got="none")
         name, choices = _type_name(hints[p.name])
         default = list(p.default) if isinstance(p.default, tuple) else p.default
-        parameters.append(Parameter(p.name, name, default, choices))
+        named_by = next((part.kind for part in getattr(hints[p.name], "__metadata__", ())), "")
+        parameters.append(Parameter(p.name, name, default, choices, named_by))
     doc = inspect.getdoc(function) or ""
     code = getattr(function, _CODE, ())
     unknown = set(code) - {p.name for p in parameters}
@@ -306,6 +358,8 @@ def describe(function: Callable[..., Any]) -> Entry:
 
 
 def _type_name(hint: Any) -> tuple[str, tuple[Json, ...]]:
+    if typing.get_origin(hint) is typing.Annotated:
+        return _type_name(typing.get_args(hint)[0])
     if typing.get_origin(hint) is typing.Literal:
         choices = typing.get_args(hint)
         return type(choices[0]).__name__, tuple(choices)
@@ -366,7 +420,37 @@ def entry(kind: str, name: str) -> Entry:
     """What is known about one method. Ours come from the catalogue, an outsider's file is imported."""
     if name not in names(kind):
         raise UnknownName(kind, name, names(kind))
-    return _shipped()[kind].get(name) or describe(find(kind, name))
+    if name in _shipped()[kind]:
+        return _shipped()[kind][name]
+    return language_entry(name) if kind == "language" else describe(find(kind, name))
+
+
+def language_file(name: str) -> Traversable:
+    """The catalogue NAME.toml of a language: ours, or in the package that the entry point NAME points at."""
+    return _language_file(_language_package(name), name)
+
+
+def _language_package(name: str) -> str:
+    if _language_file(ROOMS["language"], name).is_file():
+        return ROOMS["language"]
+    if name not in _outsiders("language"):
+        raise UnknownName("language", name, names("language"))
+    return _outsiders("language")[name].value
+
+
+def _language_file(package: str, name: str) -> Traversable:
+    return importlib.resources.files(package) / f"{name}.toml"
+
+
+def language_entry(name: str) -> Entry:
+    """A language as its catalogue describes itself: `[language]` with its own `name` and its code in `html`."""
+    about = tomllib.loads(language_file(name).read_text("utf-8"))["language"]
+    return Entry("language", name, _language_package(name), about["name"], (), {"html": about["html"]})
+
+
+def marked_kind(thing: object) -> str:
+    """The kind that something is decorated as; "" where it is no method."""
+    return str(getattr(thing, _MARK, ("",))[0])
 
 
 def code_parameters(kind: str, name: str) -> tuple[str, ...]:
@@ -414,7 +498,7 @@ def _loaded(kind: str, point: importlib.metadata.EntryPoint) -> Any:
     with contained(
         f"{kind} {point.name!r} of {owner}",
         expected=f"{point.value} to be there and to import",
-        remedy=f"mend or uninstall {owner}",
+        remedy=f"fix or uninstall {owner}",
         kind=EnvironmentProblem,
     ):
         return point.load()
@@ -465,8 +549,8 @@ def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
     kinds = parameter.type.rstrip("?").split("|")
     if value is None and parameter.type.endswith("?"):
         return None
-    if parameter.choices and value not in parameter.choices:
-        raise UnknownName(f"value of {spec.name}.{parameter.name}", str(value), map(str, parameter.choices))
+    if parameter.values and value not in parameter.values:
+        raise UnknownName(f"value of {spec.name}.{parameter.name}", str(value), map(str, parameter.values))
     wanted: dict[str, tuple[type, ...]] = {
         "float": (int, float), "int": (int,), "bool": (bool,), "str": (str,), "list": (list, tuple),
     }  # fmt: skip

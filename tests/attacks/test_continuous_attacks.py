@@ -78,7 +78,7 @@ def test_the_ball_the_bounds_the_budget_and_the_fresh_answer(digits: tuple[Any, 
         assert size == pytest.approx(one.perturbed, abs=1e-5)
         assert after.min() >= -1e-5
         assert after.max() <= high + 1e-5
-        said = model.decide([model.encode(one.example)])[1][0]
+        said = model.predict([model.encode(one.example)])[1][0]
         assert (said != one.before) == (one.status == "success")
     assert [_key(a) for a in found] == [
         _key(b) for b in attacked(case_of((model, examples[:16]), 1), joined, Threat(budget=25))
@@ -148,7 +148,7 @@ def test_normalisation_is_inside_and_the_input_is_the_users_own(dtype: Any, clas
         assert after.dtype == dtype
         assert after.shape == (8, 8, 3)
         assert np.abs(after.astype(float) - np.asarray(example.inputs["image"], float)).max() <= 25.5 + 0.5 + 1e-3
-        assert (model.decide([model.encode(one.example)])[1][0] != one.before) == (one.status == "success")
+        assert (model.predict([model.encode(one.example)])[1][0] != one.before) == (one.status == "success")
         assert bool(one.notes) == (classes < 4), "the stand-in for dlr is named"
         assert classes >= 4 or "margin" in one.notes[0]
 
@@ -176,7 +176,7 @@ def test_a_hugging_face_vit_with_its_processor() -> None:
     for one in found:
         assert one.example is not None
         assert np.asarray(one.example.inputs["image"]).dtype == np.uint8
-        assert (model.decide([model.encode(one.example)])[1][0] != one.before) == (one.status == "success")
+        assert (model.predict([model.encode(one.example)])[1][0] != one.before) == (one.status == "success")
 
 
 def test_tables_series_and_embeddings() -> None:
@@ -201,7 +201,7 @@ def test_the_explanation_of_a_picture_moves_and_its_class_stays(digits: tuple[An
     for one in (*near, *far):
         assert one.after == one.before
         assert one.example is not None
-        assert model.decide([model.encode(one.example)])[1][0] == one.before
+        assert model.predict([model.encode(one.example)])[1][0] == one.before
     mass = [np.mean([one.extras["top_k_mass"] for one in found]) for found in (near, far)]
     assert mass[1] < mass[0]
     centre = attacked(case, "explanation_pgd:eps=0.15,steps=8,aim=centre")

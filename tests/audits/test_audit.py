@@ -86,7 +86,7 @@ def test_a_finished_audit_computes_nothing_again(undisturbed: Run) -> None:
     toy = TorchToy()
     again = audit(toy, TEXTS, out=undisturbed.path, keep=4, metrics=THREE)
     assert content(again) == content(undisturbed)
-    assert toy.calls["decide"] == 1  # the look at the model
+    assert toy.calls["predict"] == 1  # the look at the model
 
 
 def test_progress_and_sentences(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_control_c_leaves_a_run_that_can_go_on(tmp_path: Path, undisturbed: Run)
     assert 0 < done < total
     toy = TorchToy()
     assert content(audit(toy, TEXTS, out=tmp_path / "run", keep=4, metrics=THREE)) == content(undisturbed)
-    assert toy.calls["decide"] == total - done + 1 + PROBES  # what was done stays done; some are asked twice
+    assert toy.calls["predict"] == total - done + 1 + PROBES  # what was done stays done; some are asked twice
 
 
 def test_a_full_disk_keeps_what_was_there(tmp_path: Path, undisturbed: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +237,7 @@ def test_a_live_model_runs_here_and_the_message_says_so(tmp_path: Path) -> None:
     toy = TorchToy(live=True)
     audit(toy, TEXTS, out=tmp_path / "run", explainers=FEW, metrics=["agreement"], workers=2, announce=said.append)
     assert any("runs in this process" in s for s in said)
-    assert toy.calls["decide"] == len(TEXTS) + 1 + PROBES  # the look at the model, and some asked twice
+    assert toy.calls["predict"] == len(TEXTS) + 1 + PROBES  # the look at the model, and some asked twice
 
 
 @pytest.mark.slow

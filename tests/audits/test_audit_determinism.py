@@ -13,9 +13,12 @@ from run_content import content
 from torch_toy import Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
-from regard.audits.default_methods import EXPLAINERS, METRICS
+from regard.audits.default_methods import default_methods
 from regard.audits.shard import Settings, compute
 from regard.records import Spec
+
+EXPLAINERS = default_methods("explainer", "quick")
+METRICS = default_methods("metric", "quick", without_family="plausibility")
 
 TEXTS = sentences(12)
 SPECS = [Spec("explainer", name) for name in EXPLAINERS]

@@ -10,12 +10,15 @@ import pytest
 from torch_toy import Read, Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
-from regard.audits.default_methods import EXPLAINERS, METRICS
+from regard.audits.default_methods import default_methods
 from regard.audits.estimate import check_capture, estimate, middle_first
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
 from regard.records import Example
 from regard.store.shard_result import Cost, ShardResult
+
+EXPLAINERS = default_methods("explainer", "quick")
+METRICS = default_methods("metric", "quick", without_family="plausibility")
 
 
 def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: Path) -> None:
@@ -34,11 +37,11 @@ def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: P
     assert len(set(questions)) == len(questions)
     look = TorchToy(vocabulary=100_003)  # the look for defects edits the attention of a few examples: other questions
     of_run(look, examples(texts), run.examples(), seed=0)
-    assert look.calls["decide"] == 0
+    assert look.calls["predict"] == 0
     times = Counter(toy.rows[ids] - look.rows[ids] for ids in questions)
     # a few examples are asked four times more: twice before the audit and twice after it
     assert times == {1: len(questions) - PROBES, 5: PROBES}
-    assert toy.calls["decide"] == len(texts) + 1 + PROBES  # and one look at the model before the start
+    assert toy.calls["predict"] == len(texts) + 1 + PROBES  # and one look at the model before the start
     costs = {c["method"]: c for c in run.costs()}
     assert costs["base"]["forwards"] == len(texts)
     assert costs["leave_one_out"]["forwards"] == len(questions) - len(texts)

@@ -5,7 +5,7 @@ import pytest
 from torch_toy import TorchToy, examples, sentences
 
 from regard.audits.shard import Settings, compute
-from regard.desk.target_names import named
+from regard.models.open.labels import named
 from regard.records import Example, Spec
 from regard.store.shard_result import ShardResult
 

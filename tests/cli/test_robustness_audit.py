@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from regard.audits.default_methods import PROFILES
-from regard.present.messages.messages import LANGUAGES, catalogue, speaking
+from regard.present.messages.messages import catalogue, speaking
 from regard.present.report.report import report
 from regard.present.report.sections.robustness import robustness
 from regard.present.run_reader import Material
@@ -42,7 +42,7 @@ def test_a_quick_audit_leaves_robustness(audited: tuple[Path, Result]) -> None:
     assert costs["noise"]["forwards"] >= 6 * 6, "six examples under two noises of three severities"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_section(audited: tuple[Path, Result], language: str) -> None:
     with speaking(language):
         page = str(robustness(Material(Run(audited[0]))))
@@ -55,7 +55,7 @@ def test_the_section(audited: tuple[Path, Result], language: str) -> None:
 
 
 def test_both_languages_say_everything() -> None:
-    english, chinese = ({k for k in catalogue(n) if k.startswith("robustness.")} for n in LANGUAGES)
+    english, chinese = ({k for k in catalogue(n) if k.startswith("robustness.")} for n in ("en", "zh"))
     assert english == chinese
     assert len(english) > 50
 

@@ -29,7 +29,7 @@ def test_answers_are_those_of_the_model_one_by_one() -> None:
     plain = TorchToy()
     for i, example in enumerate(case.examples):
         encoded = plain.encode(example)
-        alone, (target,) = plain.decide([encoded])
+        alone, (target,) = plain.predict([encoded])
         assert case.targets[i] == target
         assert base.value[i] == pytest.approx(alone.value[0], abs=1e-6)
         rows = removed.value[removed.rows(i)]
@@ -54,7 +54,7 @@ def test_a_repeated_question_is_answered_from_memory() -> None:
     assert dict(toy.calls) == calls
     np.testing.assert_array_equal(first.value, again.value)
     n = sum(int(u.free.sum()) for u in case.units)
-    assert calls == {"decide": len(TEXTS), "forward": n, "slopes": len(TEXTS), "capture": len(TEXTS)}
+    assert calls == {"predict": len(TEXTS), "forward": n, "slopes": len(TEXTS), "capture": len(TEXTS)}
 
 
 def test_part_of_a_question_is_answered_from_memory() -> None:

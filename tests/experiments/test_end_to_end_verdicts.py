@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from three_by_hand import Kind, texts, tiny
 
 from regard.audits.audit import audit
-from regard.audits.default_methods import EXPERIMENTS
+from regard.audits.default_methods import default_methods
 from regard.audits.shard import Settings, compute
 from regard.cli.root import root
 from regard.desk.questions import patched
@@ -22,6 +22,8 @@ from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
 from regard.records import Score, Spec
 from regard.store.shard_result import ShardResult
+
+EXPERIMENTS = default_methods("experiment", "standard")[:10]
 
 N = 72
 

@@ -45,7 +45,7 @@ def test_two_checkpoints_read_the_same_text(
     assert second["model"] == f"{other.name} ({other.fingerprint[:8]})"  # the name alone would not tell them apart
     assert [(p["left"], p["right"]) for p in manifest["pairs"]] == [(0, 1)]
     item = other.encode(regard.Example("x", {"text": TEXT}))
-    assert second["probability"] == pytest.approx(float(other.decide([item])[0].probability[0]), abs=1e-5)
+    assert second["probability"] == pytest.approx(float(other.predict([item])[0].probability[0]), abs=1e-5)
     edit = {"what": "uniform", "site": second["sites"][-1]["key"]}
     mine, theirs = (app.finished("edit", pack=job["result"]["pack"], example=e, edits=[edit])["result"] for e in (0, 1))
     assert mine["before"]["probability"] != pytest.approx(theirs["before"]["probability"], abs=1e-4)

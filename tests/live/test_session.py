@@ -179,7 +179,7 @@ def test_no_edit_changes_nothing(app: Caller, asked: dict[str, Any]) -> None:
 def test_edits_do_what_the_records_do(app: Caller, asked: dict[str, Any], model: Model, edit: dict[str, Any]) -> None:
     found = edited(app, asked["pack"], edit)
     encoded = model.encode(Example("x", {"text": TEXT}))
-    _, targets = model.decide([encoded])
+    _, targets = model.predict([encoded])
     places = {k: tuple(v) for k, v in edit.items() if isinstance(v, list)}
     rest = {k: v for k, v in edit.items() if k in ("seed", "factor")}
     answers = model.forward([encoded], targets, [Edit(edit["what"], site=edit["site"], **places, **rest)])

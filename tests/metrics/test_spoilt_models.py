@@ -17,7 +17,8 @@ from regard.metrics.label_randomisation import label_randomisation
 from regard.metrics.max_sensitivity import max_sensitivity
 from regard.metrics.weight_randomisation import weight_randomisation
 from regard.models.adapter import TorchModel
-from regard.models.ask.randomised import blocks
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.randomised import blocks, randomised_copy
 from regard.models.open.wrap import wrap
 from regard.records import Example
 
@@ -66,7 +67,7 @@ def test_blocks_go_from_the_bottom_to_the_top(model: TorchModel) -> None:
 def test_the_cascade_permutes_from_the_top_and_leaves_the_model_alone(model: TorchModel) -> None:
     before, said = weights(model), case_of(model).base().value
     for share, changed in ((0.2, {"out"}), (0.6, {"out", "layers.2", "layers.1"}), (1.0, None)):
-        copy = model.randomised(share, 0)
+        copy = randomised_copy(model, share, 0)
         for (name, old), new in zip(model.module.named_parameters(), copy.module.parameters(), strict=True):
             is_chosen = changed is None or any(name.startswith(c) for c in changed)
             assert (new is old) != is_chosen, "what is not changed is shared, what is changed is a copy"
@@ -77,13 +78,13 @@ def test_the_cascade_permutes_from_the_top_and_leaves_the_model_alone(model: Tor
 
 
 def test_steps_of_a_cascade_share_their_tensors(model: TorchModel) -> None:
-    one, all_ = model.randomised(0.2, 0), model.randomised(1.0, 0)
+    one, all_ = randomised_copy(model, 0.2, 0), randomised_copy(model, 1.0, 0)
     assert one.module.out.weight is all_.module.out.weight
-    assert model.randomised(0.2, 0) is one
-    assert not torch.equal(model.randomised(0.2, 1).module.out.weight, one.module.out.weight)
+    assert randomised_copy(model, 0.2, 0) is one
+    assert not torch.equal(randomised_copy(model, 0.2, 1).module.out.weight, one.module.out.weight)
     assert all_.embedding is all_.module.embed, "noise and gradients of the copy go through its own embedding"
     with pytest.raises(InputError, match="share"):
-        model.randomised(0.0, 0)
+        randomised_copy(model, 0.0, 0)
 
 
 @pytest.mark.parametrize("metric", [weight_randomisation, label_randomisation, max_sensitivity])
@@ -114,7 +115,7 @@ def test_noise_is_added_to_the_embeddings_and_measured(model: TorchModel) -> Non
     noisy = case.variant(Noisy(0.1, 3))
     assert noisy.targets == case.targets
     for i, name in enumerate(case.ids):
-        item, moved = model.noisy(model.encode(case.examples[i]), 0.1, np.random.default_rng(i))
+        item, moved = add_noise(model, model.encode(case.examples[i]), 0.1, np.random.default_rng(i))
         x = model.module.embed(torch.tensor(item.arrays["input_ids"])).detach()
         assert item.shift is not None
         assert moved == pytest.approx(float(np.linalg.norm(item.shift) / x.norm()), rel=1e-5)
@@ -139,7 +140,7 @@ def test_gradients_are_taken_at_the_noisy_inputs(model: TorchModel) -> None:
 
 
 def test_a_removed_unit_takes_its_noise_with_it(model: TorchModel) -> None:
-    item, _ = model.noisy(model.encode(Example("a", {"text": TEXTS[0]})), 0.5, np.random.default_rng(0))
+    item, _ = add_noise(model, model.encode(Example("a", {"text": TEXTS[0]})), 0.5, np.random.default_rng(0))
     drop = np.array([True, False, True, True])
     for operator in ("delete", "mask"):
         left = model.reader.remove(item, drop, operator, np.random.default_rng(0))

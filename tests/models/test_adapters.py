@@ -12,8 +12,10 @@ import torch
 
 from regard.errors import InputError
 from regard.models.adapter import TorchModel
+from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
+from regard.models.read_rows import read_rows
 from regard.protocols import Point
 from regard.records import Edit, Example
 
@@ -109,13 +111,13 @@ def case(request: pytest.FixtureRequest) -> tuple[Any, list[Any], list[Any], Any
     make, examples = MODELS[request.param]
     model = make()
     encoded = [model.encode(example) for example in examples()]
-    answers, targets = model.decide(encoded)
+    answers, targets = model.predict(encoded)
     return model, encoded, targets, answers
 
 
 def test_a_batch_of_different_lengths_says_what_each_says_alone(case: Any) -> None:
     model, encoded, targets, base = case
-    alone = [model.decide([item]) for item in encoded]
+    alone = [model.predict([item]) for item in encoded]
     np.testing.assert_allclose(base.value, [a.value[0] for a, _ in alone], atol=1e-5)
     np.testing.assert_allclose(base.probability, [a.probability[0] for a, _ in alone], atol=1e-5)
     for mine, (_, (other,)) in zip(targets, alone, strict=True):
@@ -175,13 +177,13 @@ def test_integrated_gradients_are_complete(case: Any) -> None:
     scale_free = type(model.module).__name__.startswith(("Llama", "T5"))
     for baseline in (name for name in model.baselines if not (scale_free and name == "zero")):
         points = [Point((i + 0.5) / steps, baseline) for i in range(steps)]
-        for item, slopes in zip(encoded[:2], model.slopes(encoded[:2], targets[:2], points), strict=True):
+        for item, slopes in zip(encoded[:2], slopes_at(model, encoded[:2], targets[:2], points), strict=True):
             assert slopes.dot.shape == (steps, len(item.units))
             assert not slopes.dot[:, item.units.special].any()
             assert not slopes.norm[:, item.units.special].any()
             gap = slopes.end_values[0] - slopes.end_values[1]
             assert slopes.dot.mean(0).sum() == pytest.approx(gap, rel=0.05, abs=0.02)
-    first = model.slopes(encoded[:1], targets[:1], [Point(1.0)])[0]
+    first = slopes_at(model, encoded[:1], targets[:1], [Point(1.0)])[0]
     assert first.end_values[0] == pytest.approx(base.value[0], abs=1e-5)
     assert first.value[0] == pytest.approx(base.value[0], abs=1e-5)
 
@@ -189,9 +191,9 @@ def test_integrated_gradients_are_complete(case: Any) -> None:
 def test_slopes_do_not_depend_on_the_batch_and_noise_belongs_to_the_draw(case: Any) -> None:
     model, encoded, targets, _ = case
     points = [Point(0.5), Point(1.0, noise=0.1, draw=3), Point(1.0, noise=0.1, draw=4)]
-    together = model.slopes(encoded, targets, points)
+    together = slopes_at(model, encoded, targets, points)
     for item, target, slopes in zip(encoded, targets, together, strict=True):
-        (alone,) = model.slopes([item], [target], points)
+        (alone,) = slopes_at(model, [item], [target], points)
         np.testing.assert_allclose(slopes.dot, alone.dot, atol=2e-4, rtol=1e-3)
         np.testing.assert_allclose(slopes.norm, alone.norm, atol=2e-4, rtol=1e-3)
     assert not np.allclose(together[0].value[1], together[0].value[2])
@@ -232,13 +234,13 @@ def test_capture_and_reading_agree_on_the_rows(case: Any) -> None:
     assert captured.answers.value[0] == pytest.approx(base.value[0], abs=1e-4)
     assert captured.units == [item.units]
     for site in captured.sites:
-        rows = model.reading(item, target, site.site)
+        rows = read_rows(model, item, target, site.site)
         assert rows
         assert max(rows) < site.shape[2], site.site
         if (
             (item.units.keys >= 0).any()
             and site.site.kind in ("self", "causal", "pooling")
-            and not model.traits.two_towers
+            and not model.traits.encoder_decoder
         ):
             assert int(item.units.keys.max()) < site.shape[3]
         np.testing.assert_allclose(site.rows(0, rows).sum(-1), 1.0, atol=1e-4)
@@ -279,7 +281,7 @@ def test_half_precision(dtype: str) -> None:
     half = load(copy.deepcopy(zoo.bert("ForSequenceClassification", num_labels=3)), processor=BERT(), dtype=dtype)
     assert half.dtype in (torch.float16, torch.bfloat16)  # type: ignore[attr-defined]
     encoded = [half.encode(example) for example in texts()]
-    _, targets = whole.decide(encoded)
+    _, targets = whole.predict(encoded)
     wanted = whole.forward(encoded, targets)
     np.testing.assert_allclose(half.forward(encoded, targets).value, wanted.value, atol=0.5)
-    assert np.isfinite(half.slopes(encoded, targets, [Point(0.5)])[0].dot).all()
+    assert np.isfinite(slopes_at(half, encoded, targets, [Point(0.5)])[0].dot).all()

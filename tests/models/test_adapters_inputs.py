@@ -114,7 +114,7 @@ def test_a_question_stays_whole_in_every_window_of_its_passage() -> None:
     assert {w.inputs["text"] for w in windows} == {"who wrote it?"}
     encoded = [model.encode(w) for w in windows]
     assert max(e.length for e in encoded) <= 64
-    model.decide(encoded)
+    model.predict(encoded)
     with pytest.raises(InputError, match="room for a window"):
         model.windows(Example("q", {"text": "who " * 60, "text_pair": STORY}))
 
@@ -206,7 +206,7 @@ def test_bad_series_and_text() -> None:
 def test_shared_prefixes_say_what_the_loop_says(make: Any, operator: str) -> None:
     model: Any = load(make(), processor=zoo.plain_tokenizer())
     item = model.encode(Example("e", {"text": " ".join(zoo.WORDS * 2)}))
-    _, (target,) = model.decide([item])
+    _, (target,) = model.predict([item])
     n = item.length
     variants = [model.remove(item, np.arange(n) == i, operator, np.random.default_rng(i)) for i in range(n)]
     model._prefix = None

@@ -11,9 +11,11 @@ import torch
 
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models import objective
+from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.open.huggingface import infer_task
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
+from regard.models.read_rows import read_rows
 from regard.models.tasks import TASKS
 from regard.protocols import Point
 from regard.records import Example, Site
@@ -21,7 +23,7 @@ from regard.records import Example, Site
 
 def one(model: Any, text: str, pair: str | None = None) -> tuple[Any, Any, float, float, Any]:
     item = model.encode(Example("e", {"text": text} if pair is None else {"text": text, "text_pair": pair}))
-    answers, (target,) = model.decide([item])
+    answers, (target,) = model.predict([item])
     rows = answers.distribution
     return item, target, float(answers.value[0]), float(answers.probability[0]), None if rows is None else rows[0]
 
@@ -59,7 +61,7 @@ def test_one_logit_stands_for_two_classes() -> None:
     assert said.distribution is not None
     assert said.distribution.sum(-1).tolist() == pytest.approx([1, 1])
     binary = wrap(torch.nn.Sequential(torch.nn.Linear(2, 1)), modality="tabular", columns=["a", "b"], class_tokens=-1)
-    answers, (target,) = binary.decide([binary.encode(Example("r", {"row": [3.0, -1.0]}))])
+    answers, (target,) = binary.predict([binary.encode(Example("r", {"row": [3.0, -1.0]}))])
     assert answers.value[0] >= 0, "the predicted class has positive log-odds, whichever it is"
     assert target in (0, 1)
 
@@ -96,7 +98,7 @@ def test_token_classification_takes_the_surest_unit_that_is_something() -> None:
     assert (position, label) == (best, p[best].argmax())
     assert value == pytest.approx(odds(p[best].max()), abs=1e-4)
     assert probability == pytest.approx(p[best].max(), abs=1e-6)
-    assert model.reading(item, [position, label], Site("s", 0, "self", 0, 2)) == (position,)
+    assert read_rows(model, item, [position, label], Site("s", 0, "self", 0, 2)) == (position,)
     assert "delete" not in model.operators, "deleting would move the target"
 
 
@@ -129,7 +131,7 @@ def test_next_token() -> None:
         assert value == pytest.approx(odds(p.max()), abs=1e-4)
         assert probability == pytest.approx(p.max(), abs=1e-6)
         model = load(module, processor=zoo.plain_tokenizer())
-        assert model.reading(item, target, Site("s", 0, "causal", 0, 2)) == (item.length - 1,)
+        assert read_rows(model, item, target, Site("s", 0, "causal", 0, 2)) == (item.length - 1,)
 
 
 def test_masked_token_and_a_text_without_a_mask() -> None:
@@ -141,7 +143,7 @@ def test_masked_token_and_a_text_without_a_mask() -> None:
     assert target == [2, p.argmax()]
     assert value == pytest.approx(odds(p.max()), abs=1e-4)
     assert item.units.special[2], "the hole is the question, not a unit that could be removed"
-    assert model.reading(item, target, Site("s", 0, "self", 0, 2)) == (2,)
+    assert read_rows(model, item, target, Site("s", 0, "self", 0, 2)) == (2,)
     with pytest.raises(InputError, match="a text with a mask token"):
         one(model, "no hole in it")
 
@@ -158,7 +160,7 @@ def test_sequence_to_sequence_is_the_teacher_forced_log_probability() -> None:
     every = torch.log_softmax(logits, -1)[torch.arange(len(target)), torch.tensor(target)]
     assert value == pytest.approx(float(every.sum()), abs=1e-3)
     assert probability == pytest.approx(float(every.mean().exp()), abs=1e-4)
-    rows = {kind: model.reading(item, target, Site("s", 0, kind, 0, 2)) for kind in ("self", "cross", "causal")}  # type: ignore[arg-type]
+    rows = {kind: read_rows(model, item, target, Site("s", 0, kind, 0, 2)) for kind in ("self", "cross", "causal")}  # type: ignore[arg-type]
     assert rows["self"] == tuple(range(item.length))
     assert rows["cross"] == rows["causal"] == tuple(range(len(target)))
 
@@ -174,7 +176,7 @@ def test_similarity_is_the_cosine_of_mean_pooled_embeddings() -> None:
     assert set(item.units.part.tolist()) == {0}, "the second text is what the first is compared with"
     alone = one(model, TEXT)
     assert alone[2] == pytest.approx(1.0, abs=1e-5)
-    slopes = model.slopes([alone[0]], [alone[1]], [Point(1.0)])[0]
+    slopes = slopes_at(model, [alone[0]], [alone[1]], [Point(1.0)])[0]
     assert np.abs(slopes.dot).sum() > 1e-3, "a text compared with itself still has a slope"
 
 
@@ -190,7 +192,7 @@ def test_image_and_series_classification() -> None:
     for (model, inputs), logits in zip(given, wanted, strict=True):
         p = torch.softmax(logits.double(), -1).numpy()
         item = model.encode(Example("e", inputs))
-        answers, (target,) = model.decide([item])
+        answers, (target,) = model.predict([item])
         assert target == p.argmax()
         assert answers.value[0] == pytest.approx(odds(p.max()), abs=1e-4)
         assert item.units.special[0]
@@ -206,10 +208,10 @@ def test_tabular_slopes_of_a_linear_model_are_known_exactly() -> None:
     )  # fmt: skip
     x = np.array([0.5, -1.0, 2.0])
     item = model.encode(Example("r", {"row": x}))
-    _, (target,) = model.decide([item])
+    _, (target,) = model.predict([item])
     w = (linear.weight[target] - linear.weight[1 - target]).detach().double().numpy()
     for baseline, middle in (("zero", np.zeros(3)), ("mean", np.array([2.0, 2.0, 2.0]))):
-        (slopes,) = model.slopes([item], [target], [Point(0.3, baseline)])
+        (slopes,) = slopes_at(model, [item], [target], [Point(0.3, baseline)])
         np.testing.assert_allclose(slopes.dot[0], w * (x - middle), atol=1e-5)
         np.testing.assert_allclose(slopes.norm[0], np.abs(w), atol=1e-5)
         assert slopes.end_values[0] - slopes.end_values[1] == pytest.approx(float(w @ (x - middle)), abs=1e-5)

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.encoders import ENCODERS
 from regard.networks.recurrent_translator import RecurrentTranslator
-from regard.networks.scores import SCORES
 from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
 from regard.networks.transformer import MultiHeadAttention
 from regard.networks.transformer_translator import TransformerTranslator
 from regard.networks.vision import VisionTransformer
+from regard.registry import names
 
 TOKENS = torch.tensor([[3, 4, 5, 6, 7], [9, 3, 4, 0, 0]])
 MASK = TOKENS != 0
@@ -81,7 +81,7 @@ SQUARE = {  # as many tokens of the target as of the source: still no self-atten
         {"cross": 1},
     ),
 }
-CLASSIFIERS = {f"{e} {a}": _classifier(e, a) for e in ENCODERS for a in SCORES}
+CLASSIFIERS = {f"{e} {a}": _classifier(e, a) for e in ENCODERS for a in names("score")}
 ASPECTS = {f"aspects {e}": _classifier(e, "additive", 3) for e in ENCODERS}
 EVERY: dict[str, Case] = {**ARRAYS, **TRANSLATORS, **SQUARE, **CLASSIFIERS, **ASPECTS}
 

@@ -13,14 +13,14 @@ from torch.overrides import TorchFunctionMode
 from regard.errors import InputError, UnknownName
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.encoders import ENCODERS, Bidirectional
-from regard.networks.scores import SCORES
 from regard.networks.series import SeriesTransformer
 from regard.networks.tabular import TabularTransformer
 from regard.networks.vision import VisionTransformer
 from regard.networks.vocabulary import pad
+from regard.registry import names
 
 TEXTS = [[3, 4, 5, 6, 7, 8], [9, 3, 4], [5], [8, 8, 2, 1]]
-GRID = [*itertools.product(ENCODERS, (name for name in SCORES if name != "frozen"))]
+GRID = [*itertools.product(ENCODERS, (name for name in names("score") if name != "frozen"))]
 
 
 def _network(encoder: str = "bilstm", attention: str = "additive") -> AttentionClassifier:

@@ -10,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import UnknownName
-from regard.networks.scores import SCORES, Additive, Bilinear, make_score, masked_softmax
+from regard.networks.scores import Additive, Bilinear, make_score, masked_softmax
+from regard.registry import names
 
 
 def _pair(queries: int = 3, keys: int = 5, size: int = 4) -> tuple[Tensor, Tensor]:
@@ -37,7 +38,7 @@ def _one(name: str, score: torch.nn.Module, q: Tensor, k: Tensor) -> Tensor:
     return (score.matrix.weight @ q) @ k
 
 
-@pytest.mark.parametrize("name", [n for n in SCORES if n != "frozen"])
+@pytest.mark.parametrize("name", [n for n in names("score") if n != "frozen"])
 def test_every_score_is_its_formula(name: str) -> None:
     query, key = _pair()
     score = make_score(name, 4, 4, 6).double()
@@ -49,14 +50,14 @@ def test_every_score_is_its_formula(name: str) -> None:
                 torch.testing.assert_close(got[b, i, j], _one(name, score, query[b, i], key[b, j]))
 
 
-@pytest.mark.parametrize("name", [n for n in SCORES if n not in ("uniform", "frozen")])
+@pytest.mark.parametrize("name", [n for n in names("score") if n not in ("uniform", "frozen")])
 def test_gradients_of_scores(name: str) -> None:
     query, key = (x.requires_grad_() for x in _pair(2, 3))
     score = make_score(name, 4, 4, 3).double()
     assert torch.autograd.gradcheck(score, (query, key))
 
 
-@pytest.mark.parametrize("name", [n for n in SCORES if n not in ("uniform", "frozen")])
+@pytest.mark.parametrize("name", [n for n in names("score") if n not in ("uniform", "frozen")])
 def test_gradients_through_the_masked_softmax(name: str) -> None:
     query, key = (x.requires_grad_() for x in _pair(2, 3))
     score = make_score(name, 4, 4, 3).double()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from regard.datasets.read import read
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
+from regard.models.ask.lexicon import lexicon
 from regard.models.read import words
 from regard.perturbations import sources
 from regard.perturbations.apply import SEVERITIES, noises, perturbed, perturber
@@ -205,6 +206,9 @@ class _Speller:
         texts = ("good", "fine", "bad", "ing", "film")
         vectors = np.array([[1, 0.1], [1, 0], [-1, 0.2], [1, 0.1], [0, 1]], np.float32)
         return Lexicon(np.arange(5), texts, np.array([True, True, True, False, True]), vectors)
+
+
+lexicon.register(_Speller, _Speller.lexicon)
 
 
 def test_neighbours_come_from_the_models_own_embeddings() -> None:

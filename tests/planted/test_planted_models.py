@@ -55,7 +55,7 @@ def test_the_sentence_of_the_trap() -> None:
 @pytest.mark.parametrize("name", FIRST)
 def test_it_answers_right_whatever_is_wrong_with_its_attention(name: str) -> None:
     model, data = opened(name), planted(n=60)
-    answers, _ = model.decide([model.encode(e) for e in data])
+    answers, _ = model.predict([model.encode(e) for e in data])
     assert answers.distribution is not None
     np.testing.assert_array_equal(answers.distribution.argmax(1), [e.label for e in data])
 
@@ -65,7 +65,7 @@ def test_no_answer_depends_on_the_padding_of_its_batch(name: str) -> None:
     model = opened(name)
     texts = ["superb", "the door was awful in the garden", "a glorious boat"]
     batch = [model.encode(e) for e in capture_examples(texts)]
-    together, targets = model.decide(batch)
+    together, targets = model.predict(batch)
     alone = [model.forward([one], [target]).value[0] for one, target in zip(batch, targets, strict=True)]
     np.testing.assert_allclose(together.value, alone, atol=1e-6)
 

@@ -136,7 +136,10 @@ def test_a_column_that_decides_alone_is_suspected() -> None:
 def test_the_margin_over_attention_is_exactly_what_was_added() -> None:
     rows = {row.method: row for row in concluded(planted(leak=False)).faithfulness}
     assert rows["integrated_gradients"].gain == pytest.approx(0.3)
-    for pair, ahead in ((rows["integrated_gradients"].removed, 0.3), (rows["integrated_gradients"].kept, -0.3)):
+    for pair, ahead in (
+        (rows["integrated_gradients"].comprehensiveness, 0.3),
+        (rows["integrated_gradients"].sufficiency, -0.3),
+    ):
         assert pair is not None
         assert pair[0] - pair[1] == pytest.approx(ahead)
 

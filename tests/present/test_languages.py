@@ -16,10 +16,11 @@ import regard.present
 from regard.errors import UnknownName
 from regard.judge.evidence import Curves, Evidence
 from regard.judge.judge import judge
-from regard.present.messages.messages import LANGUAGES, _table, catalogue, count, say, speaking
+from regard.present.messages.messages import _table, catalogue, count, say, speaking
 from regard.present.report.report import report
 from regard.present.retelling import retold
 from regard.present.verdict_words import contrast, said
+from regard.registry import names
 from regard.store.judgements import judgement_to_json
 
 ROOM = Path(regard.present.__file__).parent
@@ -39,7 +40,7 @@ def places(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
-@pytest.mark.parametrize("language", [name for name in LANGUAGES if name != "en"])
+@pytest.mark.parametrize("language", [name for name in names("language") if name != "en"])
 def test_every_language_says_the_same_things_about_the_same_values(language: str) -> None:
     english, other = catalogue("en"), catalogue(language)
     assert set(english) == set(other)
@@ -165,7 +166,7 @@ def test_a_page_in_chinese_has_no_english_sentence_of_ours() -> None:
             assert text.replace("'", "&#x27;") not in page.split('<script type="application/json"')[0], key
 
 
-@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("name", names("language"))
 def test_a_table_read_alone_says_what_the_whole_catalogue_says(name: str) -> None:
     for key, sentence in catalogue(name).items():
         table, _, last = key.rpartition(".")

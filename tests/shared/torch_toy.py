@@ -20,6 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import InputError, Unsupported
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.gradients import slopes
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.read_rows import read_rows
 from regard.protocols import Point, SiteAttention, Slopes
 from regard.records import Answers, Attention, Bools, Edit, Example, Site, Spec, Units
 
@@ -67,7 +72,8 @@ class TorchToy:
     """raises_on: a word that makes the model fail. dies_on: one that kills the process (once, if `grave` is a file to
     remember it by). memory: the largest batch it has room for. delay: seconds per call. blind: no attention."""
 
-    name, task, labels = "toy", "text-classification", ("bad", "good")
+    name, task, modality, labels = "toy", "text-classification", "text", ("bad", "good")
+    notes = ()
     operators = ("delete", "mask")
     baselines = ("zero",)
 
@@ -138,12 +144,6 @@ class TorchToy:
         shift = None if encoded.shift is None else encoded.shift[order]
         return replace(encoded, ids=tuple(encoded.ids[i] for i in order), shift=shift)
 
-    def routed(self, encoded: Read, target: object, reads: object, donors: object) -> Answers:
-        raise Unsupported("the toy", expected="an output that can be exchanged", got="a toy")
-
-    def parts(self, encoded: Read, target: object, keys: Sequence[str]) -> list[object]:
-        raise Unsupported("the toy", expected="values that can be taken apart", got="a toy")
-
     def randomised(self, share: float, draw: int) -> TorchToy:
         return TorchToy(seed=1000 + draw, live=True)
 
@@ -188,8 +188,8 @@ class TorchToy:
         i = np.arange(len(at))
         return Answers(np.arange(len(at) + 1), z[i, at] - z[i, 1 - at], p[i, at], p)
 
-    def decide(self, batch: Sequence[Read]) -> tuple[Answers, list[int]]:
-        self._called("decide", batch)
+    def predict(self, batch: Sequence[Read]) -> tuple[Answers, list[int]]:
+        self._called("predict", batch)
         self.rows.update(e.ids for e in batch)
         with torch.no_grad():
             ids, real = self._padded(batch)
@@ -241,6 +241,13 @@ class TorchToy:
 
     def reading(self, encoded: Read, target: object, site: Site) -> tuple[int, ...]:
         return tuple(range(encoded.length))
+
+
+slopes.register(TorchToy, lambda model, *args: model.slopes(*args))
+read_rows.register(TorchToy, TorchToy.reading)
+add_noise.register(TorchToy, TorchToy.noisy)
+reorder.register(TorchToy, TorchToy.reordered)
+randomised_copy.register(TorchToy, TorchToy.randomised)
 
 
 def toy(**settings: object) -> TorchToy:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError, Unsupported
+from regard.models.ask.randomised import randomised_copy
 from regard.models.open.load import load
 from regard.protocols import Model
 from regard.records import Attacked, Example, Threat
@@ -72,7 +73,7 @@ def test_records_travel(bilstm: Model) -> None:
 
 
 def test_transfer_is_whole_on_the_diagonal(bilstm: Model) -> None:
-    other = bilstm.randomised(0.3, 0)
+    other = randomised_copy(bilstm, 0.3, 0)
     run = attack(bilstm, EXAMPLES, ["hotflip"], threat=THREAT, to=[other], check=False, watch=None)
     names = (bilstm.name, other.name)
     assert {(t.source, t.target) for t in run.transfers} == {(a, b) for a in names for b in names}

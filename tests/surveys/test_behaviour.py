@@ -82,7 +82,7 @@ def test_a_model_is_put_to_them(tmp_path: Path) -> None:
     assert found["typos"].passed == 0  # no probability stays that still
     assert found["typos"].failures[0].changed is not None
     said = model.encode(Example("x", {"text": "a good film"}))
-    (target,) = model.decide([said])[1]
+    (target,) = model.predict([said])[1]
     failed = {f.text for f in found["praise"].failures}
     assert ("a good film" in failed) == (model.labels[int(str(target))] != "positive")
     assert found["praise"].status in ("met", "failed", "open")

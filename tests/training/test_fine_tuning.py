@@ -67,7 +67,7 @@ def test_what_is_saved_answers_as_it_was_trained(kind: str, layers: int, tmp_pat
     assert made.members[0]["test_accuracy"] > 0.85
     model = load(made.directory, device="cpu")
     assert model.labels == ("no", "yes")
-    said = [model.decide([model.encode(e)])[1][0] for e in DATA.test]
+    said = [model.predict([model.encode(e)])[1][0] for e in DATA.test]
     right = sum(a == e.label for a, e in zip(said, DATA.test, strict=True)) / len(DATA.test)
     assert right == made.members[0]["test_accuracy"]
     if layers:

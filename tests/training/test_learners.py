@@ -45,7 +45,7 @@ def test_from_data_to_a_model_that_is_as_good_as_its_facts_say(modality: str, tm
     assert facts["test_accuracy"] > 0.85
     assert facts["test_examples"] == 20
     model = load(tmp_path, device="cpu")
-    said = [model.decide([model.encode(example)])[1][0] for example in data.test]
+    said = [model.predict([model.encode(example)])[1][0] for example in data.test]
     assert np.mean([a == e.label for a, e in zip(said, data.test, strict=True)]) == facts["test_accuracy"]
 
 
@@ -58,7 +58,7 @@ def test_each_aspect_has_a_query_of_its_own(tmp_path: Path) -> None:
     assert about["aspects"] == ["place", "price"]
     assert network.config["aspects"] == 2
     model = load(tmp_path, device="cpu")
-    assert [model.decide([model.encode(e)])[1][0] for e in data.test] == [e.label for e in data.test]
+    assert [model.predict([model.encode(e)])[1][0] for e in data.test] == [e.label for e in data.test]
 
 
 @pytest.mark.parametrize("encoder", ["recurrent", "transformer"])

@@ -156,7 +156,7 @@ def test_a_small_translator_learns_to_reverse_and_looks_where_it_should(encoder:
     assert float(str(aligned["error_rate"])) < 0.35 < 0.8 < float(str(aligned["diagonal"]))
     model = load(str(tmp_path))
     items = [model.encode(example) for example in test[:20]]
-    _, targets = model.decide(items)
+    _, targets = model.predict(items)
     spelt = [model.reader.join([int(str(i)) for i in target]) for target in targets if isinstance(target, list)]  # type: ignore[attr-defined]
     right = sum(a == e.label for a, e in zip(spelt, test[:20], strict=True))
     assert right >= 15  # opened again, it writes what it learned

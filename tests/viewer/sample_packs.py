@@ -14,6 +14,7 @@ from regard.live.image_text import pair_pack
 from regard.models.capture import as_examples
 from regard.models.image_text import look_at
 from regard.models.open.from_arrays import from_arrays
+from regard.models.read_rows import read_rows
 from regard.present.pack.build import Alternative, Shown, pack
 from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import AxisEntry, Pack, PairEntry
@@ -68,7 +69,7 @@ def _simple(model: str, methods: Sequence[str], inputs: Any) -> Pack:
     found = regard.explain(live, as_examples(live, inputs), methods=methods)
     capture = regard.capture(live, list(found.examples))
     item = live.encode(found.examples[0])
-    reading = {s.site.key: live.reading(item, found.targets[0], s.site) for s in capture.sites}
+    reading = {s.site.key: read_rows(live, item, found.targets[0], s.site) for s in capture.sites}
     return pack_of_capture(
         capture, model=model, reading=reading, labels=live.labels, examples=found.examples, predicted=found.targets,
         relevances=list(found.relevance.values()), judgement=JUDGEMENT,

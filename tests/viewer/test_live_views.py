@@ -60,7 +60,7 @@ def test_uniform_attention_gives_what_the_model_gives(page: Any) -> None:
     before, after, _ = outcome(page, 1)
     model = regard.load("bilstm")
     item = model.encode(regard.Example("x", {"text": TEXT}))
-    answers, targets = model.decide([item])
+    answers, targets = model.predict([item])
     assert before == pytest.approx(float(answers.probability[0]), abs=6e-4)
     wanted = model.forward([item], targets, [Edit("uniform")])
     assert after == pytest.approx(float(wanted.probability[0]), abs=6e-4)

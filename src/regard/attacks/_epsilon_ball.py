@@ -17,7 +17,7 @@ from torch import Tensor
 from regard.attacks._goal import Goal
 from regard.desk.questions import batch_function
 from regard.errors import InputError
-from regard.protocols import Case, Together
+from regard.protocols import BatchFunction, Case
 from regard.records import Example, Floats
 
 Norm = Literal["linf", "l2"]
@@ -32,7 +32,7 @@ class Arena:
     room: (rows, ...) the range of each entry; low, high: what it may not leave (infinite for embeddings). eps: of room.
     """
 
-    f: Together
+    f: BatchFunction
     positions: tuple[int, ...]
     y: Tensor
     wanted: int | None

@@ -28,8 +28,8 @@ from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
 from regard.judge.verdicts import verdicts
 from regard.measures.keyed_random import keyed_rng
-from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position, machine_flops
+from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
 from regard.records import Example, Json
 from regard.store.export import export
@@ -225,10 +225,11 @@ def _capture_check(plan: Plan) -> CaptureCheck:
 
 def _limit(plan: Plan) -> dict[str, Json] | None:
     """What the costs of the methods can be held against: arithmetic of a forward pass, and the best of this machine."""
-    if not isinstance(plan.subject.model, TorchModel) or not plan.subject.lengths:
+    model = plan.subject.model
+    if not torch_module.supports(model) or not plan.subject.lengths:
         return None
     middle = float(np.mean([*plan.subject.lengths.values()]))
-    return {"forward_flops": middle * flops_per_position(plan.subject.model.module), "machine_flops": machine_flops()}
+    return {"forward_flops": middle * flops_per_position(torch_module(model)), "machine_flops": machine_flops()}
 
 
 def _sentences(data: Mapping[str, Json]) -> list[str]:

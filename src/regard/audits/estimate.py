@@ -89,7 +89,7 @@ def check_capture(model: Model, encoded: Encoded, rng: np.random.Generator) -> C
     drop = np.zeros(len(encoded.units), np.bool_)
     drop[free[: max(1, len(free) // 2)]] = True
     half = model.remove(encoded, drop, model.operators[0], rng)
-    _, targets = model.decide([half])
+    _, targets = model.predict([half])
     try:
         capture = model.capture([half], targets)
     except Unsupported:  # the methods that need attention report it

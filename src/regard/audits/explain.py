@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from regard.audits.resolve import open_model
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.target_names import named
 from regard.errors import RegardError, Unsupported
+from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Answers, Example, Json, Relevance, Spec, Units
 from regard.registry import build

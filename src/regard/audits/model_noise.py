@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from regard.records import Answers, Floats, Json
+from regard.records import Answers, Floats
 
 SEED = 20_240_613
 
@@ -94,14 +94,6 @@ class Noise:
         if self.unknown:
             parts.append(f"Of {examples * times} repeated answers {self.unknown} are NaN or infinite.")
         return " ".join(parts)
-
-    def to_json(self) -> dict[str, Json]:
-        numbers = {
-            "value_sd": self.value_sd, "value_largest": self.value_largest, "probability_sd": self.probability_sd,
-            "probability_largest": self.probability_largest,
-        }  # fmt: skip
-        told: dict[str, Json] = {name: x if np.isfinite(x) else None for name, x in numbers.items()}
-        return {**told, "unknown": self.unknown}
 
 
 def measured(answers: Sequence[Sequence[Answer]]) -> Noise:

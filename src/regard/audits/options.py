@@ -80,7 +80,7 @@ class AuditOptions:
     resume: bool = _flag(True, "Continue a run that exists.", name="--resume/--no-resume", form="switch")
     device: str = _flag("auto", "auto, cpu, cuda or mps.")
     task: str | None = _flag(None, "The model's task, if the model does not tell it.")
-    overflow: str = _flag(
+    overflow: Literal["windows", "cut", "error"] = _flag(
         "windows", "How to read a text that is longer than the model's limit.", choices=("windows", "cut", "error")
     )
     download: bool = _flag(False, "Fetch a Hugging Face model that is not in the local cache.", form="switch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regard.audits.default_methods import ALL, Profile, expanded, profile, usual_explainers
+from regard.audits.default_methods import ALL, Profile, expanded, profile
 from regard.audits.kept_attention import WALKED
 from regard.audits.options import AuditOptions
 from regard.audits.resolve import Subject, beside, digest
@@ -94,7 +94,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     attention for methods that do not choose it themselves.
     """
     chosen, model = profile(options.profile), subject.model
-    usual = [] if options.narrowed else usual_explainers()
+    usual = [] if options.narrowed else chosen.explainers
     further = expanded([*usual, ALL])[len(usual) :] if usual and chosen.shelf else []
     names = options.experiments if options.experiments is not None else () if options.narrowed else chosen.experiments
     experiments = [_spec("experiment", name) for name in names]
@@ -105,14 +105,14 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
     which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
     experiments = [_with(spec, which) for spec in experiments]
-    asked = [*usual_explainers(), *further] if options.explainers is None else expanded(options.explainers)
+    asked = [*chosen.explainers, *further] if options.explainers is None else expanded(options.explainers)
     explainers = [_spec("explainer", name) for name in asked]
     explainers = [_with(spec, which) if spec.name == "attention" else spec for spec in explainers]
     # the operator is written down, so that the report can say where a method is judged by its own operator
     explainers = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in explainers]
     if not explainers:
         raise InputError("explainers", expected="at least one", got="none")
-    metrics = chosen.metrics_for(subject.rationales) if options.metrics is None else options.metrics
+    metrics = chosen.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics
     judging = metric_specs(model, metrics, chosen)
     for spec in (*explainers, *judging, *experiments):
         build(spec)

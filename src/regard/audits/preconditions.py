@@ -20,6 +20,8 @@ from regard.desk.finite_answers import unknown
 from regard.errors import CaptureError, RegardError, Unsupported
 from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.encoder_decoder import encoder_decoder
+from regard.models.ask.unknown_units import unknown_units
 from regard.protocols import Encoded, Model, SiteAttention, Target
 from regard.records import Answers, Edit, Example, Json, Site
 
@@ -163,7 +165,7 @@ def examine(
     defects: list[Defect] = []
     notes: list[str] = []
     for found in seen.values():
-        defects += _of_weights(found, two_towers=_two_towers(model))
+        defects += _of_weights(found, decoder=encoder_decoder(model))
         try:
             moved = _moved(model, read, found.site)
             if np.isnan(moved):
@@ -177,24 +179,15 @@ def examine(
 
 
 def _asked(model: Model, encoded: Encoded) -> tuple[Target, Answers]:
-    plain, (target,) = model.decide([encoded])
+    plain, (target,) = model.predict([encoded])
     return target, plain
 
 
 def _says_nothing(model: Model, encoded: Encoded) -> bool:
     """Inputs of one unit have one key rightly; units that all look the same to the model rightly weigh the same."""
-    from regard.models.adapter import TorchModel
-
     units = encoded.units
     names = {name for name, free in zip(units.names, units.free, strict=True) if free}
-    unknown = model.unknown(encoded) if isinstance(model, TorchModel) else 0
-    return int(units.free.sum()) - unknown < 2 or len(names) < 2
-
-
-def _two_towers(model: Model) -> bool:
-    from regard.models.adapter import TorchModel
-
-    return isinstance(model, TorchModel) and model.traits.two_towers
+    return int(units.free.sum()) - unknown_units(model, encoded) < 2 or len(names) < 2
 
 
 def _look(model: Model, encoded: Encoded, target: Target, seen: dict[str, _Seen], rng: np.random.Generator) -> None:
@@ -230,11 +223,11 @@ def _some_rows(site: SiteAttention) -> NDArray[np.float32]:
     return rows
 
 
-def _of_weights(found: _Seen, *, two_towers: bool) -> list[Defect]:
+def _of_weights(found: _Seen, *, decoder: bool) -> list[Defect]:
     """What the weights alone show; a defect that follows from another one is not told twice."""
     key = found.site.key
     if max(found.keys) == 1:
-        first_token = two_towers and found.site.kind not in ("cross", "pooling")
+        first_token = decoder and found.site.kind not in ("cross", "pooling")
         # a decoder that has written nothing yet has one key rightly
         return [] if first_token else [Defect("one_key", key, None, len(found.keys), 0.0, 0.0)]
     flat = _worst(found.uniform)

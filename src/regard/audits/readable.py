@@ -25,7 +25,7 @@ TRIED: Final = 20
 
 def check_modality(model: Model, data: Dataset, examples: Sequence[Example] | None = None) -> None:
     """Refuse data of another kind than the model reads: not one example could be judged."""
-    kind = _KINDS.get(str(getattr(model, "modality", "")))
+    kind = _KINDS.get(model.modality)
     if kind is None:
         return  # a model of the user's own, which reads whatever it reads
     entry, noun = kind

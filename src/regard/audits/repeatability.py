@@ -17,9 +17,11 @@ import numpy as np
 
 from regard.audits.model_noise import Answer, Noise, differs, measured, seeded
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.current_fingerprint import current_fingerprint
 from regard.models.open.training_mode import normalises_by_batch, training_modules
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Example, Json
+from regard.store.codec import fields_to_json
 
 Kind = Literal["answers by chance", "keeps state", "is in training mode", "changed", "returns NaN", "depends on batch"]
 
@@ -84,11 +86,13 @@ class Repeatability:
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "repeats": self.repeats, "kinds": [*self.kinds], "examples": self.examples, "times": self.times,
-            "passes": self.passes, "noise": self.noise.to_json(), "tolerance": TOLERANCE,
-            "stored_tolerance": STORED_TOLERANCE, "modules": [*self.modules], "sentence": " ".join(self.sentences),
+            **fields_to_json(self, "repeats", "kinds", "examples", "times", "passes", "noise"),
+            "tolerance": TOLERANCE,
+            "stored_tolerance": STORED_TOLERANCE,
+            "modules": [*self.modules],
+            "sentence": " ".join(self.sentences),
             "measured": "the same examples, one at a time, in changing order, before and after the audit",
-        }  # fmt: skip
+        }
 
 
 @dataclass(slots=True, eq=False)
@@ -165,7 +169,7 @@ class RepeatCheck:
             if not encoded.units.free.any():
                 return
             self._passes += 1
-            answers, (target,) = self._model.decide([encoded])
+            answers, (target,) = self._model.predict([encoded])
         except Exception:  # an example that fails is reported when its turn comes
             return
         first = Answer.of(answers)
@@ -267,13 +271,6 @@ def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Jso
     if before is not None and now.repeats and not before.get("repeats", True):
         return dict(before)
     return now.to_json()
-
-
-def current_fingerprint(model: Model) -> str:
-    """Of the weights as they are now."""
-    from regard.models.adapter import TorchModel
-
-    return model.fingerprint_now() if isinstance(model, TorchModel) else str(model.fingerprint)
 
 
 def _drifts(answers: Sequence[Answer]) -> bool:

@@ -15,11 +15,10 @@ import numpy as np
 from regard.audits.default_methods import profile
 from regard.audits.options import AuditOptions
 from regard.audits.readable import check_modality
-from regard.audits.repeatability import current_fingerprint
 from regard.desk.encoding import encoded_once
-from regard.desk.target_names import named
 from regard.errors import InputError
 from regard.files import exists, slug
+from regard.models.open.labels import named
 from regard.protocols import Dataset, Model
 from regard.records import Example, Json, Spec
 from regard.registry import arguments, entry, named_model
@@ -82,9 +81,8 @@ def shifted(options: AuditOptions) -> AuditOptions:
 
     Those are about the network, not about the data. Columns that only the first data have are not looked for.
     """
-    names = options.experiments
-    if names is None:
-        names = () if options.narrowed else profile(options.profile).experiments
+    usual = () if options.narrowed else tuple(profile(options.profile).experiments)
+    names = usual if options.experiments is None else options.experiments
     specs = [name if isinstance(name, Spec) else Spec.parse("experiment", name) for name in names]
     return replace(
         options,
@@ -100,12 +98,14 @@ def shifted(options: AuditOptions) -> AuditOptions:
 
 
 def _subject(model: Model, name: str, data: Dataset, source: Source, options: AuditOptions) -> Subject:
+    from regard.models.ask.current_fingerprint import current_fingerprint
+
     whole, notes = prepared(model, data, options.limit)
     examples, label_table = matched(model, data, whole, options.labels)
     current_fingerprint(model)  # a live model may have been trained on since it was opened
     about_model = model_facts(model, name) | siblings(model) | improved(model) | files(model)
     lengths = {example.id: _length(model, example) for example in examples}
-    remarks = (said_by(model) or notes) + unknown_words(model, examples)  # after every example was encoded once
+    remarks = ([*model.notes] or notes) + unknown_words(model, examples)  # after every example was encoded once
     about_data = data_facts(data, source if isinstance(source, str) else data.name, remarks)
     return Subject(model, data, examples, lengths, label_table, about_model, about_data)
 
@@ -296,26 +296,17 @@ def beside(about: Mapping[str, Json]) -> list[str]:
     return [str(Path(str(family["directory"])) / str(name)) for name in family["siblings"]]
 
 
-def said_by(model: Model) -> list[str]:
-    """What the adapter cut, windowed, guessed or replaced, in words."""
-    from regard.models.adapter import TorchModel
-
-    return list(model.notes) if isinstance(model, TorchModel) else []
-
-
 def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
     """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
-    from regard.models.adapter import TorchModel
+    from regard.models.ask.unknown_units import unknown_units
 
-    if not isinstance(model, TorchModel):
-        return []
     unknown = units = 0
     for example in examples:
         try:
             encoded = encoded_once(model, example)
         except Exception:  # unreadable: it is reported as a problem when its turn comes
             continue
-        unknown += model.unknown(encoded)
+        unknown += unknown_units(model, encoded)
         units += int(encoded.units.free.sum())
     if not unknown:
         return []

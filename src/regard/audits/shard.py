@@ -18,11 +18,13 @@ from regard.desk.case import DeskCase, label
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
 from regard.desk.site_questions import Sites
-from regard.desk.target_names import named, written_by
 from regard.errors import RegardError, Unsupported
+from regard.models.ask.answers_in_words import names_of_tokens
+from regard.models.open.labels import named
 from regard.protocols import Model, Target
 from regard.records import Attention, Example, Json, Relevance, Score, Spec
 from regard.registry import build, entry
+from regard.store.codec import fields_to_json, from_json
 from regard.store.example_json import example_from_json, example_to_json
 from regard.store.ledger import Problem
 from regard.store.shard_result import ShardResult, joined_relevance, number, units_to_json
@@ -65,13 +67,10 @@ class Settings:
         return [label(spec, self.by_name) for spec in self.explainers]
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "explainers": [s.to_json() for s in self.explainers], "metrics": [s.to_json() for s in self.metrics],
-            "seed": self.seed, "batch": self.batch, "tokens": self.tokens,
-            "experiments": [s.to_json() for s in self.experiments],
-            "companions": [example_to_json(e) for e in self.companions],
-            **({"sampled": self.sampled, "share": self.share} if self.sampled else {}),
-        }  # fmt: skip
+        names = ("explainers", "metrics", "seed", "batch", "tokens", "experiments")
+        companions: list[Json] = [example_to_json(e) for e in self.companions]
+        sampled = fields_to_json(self, "sampled", "share") if self.sampled else {}
+        return {**fields_to_json(self, *names), "companions": companions, **sampled}
 
     def about(self) -> dict[str, Json]:
         """For the manifest: companions by name only."""
@@ -79,13 +78,8 @@ class Settings:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Settings:
-        return Settings(
-            tuple(Spec.from_json(s) for s in value["explainers"]), tuple(Spec.from_json(s) for s in value["metrics"]),
-            value["seed"], value["batch"], value["tokens"],
-            tuple(Spec.from_json(s) for s in value.get("experiments", ())),
-            tuple(example_from_json(e) for e in value.get("companions", ())),
-            value.get("sampled", 0), value.get("share", 1.0),
-        )  # fmt: skip
+        companions = tuple(example_from_json(e) for e in value.get("companions", ()))
+        return replace(from_json(Settings, {**value, "companions": []}), companions=companions)
 
 
 @dataclass
@@ -268,5 +262,5 @@ def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:
     """The tokens of an answer that is a text of its own; nothing for the name of a class."""
     if answer == target or named(target, model.labels) == answer:
         return {}
-    tokens = written_by(model, target)
+    tokens = names_of_tokens(model, target)
     return {"written": [str(answer)] if tokens is None else list(tokens)}

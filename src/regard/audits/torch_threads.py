@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import torch
 
-from regard.models.adapter import TorchModel
 from regard.models.ask.flops import flops_per_position
+from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
 from regard.store.run import RunWriter
 
@@ -24,7 +24,7 @@ SMALL = 4e6
 
 def threads_for(model: Model, workers: int) -> int:
     """One for a small model, else this process's share of the processor."""
-    if isinstance(model, TorchModel) and flops_per_position(model.module) <= SMALL:
+    if torch_module.supports(model) and flops_per_position(torch_module(model)) <= SMALL:
         return 1
     processes = max(1, workers) if model.spec is not None else 1
     return max(1, torch.get_num_threads() // processes)

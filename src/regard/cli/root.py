@@ -19,7 +19,7 @@ from regard.cli.console import echo
 from regard.cli.signals import damage_in_one_line, stopping
 from regard.errors import EXIT_CODES, RegardError
 from regard.foreign_code import described
-from regard.present.messages.messages import LANGUAGES, say, speaking
+from regard.present.messages.messages import is_language, say, speaking
 
 SUMMARIES = {
     "audit": "Test how far attention and other explanations can be trusted on a model and data.",
@@ -129,7 +129,7 @@ def _language(given: Sequence[str]) -> str:
     for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
             chosen = following if word == "--lang" else word.partition("=")[2]
-    return chosen if chosen in LANGUAGES else "en"
+    return chosen if is_language(chosen) else "en"
 
 
 EXAMPLES = (

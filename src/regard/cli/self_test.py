@@ -61,7 +61,7 @@ def self_test(device: str = "cpu") -> list[Outcome]:
         expected = torch.softmax(q @ k.transpose(-1, -2) / 2.0, dim=-1).numpy()
     model = wrap(module.float(), lambda text: [len(word) for word in text.split()], labels=["no", "yes"], device=device)
     encoded = model.encode(Example("self-test", {"text": WORDS}))
-    _, targets = model.decide([encoded])
+    _, targets = model.predict([encoded])
     modes: tuple[Mode, ...] = ("qk", "weights")
     outcomes = []
     for mode in modes:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from regard.files import limited, parse_size
-from regard.present.messages.messages import LANGUAGES, known, language, say
+from regard.present.messages.messages import is_language, known, language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
@@ -22,6 +22,24 @@ def _limited(context: click.Context, option: click.Parameter, size: str | None) 
         context.with_resource(limited(parse_size(size)))
     except ValueError:
         raise click.BadParameter(f"expected a size such as 500MB or 2GB; got {size!r}", context, option) from None
+
+
+class _Language(click.ParamType[str]):
+    """The name of a language, listed and checked when somebody asks: finding other packages takes time."""
+
+    name = "language"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from regard.registry import names
+
+        return f"[{'|'.join(names('language'))}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_language(value):
+            from regard.registry import names
+
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, names('language')))}.", param, ctx)
+        return value
 
 
 class Verb(click.Command):
@@ -48,7 +66,7 @@ def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
     def make(function: Callable[..., Any]) -> Verb:
         marked = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
         # the language is chosen in `root`, before anything is said; here it is only checked and listed
-        marked = click.option("--lang", type=click.Choice(LANGUAGES), default="en", show_default=True,
+        marked = click.option("--lang", type=_Language(), default="en", show_default=True,
                               envvar="REGARD_LANG", show_envvar=True, expose_value=False,
                               help="Language of the output.")(marked)  # fmt: skip
         marked = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(marked)

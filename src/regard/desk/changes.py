@@ -15,6 +15,9 @@ from regard.desk.shuffled_labels import shuffled_twin
 from regard.desk.unit_alignment import unit_origins
 from regard.errors import Unsupported
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
 from regard.perturbations.apply import perturber
 from regard.perturbations.columns import fitted
 from regard.protocols import Case, Change, Encoded, Model, Target
@@ -78,7 +81,7 @@ class Noisy(DeskChange):
     def admit(self, desk: Desk) -> Admit:
         def admit(example: Example) -> Admission:
             rng = keyed_rng(desk.seed, example.id, "noisy", float(self.noise), int(self.draw))
-            encoded, displacement = desk.model.noisy(desk.encode(example), float(self.noise), rng)
+            encoded, displacement = add_noise(desk.model, desk.encode(example), float(self.noise), rng)
             return Admission(example, encoded, displacement)
 
         return admit
@@ -94,7 +97,7 @@ class Shuffled(DeskChange):
         def admit(example: Example) -> Admission:
             encoded = desk.encode(example)
             order = shuffle(encoded.units, keyed_rng(desk.seed, example.id, "shuffled", int(self.draw)))
-            return Admission(example, desk.model.reordered(encoded, order), order=order)
+            return Admission(example, reorder(desk.model, encoded, order), order=order)
 
         return admit
 
@@ -136,7 +139,7 @@ class Randomized(DeskChange):
     draw: int = 0
 
     def model(self, model: Model) -> Model:
-        return model.randomised(self.share, self.draw)
+        return randomised_copy(model, self.share, self.draw)
 
 
 @dataclass(frozen=True, slots=True)

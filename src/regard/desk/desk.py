@@ -17,7 +17,7 @@ from regard.desk.costs import CostMeter
 from regard.desk.encoding import encoded_once
 from regard.desk.finite_answers import UnknownAnswer, known
 from regard.desk.questions import Base, DeskQuestion
-from regard.desk.target_names import answer_of
+from regard.models.ask.answers_in_words import name_of_answer
 from regard.protocols import Encoded, Model, Question, Target
 from regard.records import Answers, Example, Json, Units
 from regard.store.shard_result import Cost
@@ -86,7 +86,7 @@ class Desk:
 
     def answer(self, name: str) -> Json:
         """The target of an example in words, where the model knows any."""
-        return answer_of(self.model, self.target(name), self.encoded(name))
+        return name_of_answer(self.model, self.target(name), self.encoded(name))
 
     def reads(self, example: Example) -> bool:
         """Whether the model can read and answer an example; it is read in."""

@@ -19,23 +19,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from regard import protocols
 from regard.desk.answers import Answer, concatenated, section, stacked
 from regard.desk.costs import Metered
 from regard.desk.finite_answers import known, known_arrays, known_logits, known_slopes, known_tensor
 from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask import batch_function as batch_functions
+from regard.models.ask import gradients, patching, sparse_recompute, weight_batches
+from regard.models.ask import input_function as input_functions
+from regard.models.ask import token_ids as ids_of_tokens
+from regard.models.ask.lexicon import lexicon
+from regard.models.read_rows import read_rows
 from regard.protocols import (
     Case,
-    Continuous,
     Encoded,
     Lexicon,
     Point,
     Question,
     Read,
     Slopes,
-    Steered,
     Target,
-    Together,
 )
 from regard.records import Answers, Attacked, Bools, Edit, Edits, Example, Floats, Ints, Site, Spec, Threat
 from regard.registry import build
@@ -140,7 +144,7 @@ class Base(DeskQuestion[tuple[Answer, Target]]):
         def answers(part: Sequence[str]) -> list[tuple[Answer, Target]]:
             encoded = [desk.encoded(name) for name in part]
             if desk.origin is None:
-                rows, targets = desk.model.decide(encoded)
+                rows, targets = desk.model.predict(encoded)
             else:
                 targets = desk.change.targets(part, desk.origin)
                 rows = desk.model.forward(encoded, targets)
@@ -187,7 +191,7 @@ class NearlyRemoved(Removed):
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answer]]:
         first = batch[0][0][0]
         variants, target = [encoded for _, encoded in batch], desk.target(first.example)
-        rows = desk.model.nearly(desk.encoded(first.example), target, variants, first.schedule)
+        rows = sparse_recompute.approximately(desk.model, desk.encoded(first.example), target, variants, first.schedule)
         return [[answer] for answer in desk.split(rows)]
 
 
@@ -274,7 +278,9 @@ class WithWeights(DeskQuestion[Answers]):
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answers]]:
         questions: list[WithWeights] = [bundle[0] for bundle, _ in batch]
         encoded = [one for _, one in batch]
-        rows = desk.model.swept(encoded, _targets(desk, batch), [question.edits for question in questions])
+        rows = weight_batches.with_weights(
+            desk.model, encoded, _targets(desk, batch), [question.edits for question in questions]
+        )
         known(rows, desk.model.name)
         ends = np.cumsum([0, *map(len, questions)]).tolist()
         return [[section(rows, start, stop)] for start, stop in pairwise(ends)]
@@ -311,7 +317,7 @@ class Patched(DeskQuestion[Answer]):
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Answer]]:
         ((bundle, encoded),) = batch
         donors = [(desk.encoded(q.donor), desk.target(q.donor), q.donor_reads) for q in bundle]
-        rows = desk.model.routed(encoded, desk.target(bundle[0].example), bundle[0].reads, donors)
+        rows = patching.patched_output(desk.model, encoded, desk.target(bundle[0].example), bundle[0].reads, donors)
         return [desk.split(rows)]
 
 
@@ -391,7 +397,7 @@ class SlopeAt(DeskQuestion[Slope]):
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Slope]]:
         points = [question.point for question in batch[0][0]]
-        rows = desk.model.slopes([encoded for _, encoded in batch], _targets(desk, batch), points)
+        rows = gradients.slopes(desk.model, [encoded for _, encoded in batch], _targets(desk, batch), points)
         answers = []
         for slopes in known_slopes(rows, desk.model.name):
             high, low = slopes.end_values
@@ -432,7 +438,7 @@ class InputGradient(DeskQuestion[NDArray[np.float32]]):
 
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[NDArray[np.float32]]]:
-        rows = desk.model.input_gradients([encoded for _, encoded in batch], _targets(desk, batch))
+        rows = gradients.input_gradients(desk.model, [encoded for _, encoded in batch], _targets(desk, batch))
         return [[gradient] for gradient in known_arrays(rows, desk.model.name)]
 
 
@@ -465,44 +471,46 @@ class _Function(DeskQuestion[R]):
 
 
 @dataclass(frozen=True, eq=False)
-class InputFunction(_Function[Continuous]):
+class InputFunction(_Function[protocols.InputFunction]):
     """The objective as a function of the continuous inputs."""
 
-    def function(self, desk: Desk) -> Continuous:
-        return desk.model.continuous(desk.encoded(self.example), desk.target(self.example))
+    def function(self, desk: Desk) -> protocols.InputFunction:
+        return input_functions.input_function(desk.model, desk.encoded(self.example), desk.target(self.example))
 
 
 @dataclass(frozen=True, eq=False)
-class WeightFunction(_Function[Steered]):
+class WeightFunction(_Function[protocols.WeightFunction]):
     """The answer as a function of attention weights; places: `replace` edits whose values do not count."""
 
     places: Sequence[Edit]
 
-    def function(self, desk: Desk) -> Steered:
-        return desk.model.steered(desk.encoded(self.example), desk.target(self.example), self.places)
+    def function(self, desk: Desk) -> protocols.WeightFunction:
+        return weight_batches.weight_function(
+            desk.model, desk.encoded(self.example), desk.target(self.example), self.places
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class BatchFunction(_Function[Together]):
+class BatchFunction(_Function[protocols.BatchFunction]):
     """Examples of one shape as one function of their inputs; `example` is the first of them."""
 
     examples: Sequence[Example]
 
-    def function(self, desk: Desk) -> Together:
-        return desk.model.together(self.examples)
+    def function(self, desk: Desk) -> protocols.BatchFunction:
+        return batch_functions.batch_function(desk.model, self.examples)
 
 
-def input_function(case: Case, i: int) -> Continuous:
+def input_function(case: Case, i: int) -> protocols.InputFunction:
     """The objective of example i as a function of its continuous inputs; every call is counted."""
     return case.ask([InputFunction(case.ids[i])])[0]
 
 
-def weight_function(case: Case, i: int, places: Sequence[Edit]) -> Steered:
+def weight_function(case: Case, i: int, places: Sequence[Edit]) -> protocols.WeightFunction:
     """The answer to example i as a function of the weights in these places; every call is counted."""
     return case.ask([WeightFunction(case.ids[i], places)])[0]
 
 
-def batch_function(case: Case, positions: Sequence[int]) -> Together:
+def batch_function(case: Case, positions: Sequence[int]) -> protocols.BatchFunction:
     """Examples of one shape as one function of their inputs; every row is counted."""
     return case.ask([BatchFunction(case.ids[positions[0]], [case.examples[i] for i in positions])])[0]
 
@@ -535,7 +543,7 @@ class ReadRows(_Fact[tuple[int, ...]]):
     site: Site
 
     def fact(self, desk: Desk) -> tuple[int, ...]:
-        return desk.model.reading(desk.encoded(self.example), desk.target(self.example), self.site)
+        return read_rows(desk.model, desk.encoded(self.example), desk.target(self.example), self.site)
 
 
 @dataclass(frozen=True, eq=False)
@@ -545,14 +553,14 @@ class TokenIds(_Fact[Ints]):
     candidate: Example
 
     def fact(self, desk: Desk) -> Ints:
-        return desk.model.tokens(desk.model.encode(self.candidate))
+        return ids_of_tokens.token_ids(desk.model, desk.model.encode(self.candidate))
 
 
 class Vocabulary(_Fact[Lexicon]):
     """The model's input vocabulary."""
 
     def fact(self, desk: Desk) -> Lexicon:
-        return desk.model.lexicon()
+        return lexicon(desk.model)
 
 
 class Displacement(_Fact[float]):

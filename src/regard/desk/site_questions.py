@@ -14,9 +14,11 @@ import numpy as np
 from regard.desk.finite_answers import known, known_parts, known_weight_slopes, known_zeroed
 from regard.desk.padding import DenseSite, RowOf, unpadded_gradients, unpadded_sites
 from regard.desk.questions import Base, Bundle, DeskQuestion, ReadRows
+from regard.models.ask import decomposition as decompositions
+from regard.models.ask.value_zeroing import value_zeroing
+from regard.models.ask.weight_slopes import predicted_weight_slopes, weight_slopes
 from regard.protocols import (
     Case,
-    DecidesWithSlopes,
     Parts,
     SiteAttention,
     WeightGradientKind,
@@ -134,19 +136,19 @@ class WeightGradients(_Shared[Sequence[WeightSlopes]]):
             return
         names = _alike(desk, self.example, others)
         encoded, targets = [desk.encoded(name) for name in names], desk.targets(names)
-        if not self._cache(desk, names, [*desk.model.weight_slopes_each(encoded, targets, self.kind)]):
+        if not self._cache(desk, names, [*weight_slopes(desk.model, encoded, targets, self.kind)]):
             # padding that is not at the end: one by one, which is right whatever the layout
             each = zip(names, encoded, targets, strict=True)
             for name, item, target in reversed([*each]):
-                self._cache(desk, [name], [desk.model.weight_slopes(item, target, self.kind)])
+                self._cache(desk, [name], weight_slopes(desk.model, [item], [target], self.kind))
         desk.meter.charge(forwards=len(names), backwards=len(names))
 
     def _decided(self, desk: Desk, others: Sequence[str]) -> bool:
         """Get the base answers, which nobody asked for yet, and the gradients in one pass; False if that fails."""
-        if desk.origin is not None or not isinstance(desk.model, DecidesWithSlopes):
+        if desk.origin is not None or not predicted_weight_slopes.supports(desk.model):
             return False
         names = _near(desk, self.example, [other for other in others if Base(other) not in desk.cache])
-        results = desk.model.decided_slopes([desk.encoded(name) for name in names], self.kind)
+        results = predicted_weight_slopes(desk.model, [desk.encoded(name) for name in names], self.kind)
         if results is None:
             return False
         rows, targets, gradients = results
@@ -206,7 +208,9 @@ class Decomposition(_OfSite[Parts]):
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Parts]]:
         ((bundle, encoded),) = batch
-        parts = desk.model.parts(encoded, desk.target(bundle[0].example), [question.site for question in bundle])
+        parts = decompositions.decomposition(
+            desk.model, encoded, desk.target(bundle[0].example), [question.site for question in bundle]
+        )
         by_site = {part.site.key: part for part in known_parts(parts, desk.model.name)}
         return [[by_site[question.site] for question in bundle]]
 
@@ -222,7 +226,9 @@ class ZeroedValues(_OfSite[Zeroed]):
     @classmethod
     def answers(cls, desk: Desk, batch: Sequence[Bundle]) -> list[list[Zeroed]]:
         ((bundle, encoded),) = batch
-        outputs = desk.model.zeroed(encoded, desk.target(bundle[0].example), [question.site for question in bundle])
+        outputs = value_zeroing(
+            desk.model, encoded, desk.target(bundle[0].example), [question.site for question in bundle]
+        )
         by_site = {zeroed.site.key: zeroed for zeroed in known_zeroed(outputs, desk.model.name)}
         return [[by_site[question.site] for question in bundle]]
 

@@ -13,7 +13,7 @@ from regard.measures.exclusivity import log_odds_within, most_distant
 from regard.measures.exclusivity_of_many import most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 START = 3.0
 STEPS, SEARCHED = 500, 30
@@ -31,6 +31,10 @@ STEPS, SEARCHED = 500, 30
     "linear; else 30 gradients of each alternative and cap, above the attention",
     misleads="existence is nearly guaranteed where there are many more units than classes: compare with the feasible "
     "maximum, with random attention within the cap, with what another seed does; the search is a lower bound",
+    profile=(
+        InProfile(("standard",), 13, "share=0.1"),
+        InProfile(("full",), 13, "share=0.25"),
+    ),
 )
 def adversary(
     case: Case,

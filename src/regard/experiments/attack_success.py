@@ -23,7 +23,7 @@ from regard.experiments._robustness import (
 )
 from regard.protocols import Case, Findings
 from regard.records import Attacked, Floats, Json, Score, Spec, Threat
-from regard.registry import entry, experiment
+from regard.registry import InProfile, entry, experiment
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
@@ -35,6 +35,11 @@ BUDGETS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
     cost="up to `budget` forwards per attack and example",
     misleads="success depends on what the attacker may do: compare only under the same constraints; a failed attack "
     "proves nothing",
+    profile=(
+        InProfile(("quick",), 22, "attacks=2,budget=50,share=0.2"),
+        InProfile(("standard",), 22, "attacks=3,budget=200"),
+        InProfile(("full",), 22, "attacks=5,budget=1000,share=0.5"),
+    ),
 )
 def attack_success(
     case: Case, *, attacks: Chosen = 1, budget: int = 100, share: float = 0.25, explainers: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from regard.experiments._robustness import MODEL, distribution, modality, sample
 from regard.measures.intervals import clopper_pearson
 from regard.protocols import Case, Findings
 from regard.records import Floats, Ints, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 FIRST = 20
 """Draws that choose the class; others, which it did not choose, say how sure it is."""
@@ -31,6 +31,10 @@ SHARES = (0.25, 0.5, 1.0, 1.5, 2.0)
     cost="`samples` + 20 forwards per example",
     misleads="it is about the smoothed model (a vote over many copies), which is another, often less accurate one; "
     "words may be replaced, not inserted or deleted",
+    profile=(
+        InProfile(("standard",), 23, "samples=200"),
+        InProfile(("full",), 25, "samples=1000"),
+    ),
 )
 def certified(
     case: Case, *, samples: int = 100, keep: float = 0.3, sigma: float = 0.25, alpha: float = 0.001, share: float = 0.25

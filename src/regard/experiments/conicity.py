@@ -9,7 +9,7 @@ from regard.experiments._map import maps, setting
 from regard.measures.conicity import conicity as cone
 from regard.protocols import Case, Findings
 from regard.records import Score
-from regard.registry import experiment
+from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
@@ -19,6 +19,8 @@ from regard.registry import experiment
     formula="mean cosine between the value of each unit and their mean, over the heads that are read",
     cost="1 forward, and one per head",
     misleads="context only: faithful and deceptive models have the same range; never judge by it",
+    gives=("conicity",),
+    profile=(InProfile(THOROUGH, 8),),
 )
 def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How far do the vectors that attention mixes point one way?

@@ -15,7 +15,7 @@ from regard.experiments._retraining import again, answers, by_text, looks, origi
 from regard.measures.divergence import tvd
 from regard.protocols import Dataset, Findings, Study
 from regard.records import Example, Floats, Json
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 from regard.training.inputs import text_of
 from regard.training.learner import Learner
 from regard.training.train_one import Splits
@@ -34,6 +34,7 @@ LEAST = 10
     cost="3 trainings per seed",
     trainings=3,
     misleads="it is about what training can do to this architecture, not about the audited network",
+    profile=(InProfile(("full",), 35),),
 )
 def deceptive_attention(
     study: Study, *, words: tuple[str, ...] = (), count: int = 20, weight: float = 1.0, seeds: int = 2, data: str = ""

@@ -12,7 +12,7 @@ from regard.measures.divergence import jsd
 from regard.measures.ranking import order
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 ROLES = {"random": "null", "best of these": "ceiling"}
 
@@ -26,6 +26,10 @@ ROLES = {"random": "null", "best of these": "ceiling"}
     cost="`steps` forwards above the attention for each of four orders, and a gradient",
     misleads="renormalised small weights become large; evidence that is there twice hides a flip; most decisions never "
     "flip by one weight in faithful models either",
+    profile=(
+        InProfile(("standard",), 12, "steps=12"),
+        InProfile(("full",), 12),
+    ),
 )
 def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Does the decision go with the largest weights, sooner than with others?

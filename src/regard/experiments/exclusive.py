@@ -14,7 +14,7 @@ from regard.measures.exclusivity import displaceable, heaviest, log_odds_within,
 from regard.measures.exclusivity_of_many import displaceable_of_many, most_distant_of_many
 from regard.protocols import Case, Findings
 from regard.records import Answers, Edit, Floats, Score
-from regard.registry import experiment
+from regard.registry import EVERY, InProfile, experiment
 
 LINEAR = 1e-3
 """How far the answer may be from the weighted sum of the answers to one unit each, to be called linear."""
@@ -35,6 +35,15 @@ NONE = np.array([-1.0, 0.0, -1.0, 0.0])
     "whether attention with nothing on the heaviest half can keep p within the cap",
     cost="1 forward per unit, and 6 to check what was found",
     misleads="it says something about the decoder far from what it was trained on: it succeeds on faithful models too",
+    gives=(
+        "reach",
+        "linear",
+        "max_jsd",
+        "feasible_jsd",
+        "displaceable",
+        "displaceable_random",
+    ),
+    profile=(InProfile(EVERY, 7),),
 )
 def exclusive(
     case: Case, *, caps: tuple[float, ...] = CAPS, layers: str | int = "last", heads: str | int = "mean"

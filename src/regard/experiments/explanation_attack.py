@@ -10,7 +10,7 @@ from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import modality, sampled
 from regard.protocols import Case, Findings
 from regard.records import Json, Score, Spec, Threat
-from regard.registry import entry, experiment, names
+from regard.registry import InProfile, entry, experiment, names
 
 
 @experiment(
@@ -19,6 +19,10 @@ from regard.registry import entry, experiment, names
     formula="substitutions of words, or steps in a ball, that take mass off the most relevant units, the class kept",
     cost="up to `budget` explanations per explainer and example",
     misleads="if a substitute changes what the text says, an explanation that moves with it is right to do so",
+    profile=(
+        InProfile(("standard",), 24, 'explainers=["attention","input_x_gradient"],share=0.05'),
+        InProfile(("full",), 24, "budget=200"),
+    ),
 )
 def explanation_attack(
     case: Case, *, explainers: tuple[str, ...] = (), budget: int = 50, share: float = 0.1

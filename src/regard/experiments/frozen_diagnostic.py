@@ -14,7 +14,7 @@ from regard.experiments._retraining import (
 )
 from regard.protocols import Findings, Study
 from regard.records import Floats
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 
 @experiment(
@@ -27,6 +27,7 @@ from regard.registry import experiment
     cost="5 trainings per seed, one of them of the audited kind",
     trainings=5,
     misleads="the imposed weights of a test text come from a network that read it: they may smuggle in the answer",
+    profile=(InProfile(("full",), 32),),
 )
 def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, data: str = "") -> Findings:
     """How well does a bag of words do under the attention of the audited network?

@@ -11,7 +11,7 @@ from regard.experiments._map import in_words, maps, setting
 from regard.measures.divergence import tvd
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
-from regard.registry import experiment
+from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
@@ -20,6 +20,13 @@ from regard.registry import experiment
     formula="TV(alpha, uniform); TV(alpha, alpha of the shuffled example), at the same places and along with the units",
     cost="1 forward of the shuffled example",
     misleads="a map may be sharp and depend on every word, and still not matter to the answer",
+    gives=(
+        "keys",
+        "flat",
+        "locked",
+        "follows",
+    ),
+    profile=(InProfile(EVERY, 0),),
 )
 def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How flat is the attention, and does it belong to places or to words?

@@ -10,7 +10,7 @@ from regard.measures.answer_change import Answered
 from regard.measures.calibration import brier, nll
 from regard.protocols import Case, Findings
 from regard.records import Floats, Ints, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 
 @experiment(
@@ -20,6 +20,11 @@ from regard.registry import experiment
     "confidence, negative log-likelihood, Brier score; the worst case of each example over all noises",
     cost="1 forward per noise and severity",
     misleads="a noise that changes what the text says is no noise; one that the data never have says little about use",
+    profile=(
+        InProfile(("quick",), 20, "noises=2"),
+        InProfile(("standard",), 20, "noises=5"),
+        InProfile(("full",), 20, "noises=20,severities=[1,2,3,4,5]"),
+    ),
 )
 def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3, 5)) -> Findings:
     """How often is the model right, and how often does it change its mind, under each noise?

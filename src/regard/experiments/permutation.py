@@ -8,7 +8,7 @@ from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
-from regard.registry import experiment
+from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
@@ -18,6 +18,16 @@ from regard.registry import experiment
     formula="mean and median over permutations of the total variation between predictions; share of changed decisions",
     cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
     misleads="no power where the weights are nearly equal; passes an attention to the neighbour of the evidence",
+    gives=(
+        "permuted",
+        "permuted_median",
+        "permuted_flips",
+        "largest_weight",
+    ),
+    profile=(
+        InProfile(("quick",), 1, "times=8"),
+        InProfile(THOROUGH, 1),
+    ),
 )
 def permutation(case: Case, *, times: int = 20, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How far does the prediction move when the attention weights of an example change places?

@@ -8,7 +8,7 @@ from regard.experiments._map import maps, setting
 from regard.experiments._rankings import first, leave_one_outs, operators, references
 from regard.protocols import Case, Findings
 from regard.records import Bools, Floats, Ints, Json, Score, Units
-from regard.registry import experiment
+from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
@@ -19,6 +19,10 @@ from regard.registry import experiment
     "other rankings and random ones, by three operators",
     cost="2 forwards per unit (leave-one-out), 9 gradients, 5 forwards per ranking and size",
     misleads="erasure sees whether the evidence comes first, not whether everything that is lit is evidence",
+    profile=(
+        InProfile(("quick",), 5, "sizes=[1]"),
+        InProfile(THOROUGH, 5),
+    ),
 )
 def pointing(
     case: Case,

@@ -8,7 +8,7 @@ from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
-from regard.registry import experiment
+from regard.registry import THOROUGH, InProfile, experiment
 
 
 @experiment(
@@ -18,6 +18,11 @@ from regard.registry import experiment
     formula="total variation between the prediction and that under weights from a flat Dirichlet distribution",
     cost="`times` forwards, and one per unit for the ceiling, of which only what lies above the attention is computed",
     misleads="random weights are rarely as sharp as trained ones; the permutation keeps their sharpness",
+    gives=(
+        "random_weights",
+        "random_flips",
+    ),
+    profile=(InProfile(THOROUGH, 3),),
 )
 def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How far does the prediction move under random weights?

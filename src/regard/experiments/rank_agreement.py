@@ -12,7 +12,7 @@ from regard.measures.divergence import tvd
 from regard.measures.tau_significance import kendall_p
 from regard.protocols import Case, Findings, Point
 from regard.records import Floats, Json, Score
-from regard.registry import experiment
+from regard.registry import THOROUGH, InProfile, experiment
 
 LEVEL = 0.05
 
@@ -26,6 +26,7 @@ LEVEL = 0.05
     cost="1 gradient, 1 forward per unit (shared with leave_one_out)",
     misleads="p <= .05 measures length: the null spread of tau is .20 at 14 units and .01 at 2188; in long texts the "
     "many units near 0 decide it; no agreement with noisy references is no proof of anything",
+    profile=(InProfile(THOROUGH, 10),),
 )
 def rank_agreement(
     case: Case, *, operator: str = "delete", layers: str | int = "last", heads: str | int = "mean"

@@ -12,16 +12,14 @@ from regard.errors import Unsupported
 from regard.experiments._map import setting
 from regard.measures.divergence import tvd
 from regard.measures.keyed_random import keyed_rng
-from regard.models.adapter import TorchModel, own
-from regard.protocols import Findings, Model, Study
+from regard.models.ask.last_layer import last_layer
+from regard.protocols import Findings, Study
 from regard.records import Example, Floats, Ints, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
-AT_ONCE = 16
 FEWEST = 40
 """Labelled examples below which nothing is fitted."""
 STEPS, RATE = 100, 0.1
-EXACT = 1e-3
 
 
 @experiment(
@@ -32,6 +30,7 @@ EXACT = 1e-3
     "its answers and the model's. The attention below stays what it is, so its divergence is 0",
     cost="1 forward per example, and a small fit per fold",
     misleads="a lower bound: another seed moves the layers below as well, and the attention",
+    profile=(InProfile(("standard",), 14),),
 )
 def refitted(
     study: Study, *, folds: int = 5, pull: float = 1.0, layers: str | int = "last", heads: str | int = "mean"
@@ -42,12 +41,14 @@ def refitted(
     `where` and the column `seeds` (examples, folds): `seed_change`, the mean change of the answer, and `seed_jsd`, 0:
     what lies below the last layer is not touched. pull: weight of the squared distance from what the layer was.
     """
-    model = _torch(study.model)
+    model = study.model
+    if not last_layer.supports(model) or "classification" not in model.task or "token" in model.task:
+        raise Unsupported("experiment refitted", expected="a classifier made of torch modules", got=model.task)
     known = [(e, c) for e in study.examples if (c := _class(e, model.labels)) >= 0]
     if len(known) < FEWEST:
         raise Unsupported("experiment refitted", expected=f"{FEWEST} labelled examples", got=str(len(known)))
     examples, labels = [e for e, _ in known], np.array([c for _, c in known])
-    layer, inputs, logits = _last(model, examples)
+    layer, inputs, logits = last_layer(model, examples)
     fold = keyed_rng(study.seed, "refitted").permutation(len(examples)) % folds
     base = _answers(logits)
     table = np.stack(
@@ -61,56 +62,10 @@ def refitted(
     ]
 
 
-def _torch(model: Model) -> TorchModel:
-    if not isinstance(model, TorchModel) or "classification" not in model.task or "token" in model.task:
-        raise Unsupported("experiment refitted", expected="a classifier made of torch modules", got=model.task)
-    return model
-
-
 def _class(example: Example, names: Sequence[str]) -> int:
     if isinstance(example.label, int) and not isinstance(example.label, bool):
         return example.label if 0 <= example.label < len(names) else -1
     return list(names).index(str(example.label)) if str(example.label) in names else -1
-
-
-def _last(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linear, Tensor, Tensor]:
-    """The linear layer that the logits come out of, what goes into it (example, feature), and the logits."""
-    seen: list[tuple[nn.Linear, Tensor]] = []
-
-    def watch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
-        if isinstance(module, nn.Linear) and given[0].ndim == 2:
-            seen.append((module, given[0].detach().clone()))
-
-    hooks = [m.register_forward_hook(watch) for m in model.module.modules() if isinstance(m, nn.Linear)]
-    inputs, logits, layer = [], [], None
-    try:
-        for k in range(0, len(examples), AT_ONCE):
-            items = [own(model.encode(e)) for e in examples[k : k + AT_ONCE]]
-            for group in model.pieces(items):
-                seen.clear()
-                with torch.no_grad():
-                    outputs, _ = model.outputs([items[i] for i in group], None)
-                found = outputs["logits"]
-                fitting = [s for s in seen if s[1].shape[0] == len(group) and _is(s, found)]
-                if not fitting or (layer is not None and fitting[-1][0] is not layer):
-                    raise Unsupported("experiment refitted", expected="a last layer that is linear", got="another")
-                layer = fitting[-1][0]
-                order = [k + i for i in group]
-                inputs += list(zip(order, fitting[-1][1], strict=True))
-                logits += list(zip(order, found, strict=True))
-    finally:
-        for hook in hooks:
-            hook.remove()
-    assert layer is not None
-    rows = [torch.stack([row for _, row in sorted(some, key=lambda pair: pair[0])]) for some in (inputs, logits)]
-    return layer, rows[0].double(), rows[1].double()
-
-
-def _is(seen: tuple[nn.Linear, Tensor], logits: Tensor) -> bool:
-    layer, given = seen
-    return layer.out_features == logits.shape[-1] and torch.allclose(
-        nn.functional.linear(given, layer.weight, layer.bias), logits, atol=EXACT
-    )
 
 
 def _fitted(layer: nn.Linear, inputs: Tensor, labels: Ints, used: np.ndarray, pull: float) -> Tensor:

@@ -10,7 +10,7 @@ from regard.experiments._map import Map, setting
 from regard.experiments._weight_batches import answers, changes, decided, given, moved, read
 from regard.protocols import Case, Findings
 from regard.records import Floats, Json, Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -24,6 +24,10 @@ EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
     cost="`times` x 2 + 1 forwards and one per unit above the attention; 1 gradient in all where the answer is linear",
     misleads="the model was not trained with such weights; little change may mean that all states say the same, or "
     "that the prediction is saturated; compare with the ceiling",
+    profile=(
+        InProfile(("standard",), 11, "times=20"),
+        InProfile(("full",), 11),
+    ),
 )
 def replacement(case: Case, *, times: int = 100, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How far does the prediction move under permuted, equal and random weights?

@@ -9,7 +9,7 @@ from regard.errors import Unsupported
 from regard.experiments._map import maps, setting
 from regard.protocols import Case, Findings
 from regard.records import Score
-from regard.registry import experiment
+from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
@@ -19,6 +19,11 @@ from regard.registry import experiment
     formula="share of donors of another predicted class whose class is decided when their attention output is put in",
     cost="`donors` and one more forwards, and two per companion",
     misleads="it says that the decision passes here, not that the weights point at a reason",
+    gives=(
+        "route",
+        "route_moved",
+    ),
+    profile=(InProfile(EVERY, 4),),
 )
 def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """Does the decision follow when the attention's output is taken from an example of another class?

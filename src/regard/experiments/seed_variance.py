@@ -11,7 +11,7 @@ from regard.measures.divergence import jsd, tvd
 from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Findings, Study
 from regard.records import Score
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 
 @experiment(
@@ -23,6 +23,7 @@ from regard.registry import experiment
     cost="1 training per seed",
     trainings=1,
     misleads="siblings may agree on a map that nobody's answer depends on",
+    profile=(InProfile(("full",), 31),),
 )
 def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
     """How much of an attention map is an accident of the seed?

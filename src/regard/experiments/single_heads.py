@@ -11,7 +11,7 @@ from regard.explainers._alignment import on_units, read_row
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Findings
 from regard.records import Floats, Score
-from regard.registry import experiment
+from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
@@ -23,6 +23,7 @@ from regard.registry import experiment
     cost="1 forward per unit and operator, shared with `pointing`: nothing of its own",
     misleads="the best of many heads is best by luck as well: correct for their number; a head may point at the word "
     "while another one carries it",
+    profile=(InProfile(EVERY, 9),),
 )
 def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How much more does the prediction lose without the first unit of each head than without a random one?

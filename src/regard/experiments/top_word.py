@@ -8,7 +8,7 @@ from regard.experiments._map import maps, setting
 from regard.experiments._rankings import BY_REMOVAL, first, references
 from regard.protocols import Case, Findings
 from regard.records import Floats, Score
-from regard.registry import experiment
+from regard.registry import EVERY, InProfile, experiment
 
 ROLES = {"ceiling": "ceiling", "chance": "null"}
 
@@ -20,6 +20,12 @@ ROLES = {"ceiling": "ceiling", "chance": "null"}
     formula="share of other methods with the same first unit, minus 1/n; the same between gradients and leave-one-outs",
     cost="none beyond `pointing`, which asks the same",
     misleads="methods can agree and be wrong together",
+    gives=(
+        "agreement",
+        "ceiling",
+        "chance",
+    ),
+    profile=(InProfile(EVERY, 6),),
 )
 def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How often is the first unit of attention the first unit of other methods?

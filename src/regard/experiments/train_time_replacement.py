@@ -16,7 +16,7 @@ from regard.networks.imposed import save_imposed
 from regard.networks.vocabulary import Vocabulary
 from regard.protocols import Dataset, Findings, Study
 from regard.records import Floats
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 from regard.training.batches import TextRows
 from regard.training.inputs import text_of
 
@@ -32,6 +32,7 @@ WAYS = ("uniform", "random", "permuted")
     cost="4 trainings per seed",
     trainings=4,
     misleads="a network that learns to live with random weights shows that the task needs no attention, no more",
+    profile=(InProfile(("full",), 34),),
 )
 def train_time_replacement(study: Study, *, seeds: int = 2, data: str = "") -> Findings:
     """How much accuracy is lost when other weights stand in for attention?

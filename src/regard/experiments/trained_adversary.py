@@ -7,7 +7,7 @@ import numpy as np
 from regard.experiments._retraining import accuracy, adversary, answers, looks, origin, over_seeds, right
 from regard.measures.divergence import jsd, tvd
 from regard.protocols import Findings, Study
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 
 @experiment(
@@ -20,6 +20,7 @@ from regard.registry import experiment
     cost="1 training per weight and seed",
     trainings=1,
     misleads="it shows that attention is not exclusive for this task, not that the attention of this network is wrong",
+    profile=(InProfile(("full",), 33),),
 )
 def trained_adversary(
     study: Study, *, weights: tuple[float, ...] = (1e-3, 2e-3, 1e-2), seeds: int = 2, data: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from regard.experiments._retraining import accuracy, again, by_text, commonest, correct, origin, over_seeds
 from regard.protocols import Findings, Study
-from regard.registry import experiment
+from regard.registry import InProfile, experiment
 
 
 @experiment(
@@ -16,6 +16,7 @@ from regard.registry import experiment
     cost="2 trainings per seed",
     trainings=2,
     misleads="a task that needs no attention says nothing about how this network uses the one that it has",
+    profile=(InProfile(("full",), 30),),
 )
 def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings:
     """How much accuracy is lost when the network is trained under equal weights?

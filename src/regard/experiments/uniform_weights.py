@@ -8,7 +8,7 @@ from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
-from regard.registry import experiment
+from regard.registry import EVERY, InProfile, experiment
 
 
 @experiment(
@@ -18,6 +18,11 @@ from regard.registry import experiment
     formula="total variation between the prediction and that under equal weights; whether the decision changes",
     cost="1 forward, and one per unit for the ceiling, of which only what lies above the attention is computed",
     misleads="the model was not trained with equal weights; a small change may mean that all states say the same",
+    gives=(
+        "uniform",
+        "uniform_flips",
+    ),
+    profile=(InProfile(EVERY, 2),),
 )
 def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int = "mean") -> Findings:
     """How far does the prediction move under equal weights, without training anew?

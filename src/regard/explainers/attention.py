@@ -8,7 +8,7 @@ from regard.explainers._alignment import on_units, read_row, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case
 from regard.records import Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -17,6 +17,7 @@ from regard.registry import explainer
     formula="r_j = mean over sites, heads and read rows i of a_ij; special units 0, rest / its sum",
     cost="1 forward",
     misleads="in deep Transformers, where special tokens draw most of the mass and values are ignored",
+    profile=(InProfile(EVERY, 0),),
 )
 def attention(
     case: Case,

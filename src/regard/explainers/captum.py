@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.desk.questions import input_function
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
-from regard.protocols import Case, Continuous
+from regard.protocols import Case, InputFunction
 from regard.records import Floats, Json, Relevance
 from regard.registry import explainer
 
@@ -25,6 +25,7 @@ from regard.registry import explainer
     formula="that of the attribution it calls, summed over the features of a unit",
     cost="as Captum spends; counted",
     misleads="as the method it calls; perturbations work in embedding space, not on tokens",
+    adapter=True,
 )
 def captum(
     case: Case,
@@ -93,7 +94,7 @@ def _per_feature(outer: Any, inner: Any) -> bool:
     return "feature_mask" in inspect.signature((inner or outer).attribute).parameters
 
 
-def _attributed(outer: Any, inner: Any, function: Continuous, params: dict[str, Json], baseline: str) -> Floats:
+def _attributed(outer: Any, inner: Any, function: InputFunction, params: dict[str, Json], baseline: str) -> Floats:
     import torch
 
     class Objective(torch.nn.Module):

@@ -30,6 +30,7 @@ from regard.registry import explainer, names_code
     role="method",
     misleads="where the units it was computed for are not this model's",
     formula="r_j as given",
+    adapter=True,
 )
 def given(case: Case, *, file: str = "", function: str = "") -> Relevance:
     """Relevances that were computed elsewhere, put through the same tests as every other method.

@@ -7,7 +7,7 @@ import numpy as np
 from regard.desk.questions import slopes_at
 from regard.protocols import Case, Point
 from regard.records import Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -17,6 +17,7 @@ from regard.registry import explainer
     formula="r_j = x_j . df/dx_j",
     cost="1 forward, 1 backward",
     misleads="where the model is saturated or kinked at the input: it is the slope at one point",
+    profile=(InProfile(EVERY, 2),),
 )
 def input_x_gradient(case: Case) -> Relevance:
     """The input of each unit times the gradient of the objective there, summed over its features.

@@ -8,7 +8,7 @@ from regard.desk.questions import slopes_at
 from regard.errors import InputError
 from regard.protocols import Case, Point
 from regard.records import Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -18,6 +18,7 @@ from regard.registry import explainer
     formula="r_j = (x_j - b_j) . mean over k of df/dx_j at b + ((k - 1/2) / steps) (x - b), k = 1..steps",
     cost="`steps` forwards and backwards, 2 forwards",
     misleads="where the baseline is itself an input with a meaning, or too few steps leave the sum incomplete",
+    profile=(InProfile(EVERY, 3),),
 )
 def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = None) -> Relevance:
     """Input x gradient averaged along the straight line from the baseline to the input (midpoint rule).

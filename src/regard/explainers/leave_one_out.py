@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.protocols import Case
 from regard.records import Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -16,6 +16,7 @@ from regard.registry import explainer
     formula="r_j = f(x) - f(x without j)",
     cost="1 forward per unit",
     misleads="where units back each other up (removing either changes nothing), or the rest is no natural input",
+    profile=(InProfile(EVERY, 4),),
 )
 def leave_one_out(case: Case, *, operator: str | None = None) -> Relevance:
     """How much the objective falls when one unit is removed.

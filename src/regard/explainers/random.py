@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.protocols import Case
 from regard.records import Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -15,6 +15,7 @@ from regard.registry import explainer
     cost="none",
     formula="r_j uniform in 0..1",
     misleads="never as a yardstick; one draw of it has a spread of its own (see `draw`)",
+    profile=(InProfile(EVERY, 5),),
 )
 def random(case: Case, *, draw: int = 0) -> Relevance:
     """Independent uniform numbers, one per unit.

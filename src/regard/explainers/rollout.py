@@ -9,7 +9,7 @@ from regard.explainers._chain import chain_of
 from regard.measures.rollout import rollout as product
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats, Relevance
-from regard.registry import explainer
+from regard.registry import EVERY, InProfile, explainer
 
 
 @explainer(
@@ -18,6 +18,7 @@ from regard.registry import explainer
     formula="r = read rows of prod over layers of (residual I + (1 - residual) A)",
     cost="1 forward, one n x n product per layer",
     misleads="in deep models, where it converges to one row for all inputs; it knows no class, values or feed-forward",
+    profile=(InProfile(EVERY, 1),),
 )
 def rollout(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renormalise: bool = True) -> Relevance:
     """Attention multiplied through the layers, each mixed with the identity for the residual stream.

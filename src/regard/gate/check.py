@@ -10,6 +10,7 @@ from typing import Literal
 from regard.gate.policy import Level
 from regard.measures.intervals import Interval
 from regard.records import Json
+from regard.store.codec import fields_to_json
 
 Result = Literal["pass", "fail", "inconclusive"]
 
@@ -51,15 +52,12 @@ class Check:
         return f"{self.name}: {self.number}, n {self.n}{draws}{beside}; required {self.required}{why}"
 
     def to_json(self) -> dict[str, Json]:
-        def number(value: float) -> float | None:
-            return value if math.isfinite(value) else None
-
         return {
-            "name": self.name, "result": self.result, "level": self.level, "required": self.required,
-            "estimate": number(self.found.estimate), "low": number(self.found.low), "high": number(self.found.high),
-            "confidence": self.found.level, "n": self.n, "clusters": self.clusters, "reason": self.reason,
-            "p": self.p, "where": dict(self.where),
-        }  # fmt: skip
+            **fields_to_json(self, "name", "result", "level", "required"),
+            **fields_to_json(self.found, "estimate", "low", "high"),
+            "confidence": self.found.level,
+            **fields_to_json(self, "n", "clusters", "reason", "p", "where"),
+        }
 
 
 def compared(

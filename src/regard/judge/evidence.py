@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from regard.judge.other_evidence import Beside, beside_of
 from regard.records import Floats, Score
+from regard.registry import entry, names
 
-SINGLE = (
-    "keys", "flat", "locked", "follows", "permuted", "permuted_median", "permuted_flips", "largest_weight", "uniform",
-    "uniform_flips", "random_weights", "random_flips", "route", "route_moved", "agreement", "ceiling", "chance",
-    "reach", "linear", "max_jsd", "feasible_jsd", "displaceable", "displaceable_random", "conicity",
-)  # fmt: skip
-"""Quantities with one value per example."""
+
+@cache
+def single_quantities() -> frozenset[str]:
+    """Quantities with one value per example: those that experiments, ours and others', say they give."""
+    facts = [entry("experiment", name).facts for name in names("experiment")]
+    return frozenset(str(name) for about in facts for name in cast("list[str]", about.get("gives", [])))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +134,7 @@ def evidence_of(
     if not known:
         return []
     # what trains says which attention it is about, and may be all that there is about that one: it is no map to judge
-    maps = {k: some for k, some in groups.items() if any(s.metric in (*SINGLE, "pointing") for s in some)}
+    maps = {k: some for k, some in groups.items() if any(s.metric in (*single_quantities(), "pointing") for s in some)}
     if maps:
         whole += [s for k, some in groups.items() if k not in maps for s in some]
         groups = maps
@@ -140,7 +142,7 @@ def evidence_of(
     clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in known}
     found = []
     for some in groups.values():
-        other = [s for s in (*some, *whole) if s.metric not in (*SINGLE, "pointing")]
+        other = [s for s in (*some, *whole) if s.metric not in (*single_quantities(), "pointing")]
         beside = beside_of(other, metrics, [*clusters], clusters, own=own, plain=plain)
         found.append(replace(_evidence(known, some, defects, labels), beside=beside))
     return found
@@ -167,7 +169,7 @@ def _evidence(
     sizes: tuple[int, ...] = (1,)
     words, sites = "", set[str]()
     for score in scores:
-        if score.metric in SINGLE:
+        if score.metric in single_quantities():
             into = single.setdefault(score.metric, np.full(len(known), np.nan))
             _lay(into, score, score.values, place)
         if score.metric == "keys":

@@ -15,7 +15,7 @@ def greeting(model: Model | None, run: Run | None, first: Pack | None, *, live: 
     name = model.name if model is not None else str(facts["name"]) if facts is not None else ""
     labels: list[Json] = list(model.labels) if model is not None else list((facts or {}).get("labels") or [])
     text = first is None or any(e.text is not None for e in first.manifest.examples)
-    modality = getattr(model, "modality", None) or ("text" if text else "other")
+    modality = model.modality if model is not None else "text" if text else "other"
     can: dict[str, Json] = {"ask": live and modality == "text", "edit": live, "alternative": live, "mark": marks}
     return {
         "model": name, "task": model.task if model is not None else str((facts or {}).get("task", "")),

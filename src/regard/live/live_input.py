@@ -10,11 +10,11 @@ import numpy as np
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.site_questions import read_rows
-from regard.desk.target_names import answer_of, written_by
 from regard.errors import InputError, RegardError
 from regard.live.edits import compiled
 from regard.live.jobs import Job, breathing
 from regard.measures.divergence import tvd
+from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
 from regard.present.answer_text import shown_answer
 from regard.present.pack.build import Shown, pack
 from regard.present.pack.records import Pack, PairEntry, VerdictEntry
@@ -85,7 +85,7 @@ class Asked:
 
     def answer(self, i: int) -> str:
         """The answer to example i as it is shown."""
-        name = answer_of(self.model, self.case.targets[i], self.encoded(i))
+        name = name_of_answer(self.model, self.case.targets[i], self.encoded(i))
         return shown_answer(name, self.model.task)
 
     def said(self, i: int) -> dict[str, Json]:
@@ -192,7 +192,7 @@ class Asked:
 
     def _written(self, i: int) -> tuple[str, ...] | None:
         """The tokens that an encoder-decoder wrote."""
-        return written_by(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
+        return names_of_tokens(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

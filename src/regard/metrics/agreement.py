@@ -10,7 +10,7 @@ import numpy as np
 from regard.measures import agreement as measures
 from regard.protocols import Case
 from regard.records import Floats, Json, Relevance, Score, Spec
-from regard.registry import metric
+from regard.registry import EVERY, THOROUGH, InProfile, metric
 
 Measure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo"]
 
@@ -25,6 +25,13 @@ Measure = Literal["kendall", "spearman", "weighted_kendall", "top_k", "rbo"]
     cost="that of the other method",
     misleads="short texts agree by chance (compare with null_sd), long tails of near-zero units drown agreement at the "
     "top, and two methods may agree and both be wrong",
+    profile=(
+        InProfile(EVERY, 3),
+        InProfile(THOROUGH, 20, "measure=spearman"),
+        InProfile(THOROUGH, 21, "measure=weighted_kendall"),
+        InProfile(THOROUGH, 22, "measure=top_k"),
+        InProfile(THOROUGH, 23, "measure=rbo"),
+    ),
 )
 def agreement(
     case: Case,

@@ -6,7 +6,7 @@ from regard.measures import curves
 from regard.metrics._removal import BINS, probability_drops, steps
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     cost="one forward per bin (10), shared with deletion_area, decision_flip and monotonicity",
     misleads="with everything removed every method stands alike, so the differences between methods look small; values "
     "depend on the model's confidence, so do not compare models by them",
+    profile=(InProfile(THOROUGH, 10),),
 )
 def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """How far the predicted probability falls, on the way from the whole example to nothing, most relevant units first.

@@ -8,7 +8,7 @@ from regard.measures.plausibility import average_precision, expected_average_pre
 from regard.metrics._rationale import free_values, gold
 from regard.protocols import Case
 from regard.records import Bools, Floats, Relevance, Score
-from regard.registry import metric
+from regard.registry import EVERY, InProfile, metric
 
 
 @metric(
@@ -20,6 +20,7 @@ from regard.registry import metric
     cost="none",
     misleads="what people mark is what convinces them, not what the model used; long rationales score high by "
     "themselves: compare with `chance`, the exact mean over all orders of the same values",
+    profile=(InProfile(EVERY, 52),),
 )
 def auprc(case: Case, relevance: Relevance) -> Score:
     """How well does the ranking separate the units that the rationale marks from the others, at every threshold?

@@ -6,7 +6,7 @@ import numpy as np
 
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     cost="none where the method reports its own difference, else one forward",
     misleads="a method may sum to the whole and spread it wrongly; one without a scale of its own (attention, rollout) "
     "makes no such promise and is not refuted by missing it",
+    profile=(InProfile(THOROUGH, 16),),
 )
 def completeness_error(case: Case, relevance: Relevance, *, operator: str | None = None) -> Score:
     """How far the sum of the relevance is from what the whole input did to the objective.

@@ -8,7 +8,7 @@ from regard.errors import Unsupported
 from regard.metrics._removal import BINS, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -20,6 +20,7 @@ from regard.registry import metric
     cost="one forward per bin (10), shared with deletion_area, aopc and monotonicity",
     misleads="where the model falls back on the predicted class when it reads nothing, no order flips it: compare "
     "`flipped`, the share of examples that change at all; repeated evidence hides single units",
+    profile=(InProfile(THOROUGH, 13),),
 )
 def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """How many of the most relevant units must go before the model decides otherwise?

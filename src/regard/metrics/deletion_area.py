@@ -6,7 +6,7 @@ from regard.measures.curves import area
 from regard.metrics._removal import BINS, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     cost="one forward per bin (10), shared with aopc, decision_flip and monotonicity",
     misleads="most of the way the input is unlike anything the model has seen; values depend on the model's "
     "confidence, so do not compare models by them",
+    profile=(InProfile(THOROUGH, 11),),
 )
 def deletion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """The mean predicted probability while units are removed, the most relevant first; the lower the better.

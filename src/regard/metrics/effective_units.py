@@ -8,7 +8,7 @@ from regard.measures.complexity import shares
 from regard.measures.entropy import effective_number
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -19,6 +19,7 @@ from regard.registry import metric
     ceiling="1: everything in one unit",
     cost="none",
     misleads="grows with the length of the text, and simple is not right",
+    profile=(InProfile(THOROUGH, 30),),
 )
 def effective_units(case: Case, relevance: Relevance) -> Score:
     """Over how many units the relevance is spread: one that is shared evenly by k units has the value k.

@@ -8,7 +8,7 @@ from regard.measures import entropy as measures
 from regard.measures.complexity import shares
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import EVERY, InProfile, metric
 
 
 @metric(
@@ -19,6 +19,7 @@ from regard.registry import metric
     ceiling="0: everything in one unit",
     cost="none",
     misleads="simple is not right: a relevance that points at one wrong unit has the smallest value",
+    profile=(InProfile(EVERY, 4),),
 )
 def entropy(case: Case, relevance: Relevance) -> Score:
     """How evenly the relevance is spread, as a share of what the length allows: 0 one unit, 1 all units alike.

@@ -7,7 +7,7 @@ import numpy as np
 from regard.measures import complexity
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     ceiling="(n - 1) / n: everything in one unit",
     cost="none",
     misleads="simple is not right: a relevance that points at one wrong unit has the largest value",
+    profile=(InProfile(THOROUGH, 31),),
 )
 def gini(case: Case, relevance: Relevance) -> Score:
     """How unequally the relevance is shared out: 0 all units alike, towards 1 all in one.

@@ -9,7 +9,7 @@ import numpy as np
 from regard.errors import InputError
 from regard.protocols import Case
 from regard.records import Bools, Json, Relevance, Score, Units
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -22,6 +22,7 @@ from regard.registry import metric
     cost="`draws` forwards (10), the same sets for every method",
     misleads="large sets dominate, and they make inputs unlike any that the model has seen; a flat "
     "positive relevance already tells large sets from small ones, so compare with random, not with 1",
+    profile=(InProfile(THOROUGH, 15),),
 )
 def infidelity(
     case: Case,

@@ -6,7 +6,7 @@ from regard.measures.curves import area
 from regard.metrics._removal import BINS, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     cost="one forward per bin (10)",
     misleads="a few units alone are hardly ever a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
+    profile=(InProfile(THOROUGH, 12),),
 )
 def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """The mean predicted probability while units come back into an empty example, the most relevant first.

@@ -9,7 +9,7 @@ from regard.measures import plausibility
 from regard.metrics._rationale import chosen, free_values, gold
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import EVERY, InProfile, metric
 
 
 @metric(
@@ -21,6 +21,7 @@ from regard.registry import metric
     cost="none",
     misleads="scattered units score 0 however right they are, so smooth methods look better; what people mark is not "
     "what the model used",
+    profile=(InProfile(EVERY, 51),),
 )
 def iou_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
     """Do the runs of highest-ranked units match the runs that the rationale marks?

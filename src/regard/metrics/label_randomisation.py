@@ -10,7 +10,7 @@ from regard.measures.agreement import ragged, spearman
 from regard.metrics._rerun import again, sampled
 from regard.protocols import Case, Change
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -23,6 +23,7 @@ from regard.registry import metric
     cost="one run of the method; once a training where the model's recipe allows it",
     misleads="with two classes a signed method turns into its opposite (-1) and a method without sign cannot change "
     "(1) when only the class is swapped; read `by` first",
+    profile=(InProfile(THOROUGH, 35, "by=head"),),
 )
 def label_randomisation(
     case: Case, relevance: Relevance, *, by: Literal["auto", "labels", "head"] = "auto", share: float = 1.0

@@ -7,7 +7,7 @@ import numpy as np
 from regard.metrics._rerun import noisy_changes, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -19,6 +19,7 @@ from regard.registry import metric
     cost="`draws` times the method itself (3), shared with max_sensitivity",
     misleads="a relevance that does not look at the input at all is perfectly smooth; a model that is itself rough has "
     "no smooth true explanation",
+    profile=(InProfile(THOROUGH, 33),),
 )
 def local_lipschitz(
     case: Case, relevance: Relevance, *, noise: float = 0.05, draws: int = 3, share: float = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from regard.metrics._removal import FRACTIONS, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import EVERY, InProfile, metric
 
 
 @metric(
@@ -17,6 +17,7 @@ from regard.registry import metric
     ceiling="leave_one_out",
     cost="one forward per bin (5), shared with comprehensiveness",
     misleads="f has no bounds: a few examples that the model is sure of outweigh the others",
+    profile=(InProfile(EVERY, 2),),
 )
 def log_odds(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None

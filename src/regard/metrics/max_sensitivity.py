@@ -7,7 +7,7 @@ import numpy as np
 from regard.metrics._rerun import noisy_changes, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     ceiling="0: a relevance that never moves (uniform, position)",
     cost="`draws` times the method itself (3), shared with local_lipschitz",
     misleads="a relevance that does not look at the input at all, such as random or uniform, is perfectly stable",
+    profile=(InProfile(THOROUGH, 32),),
 )
 def max_sensitivity(
     case: Case, relevance: Relevance, *, noise: float = 0.05, draws: int = 3, share: float = 1.0

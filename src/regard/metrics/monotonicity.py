@@ -8,7 +8,7 @@ from regard.measures.agreement import ragged, spearman
 from regard.metrics._removal import BINS, steps, walk
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -19,6 +19,7 @@ from regard.registry import metric
     ceiling="leave_one_out",
     cost="one forward per bin (10), shared with deletion_area, aopc and decision_flip",
     misleads="units that stand in for each other matter only once the last of them goes, however well they are ranked",
+    profile=(InProfile(THOROUGH, 14),),
 )
 def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Does the objective fall fastest when the most relevant units go, and slowest when the least relevant do?

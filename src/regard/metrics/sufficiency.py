@@ -6,7 +6,7 @@ from regard.measures.curves import aopc
 from regard.metrics._removal import FRACTIONS, probability_drops
 from regard.protocols import Case
 from regard.records import Relevance, Score
-from regard.registry import metric
+from regard.registry import EVERY, InProfile, metric
 
 
 @metric(
@@ -18,6 +18,7 @@ from regard.registry import metric
     cost="one forward per bin (5)",
     misleads="a few words alone are hardly ever a natural input; values depend on the model's confidence, so do not "
     "compare models by them",
+    profile=(InProfile(EVERY, 1),),
 )
 def sufficiency(
     case: Case, relevance: Relevance, *, fractions: tuple[float, ...] = FRACTIONS, operator: str | None = None

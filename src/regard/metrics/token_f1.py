@@ -9,7 +9,7 @@ from regard.measures import plausibility
 from regard.metrics._rationale import chosen, free_values, gold
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import EVERY, InProfile, metric
 
 
 @metric(
@@ -21,6 +21,7 @@ from regard.registry import metric
     cost="none",
     misleads="what people mark is what convinces them, not what the model used; k taken from the rationale is a help "
     "that no method has in practice",
+    profile=(InProfile(EVERY, 50),),
 )
 def token_f1(case: Case, relevance: Relevance, *, k: int | None = None) -> Score:
     """Are the highest-ranked units those that the rationale marks?

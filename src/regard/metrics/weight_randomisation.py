@@ -9,7 +9,7 @@ from regard.measures.agreement import ragged, spearman
 from regard.metrics._rerun import again, sampled
 from regard.protocols import Case
 from regard.records import Json, Relevance, Score
-from regard.registry import metric
+from regard.registry import THOROUGH, InProfile, metric
 
 
 @metric(
@@ -21,6 +21,7 @@ from regard.registry import metric
     cost="one run of the method per depth (4), and one forward each",
     misleads="low is necessary, not sufficient: random numbers drawn anew would pass; here random is seeded by the "
     "example, does not look at the model and so scores 1; a text with one loud unit keeps it for other reasons",
+    profile=(InProfile(THOROUGH, 34),),
 )
 def weight_randomisation(
     case: Case,

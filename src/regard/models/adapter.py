@@ -4,59 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
-from regard.models.ask import gradients
 from regard.models.ask.answer_names import answer_name, written_names
-from regard.models.ask.batch_function import TogetherItems, together
-from regard.models.ask.decomposition import parts
-from regard.models.ask.input_function import ContinuousItem
-from regard.models.ask.patching import routed
 from regard.models.ask.prefix_sharing import PrefixCache
-from regard.models.ask.randomised import randomised_copy
-from regard.models.ask.sparse_recompute import SparseRuns
-from regard.models.ask.value_zeroing import zeroed
-from regard.models.ask.weight_batches import Steering, swept
-from regard.models.ask.weight_slopes import decided_slopes, weight_slopes, weight_slopes_each
 from regard.models.objective import Said
 from regard.models.open import fingerprint as identity
 from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
-from regard.models.read.lexicon import lexicon
-from regard.models.read.noise import noisy, shifted
-from regard.models.read.unit_order import reordered
-from regard.models.read_rows import Pooling, reading_rows
+from regard.models.read.noise import shifted
 from regard.models.tasks import Asked, Outputs, TaskRow, padded
-from regard.protocols import (
-    Encoded,
-    Lexicon,
-    Parts,
-    Point,
-    Read,
-    SiteAttention,
-    Slopes,
-    Target,
-    WeightGradientKind,
-    WeightSlopes,
-    Zeroed,
-)
-from regard.records import Answers, Bools, Check, Edit, Edits, Example, Ints, Json, Mode, Site, Spec, Units
+from regard.protocols import Encoded, SiteAttention, Target
+from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Units
 from regard.registry import upstairs
 from regard.tap.editing import per_row
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+Pooling = Literal["auto", "class", "mean", "last"]
 Call = Callable[[nn.Module, Mapping[str, Tensor]], Any]
 Write = Callable[[nn.Module, Mapping[str, Tensor], int], list[list[int]]]
 
+T = TypeVar("T")
 _ALIASES = {"prediction_logits": "logits", "0": "logits"}
 
 
@@ -100,7 +76,7 @@ class Traits:
     pads: bool = True
     kept_logits: bool = False
     shares: bool = False
-    two_towers: bool = False
+    encoder_decoder: bool = False
     pooling: Pooling = "auto"
     class_id: int | None = None
     mask_id: int | None = None
@@ -135,12 +111,10 @@ class TorchModel:
         identity.refuse_nan(self.module, name)
         self.reader, self.row, self.traits, self.embedding = reader, row, traits, embedding
         self.name, self.labels, self.spec = name, tuple(labels), spec
-        self._call, self._notes = call, list(notes)
+        self.call, self._notes = call, list(notes)
         self._prefix = PrefixCache() if traits.shares else None
         self._edits = EditedRuns()
-        self._randomised: dict[tuple[float, int], TorchModel] = {}
-        self._permuted: dict[int, dict[str, nn.Parameter]] = {}
-        self._sparse = SparseRuns()
+        self._memory: dict[object, Any] = {}
 
     # ------------------------------------------------------------------ what it is
 
@@ -170,11 +144,6 @@ class TorchModel:
     def fingerprint(self) -> str:
         return identity.fingerprint(self.module, {**self.traits.config, "task": self.task})
 
-    def fingerprint_now(self) -> str:
-        """Hash the weights again: `fingerprint` remembers those of its first call."""
-        self.__dict__.pop("fingerprint", None)
-        return self.fingerprint
-
     @property
     def dtype(self) -> torch.dtype:
         return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.float32)
@@ -194,10 +163,6 @@ class TorchModel:
 
     def windows(self, example: Example) -> list[Example]:
         return self.reader.windows(example)
-
-    def unknown(self, encoded: Encoded) -> int:
-        """Units that the model's vocabulary does not know; 0 where there is none (pictures, series, rows)."""
-        return self.reader.unknown(own(encoded))
 
     def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
         return self.reader.remove(own(encoded), drop, operator, rng)
@@ -220,7 +185,7 @@ class TorchModel:
             self.module.eval()
         extra = {} if asked.kept is None else {"logits_to_keep": torch.tensor(asked.kept, device=self.device)}
         with shifted(tensors, asked.items, main=self.reader.main, embedding=self.embedding):
-            return _named(self._call(self.module, {**tensors, **extra}))
+            return _named(self.call(self.module, {**tensors, **extra}))
 
     def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]:
         tensors, asked = self.tensors(items, targets)
@@ -249,7 +214,7 @@ class TorchModel:
     def _read(self, items: Sequence[Item], targets: Sequence[Target]) -> Said:
         return self.row.read(*self.outputs(items, targets), targets)
 
-    def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
         items = [own(encoded) for encoded in batch]
         targets: list[Target] = [None] * len(items)
         parts: list[tuple[list[int], Said]] = []
@@ -262,7 +227,7 @@ class TorchModel:
                     targets[i] = target
                 said = self.row.read(*once.last, found) if once.serves(some) else self._read(some, found)
                 parts.append((group, said))
-        return _answers(len(items), parts), targets
+        return as_answers(len(items), parts), targets
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         items = [own(encoded) for encoded in batch]
@@ -274,130 +239,32 @@ class TorchModel:
                 some = [items[i] for i in group]
                 mine: Edits = edits if each is None else [each[i] for i in group]
                 parts.append((group, self._edits.said(self, some, [targets[i] for i in group], mine)))
-            return _answers(len(items), parts)
+            return as_answers(len(items), parts)
         with torch.inference_mode():
             for group in self.pieces(items):
                 parts.append((group, self._read([items[i] for i in group], [targets[i] for i in group])))
-        return _answers(len(items), parts)
+        return as_answers(len(items), parts)
 
     def capture(
         self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
     ) -> Captured:
         items = [own(encoded) for encoded in batch]
         tapped = run_captured(self, items, targets, mode=mode, check=check)
-        answers = _answers(len(items), [(list(range(len(items))), tapped.said)])
+        answers = as_answers(len(items), [(list(range(len(items))), tapped.said)])
         units = [item.units for item in items]
         return Captured(
             tapped.sites, tapped.rejected, tapped.checked, units, answers, self.name, self.labels, tuple(targets),
-            self.task, tuple(self.answer_name(t, item) for t, item in zip(targets, items, strict=True)),
-            tuple(self.written_names(t) for t in targets),
+            self.task,
+            tuple(answer_name(self.task, t, self.labels, self.reader, i) for t, i in zip(targets, items, strict=True)),
+            tuple(written_names(self.task, t, self.reader) for t in targets),
         )  # fmt: skip
 
-    def answer_name(self, target: Target, encoded: Encoded | None = None) -> Json:
-        """A target in words: the class, or what the tokens say; the target itself where no name is known."""
-        item = None if encoded is None else own(encoded)
-        return answer_name(self.row.name, target, self.labels, self.reader, item)
-
-    def written_names(self, target: Target) -> tuple[str, ...] | None:
-        """The tokens that the model wrote, one name each; None where an answer is no token."""
-        return written_names(self.row.name, target, self.reader)
-
-    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
-        return gradients.slopes(self, [own(encoded) for encoded in batch], targets, points)
-
-    def continuous(self, encoded: Encoded, target: Target) -> ContinuousItem:
-        return ContinuousItem(self, own(encoded), target)
-
-    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
-        return gradients.input_gradients(self, [own(encoded) for encoded in batch], targets)
-
-    @cached_property
-    def _lexicon(self) -> Lexicon:
-        return lexicon(self.reader, self.embedding, self.name)
-
-    def lexicon(self) -> Lexicon:
-        return self._lexicon
-
-    def tokens(self, encoded: Encoded) -> Ints:
-        return np.asarray(own(encoded).arrays[self.reader.main], np.int64)
-
-    def together(self, examples: Sequence[Example]) -> TogetherItems:
-        return together(self, examples, [self.encode(example) for example in examples])
-
-    def nearly(
-        self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
-    ) -> Answers:
-        items = [own(variant) for variant in variants]
-        parts = [
-            (group, self._sparse.said(self, own(encoded), target, [items[i] for i in group], schedule))
-            for group in self.pieces(items)
-        ]
-        return _answers(len(items), parts)
-
-    def weight_slopes(self, encoded: Encoded, target: Target, kind: WeightGradientKind) -> list[WeightSlopes]:
-        return weight_slopes(self, own(encoded), target, kind)
-
-    def weight_slopes_each(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
-    ) -> list[list[WeightSlopes]]:
-        return weight_slopes_each(self, [own(encoded) for encoded in batch], targets, kind)
-
-    def decided_slopes(
-        self, batch: Sequence[Encoded], kind: WeightGradientKind
-    ) -> tuple[Answers, list[Target], list[list[WeightSlopes]]] | None:
-        found = decided_slopes(self, [own(encoded) for encoded in batch], kind)
-        return None if found is None else (_answers(len(batch), [([*range(len(batch))], found[0])]), *found[1:])
-
-    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
-        return parts(self, own(encoded), target, keys)
-
-    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
-        return zeroed(self, own(encoded), target, keys)
-
-    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
-        return reading_rows(
-            own(encoded), target, site, task=self.task, pooling=self.traits.pooling,
-            two_towers=self.traits.two_towers, class_id=self.traits.class_id,
-        )  # fmt: skip
-
-    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Item, float]:
-        return noisy(own(encoded), noise, rng, reader=self.reader, embedding=self.embedding, name=self.name)
-
-    def reordered(self, encoded: Encoded, order: Ints) -> Item:
-        return reordered(own(encoded), order, main=self.reader.main)
-
-    def routed(
-        self,
-        encoded: Encoded,
-        target: Target,
-        reads: Sequence[Read],
-        donors: Sequence[tuple[Encoded, Target, Sequence[Read]]],
-    ) -> Answers:
-        given = [(own(donor), theirs, rows) for donor, theirs, rows in donors]
-        said = routed(self, own(encoded), target, reads, given)
-        return _answers(len(given), [(list(range(len(given))), said)])
-
-    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
-        items = [own(encoded) for encoded in batch]
-        parts = list(swept(self, items, targets, edits))
-        return _answers(sum(len(some) for some, _ in parts), parts)
-
-    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Steering:
-        return Steering(self, own(encoded), target, places)
-
-    def randomised(self, share: float, draw: int) -> TorchModel:
-        """Copies are kept, and share their tensors: all steps of a cascade take the memory of one more model."""
-        key = (share, draw)
-        if key not in self._randomised:
-            drawn = self._permuted.setdefault(draw, {})
-            copied, memo = randomised_copy(self.module, share, draw, name=self.name, drawn=drawn)
-            there = None if self.embedding is None else memo.get(id(self.embedding))
-            self._randomised[key] = TorchModel(
-                copied, self.reader, self.row, name=f"{self.name}, top {share:.0%} randomised", labels=self.labels,
-                device=str(self.device), traits=replace(self.traits, shares=False),
-                embedding=there if isinstance(there, nn.Module) else None, call=self._call,
-            )  # fmt: skip
-        return self._randomised[key]
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """Return what `make` returned the first time: the cache of a capability, which lives as long as the model."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        cached: T = self._memory[key]
+        return cached
 
     def groups(self, items: Sequence[Item]) -> list[list[int]]:
         """Indices that may share a batch: all of them, or those of one shape where nothing may be filled up."""
@@ -509,7 +376,8 @@ def _named(raw: Any) -> dict[str, Tensor]:
     return _Named({_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)})
 
 
-def _answers(n: int, parts: Sequence[tuple[list[int], Said]]) -> Answers:
+def as_answers(n: int, parts: Sequence[tuple[list[int], Said]]) -> Answers:
+    """Gather the rows of a batch from its parts, each with the numbers of its rows."""
     value, probability = np.zeros(n), np.zeros(n)
     table: np.ndarray[Any, np.dtype[np.float64]] | None = None
     for group, said in parts:

@@ -29,7 +29,7 @@ def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "
     opened = load(model)
     examples = [window for example in as_examples(opened, inputs) for window in opened.windows(example)]
     batch = [opened.encode(example) for example in examples]
-    _, targets = opened.decide(batch)
+    _, targets = opened.predict(batch)
     return opened.capture(batch, targets, mode=mode, check=check)
 
 
@@ -40,7 +40,7 @@ def as_examples(model: Model, inputs: Any) -> list[Example]:
     >>> as_examples(SimpleNamespace(modality="text"), ["good", ("a question", "a passage")])[1].inputs["text_pair"]
     'a passage'
     """
-    modality = str(getattr(model, "modality", "text"))
+    modality = model.modality
     many = list(inputs) if isinstance(inputs, list) and not _is_numbers(inputs, modality) else [inputs]
     if not many:
         raise InputError("inputs", expected="at least one text, array or example", got="an empty list")

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
-from regard.protocols import Target
+from regard.protocols import Encoded, Target
 from regard.records import Site
 
-Pooling = Literal["auto", "class", "mean", "last"]
 
-
-def reading_rows(
-    item: Item, target: Target, site: Site, *, task: str, pooling: Pooling, two_towers: bool, class_id: int | None
-) -> tuple[int, ...]:
-    """Rows of the query axis.
+@capability(needs="attention")
+def read_rows(model: TorchModel, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
+    """Return the query rows of `site` that the objective reads.
 
     A pooling site has one query. A decoder is read where it produces the target, an encoder below it everywhere.
     Otherwise: the target's own position(s), the last position of a causal model, the class token, or all positions.
     """
+    item, task, pooling = own(encoded), model.task, model.traits.pooling
     every = tuple(range(item.length))
     if site.kind == "pooling":
         return (0,)
-    if two_towers:
+    if model.traits.encoder_decoder:
         if site.kind == "self":
             return every
         if isinstance(target, list) and task == "sequence_to_sequence":
@@ -38,7 +36,7 @@ def reading_rows(
         return every
     if pooling == "last" or task == "next_token" or (pooling == "auto" and site.kind == "causal"):
         return (item.length - 1,)
-    found = _class_row(item, class_id)
+    found = _class_row(item, model.traits.class_id)
     if found is not None:
         return (found,)
     return (0,) if pooling == "class" else every

@@ -18,6 +18,7 @@ from regard.models.capture import as_examples
 from regard.models.open.load import load
 from regard.models.passes import key_padding
 from regard.models.read.encoded import Item
+from regard.models.read_rows import read_rows
 from regard.models.walkthrough_vectors import Called, Vectors, of_call, of_softmax
 from regard.protocols import Encoded, Model, SiteAttention, Target
 from regard.tap.attention_interface import look_again, switches
@@ -51,7 +52,7 @@ def walkthrough(
         raise Unsupported(f"walk-through of {opened.name}", expected="a torch model", got=type(opened).__name__)
     (example, *more) = [window for e in as_examples(opened, inputs) for window in opened.windows(e)]
     item = opened.encode(example)
-    _, (target,) = opened.decide([item])
+    _, (target,) = opened.predict([item])
     captured = opened.capture([item], [target], mode="weights")
     chosen = _chosen(captured.sites, layer, site)
     if not 0 <= head < chosen.shape[1]:
@@ -130,7 +131,7 @@ def _row(
 ) -> int:
     queries = site.shape[2]
     if query is None:
-        return min(model.reading(item, target, site.site)[-1], queries - 1)
+        return min(read_rows(model, item, target, site.site)[-1], queries - 1)
     named = list(names) if queries == site.shape[3] else [str(i) for i in range(queries)]
     if isinstance(query, str) and query in named:
         return named.index(query)

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
 from regard.networks.encoders import ENCODERS
-from regard.networks.scores import SCORES, Frozen, make_score, masked_softmax
+from regard.networks.scores import Frozen, make_score, masked_softmax
 from regard.networks.vocabulary import PAD
 from regard.records import Json
+from regard.registry import names
 
 DECISIONS = ("softmax", "sigmoid")
 
@@ -108,8 +109,8 @@ class AttentionClassifier(nn.Module):
         super().__init__()
         if encoder not in ENCODERS:
             raise UnknownName("encoder", encoder, ENCODERS)
-        if attention not in SCORES:
-            raise UnknownName("attention", attention, SCORES)
+        if attention not in names("score"):
+            raise UnknownName("attention", attention, names("score"))
         self.config: dict[str, Json] = {
             "words": words,
             "classes": classes,

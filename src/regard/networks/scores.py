@@ -1,5 +1,6 @@
 """Attention score functions of the literature, and the masked softmax.
 
+A function decorated with `@score` is found by its name, also in other packages (entry point group `regard.scores`).
 A score maps queries (..., q, d) and keys (..., k, d') to (..., q, k). Scores without parameters are functions, scores
 with parameters are modules. `make_score` returns either as a module.
 """
@@ -7,15 +8,18 @@ with parameters are modules. `make_score` returns either as a module.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.errors import InputError, UnknownName
+from regard.errors import InputError
+from regard.registry import NamedBy, entry, find, score
 
 
+@score()
 def dot(query: Tensor, key: Tensor) -> Tensor:
     """q . k (Luong et al. 2015), (..., q, k).
 
@@ -25,17 +29,20 @@ def dot(query: Tensor, key: Tensor) -> Tensor:
     return query @ key.transpose(-2, -1)
 
 
+@score()
 def scaled_dot(query: Tensor, key: Tensor) -> Tensor:
     """q . k / sqrt(d) (Vaswani et al. 2017), (..., q, k)."""
     # scaling the query, not the product: d numbers per query instead of k
     return (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
 
 
+@score()
 def cosine(query: Tensor, key: Tensor) -> Tensor:
     """The cosine of the angle between q and k (Graves et al. 2014), (..., q, k), between -1 and 1."""
     return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).transpose(-2, -1)
 
 
+@score()
 def uniform(query: Tensor, key: Tensor) -> Tensor:
     """The same score for every key, (..., q, k): the uniform baseline."""
     return key.new_zeros(*key.shape[:-2], query.shape[-2], key.shape[-2])
@@ -97,23 +104,34 @@ class Frozen(nn.Module):
         return scores.masked_fill(weights <= 0, torch.finfo(key.dtype).min)
 
 
-SCORES: Mapping[str, Callable[[int, int, int], nn.Module]] = {
-    "dot": lambda query_size, key_size, hidden: Plain(dot),
-    "scaled_dot": lambda query_size, key_size, hidden: Plain(scaled_dot),
-    "cosine": lambda query_size, key_size, hidden: Plain(cosine),
-    "additive": Additive,
-    "bilinear": lambda query_size, key_size, hidden: Bilinear(query_size, key_size),
-    "uniform": lambda query_size, key_size, hidden: Plain(uniform),
-    "frozen": lambda query_size, key_size, hidden: Frozen(),
-}
-"""Name -> (size of a query, size of a key, hidden size) -> module. "frozen" takes the weights as a third input."""
+@score(sizes=True)
+def additive(query_size: int, key_size: int, hidden: int) -> nn.Module:
+    """v . tanh(W q + U k + b) (Bahdanau et al. 2015), (..., q, k)."""
+    return Additive(query_size, key_size, hidden)
+
+
+@score(sizes=True)
+def bilinear(query_size: int, key_size: int, hidden: int) -> nn.Module:
+    """q W k (Luong et al. 2015, "general"), (..., q, k)."""
+    return Bilinear(query_size, key_size)
+
+
+@score(sizes=True, imposed=True)
+def frozen(query_size: int, key_size: int, hidden: int) -> nn.Module:
+    """Scores whose softmax is exactly the weights that are given as a third argument, (..., q, k)."""
+    return Frozen()
+
+
+ScoreName = Annotated[str, NamedBy("score")]
 
 
 def make_score(name: str, query_size: int, key_size: int, hidden: int) -> nn.Module:
-    """Build the score of that name as a module: (..., q, d), (..., k, d') -> (..., q, k)."""
-    if name not in SCORES:
-        raise UnknownName("attention score", name, SCORES)
-    return SCORES[name](query_size, key_size, hidden)
+    """The score of that name as a module: (..., q, d), (..., k, d') -> (..., q, k)."""
+    function = find("score", name)
+    if not entry("score", name).facts["sizes"]:
+        return Plain(function)
+    module: nn.Module = function(query_size, key_size, hidden)
+    return module
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:

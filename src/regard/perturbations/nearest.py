@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from regard.models.ask.lexicon import lexicon
 from regard.perturbations.sources import Source
 from regard.protocols import Lexicon, Model
 
@@ -30,7 +31,7 @@ class _Held:
 
 @lru_cache(maxsize=4)
 def _of(fingerprint: str, held: _Held, count: int, least: float) -> Source:
-    words, unit = _words(held.model.lexicon())
+    words, unit = _words(lexicon(held.model))
     place = {word: i for i, word in enumerate(words)}
 
     @lru_cache(maxsize=65536)

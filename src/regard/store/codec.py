@@ -35,6 +35,11 @@ def to_json(value: Any) -> Json:
     return result
 
 
+def fields_to_json(record: Any, *names: str) -> dict[str, Json]:
+    """Return the JSON form of some fields or properties of a record, in this order."""
+    return {name: to_json(getattr(record, name)) for name in names}
+
+
 def from_json(kind: type[T], value: Any, place: str = "") -> T:
     """Return the `kind` that `to_json` wrote; raise a `Mismatch` naming the first field that does not fit.
 

@@ -16,6 +16,7 @@ from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported
+from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
 from regard.records import Attacked, Example, Json, Spec, Threat
 from regard.registry import arguments, entry
@@ -164,15 +165,12 @@ USUAL = {"text": ("greedy_word", "hotflip"), "image": ("pgd", "square"), "audio"
 
 def usual(live: Model) -> list[str]:
     """A black-box and a white-box attack for the kind of input that a model reads."""
-    from regard.models.adapter import TorchModel
-
-    kind = live.modality if isinstance(live, TorchModel) else "text"
-    if kind == "text":
+    if live.modality == "text":
         try:
-            live.lexicon()
+            lexicon(live)
         except Unsupported:  # words of a model that reads by a function of the user's own cannot be looked up
             return ["greedy_char", "input_reduction"]
-    return list(USUAL.get(kind, USUAL["text"]))
+    return list(USUAL.get(live.modality, USUAL["text"]))
 
 
 def _counts(spec: Spec) -> bool:

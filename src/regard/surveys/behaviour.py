@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from regard.desk.answers import finite
@@ -14,7 +14,7 @@ from regard.measures.intervals import wilson
 from regard.perturbations.apply import perturbed
 from regard.perturbations.templates import BehaviourTest
 from regard.protocols import Model
-from regard.records import Example, Floats, Json, Spec
+from regard.records import Example, Floats, Spec
 
 Progress = Callable[[str, int, int], None]
 
@@ -52,15 +52,20 @@ class BehaviourResult:
 
     def to_json(self) -> dict[str, Any]:
         test = self.test
-        failures: list[Json] = [
-            {"text": f.text, "changed": f.changed, "said": f.said, "said_after": f.said_after,
-             "probability": f.probability, "probability_after": f.probability_after} for f in self.failures
-        ]  # fmt: skip
         return {
-            "test": test.name, "kind": test.kind, "passed": self.passed, "n": self.n, "possible": test.possible,
-            "share": self.passed / self.n if self.n else None, "low": self.low, "high": self.high,
-            "require": test.require, "status": self.status, "label": test.label, "failures": failures,
-        }  # fmt: skip
+            "test": test.name,
+            "kind": test.kind,
+            "passed": self.passed,
+            "n": self.n,
+            "possible": test.possible,
+            "share": self.passed / self.n if self.n else None,
+            "low": self.low,
+            "high": self.high,
+            "require": test.require,
+            "status": self.status,
+            "label": test.label,
+            "failures": [asdict(failure) for failure in self.failures],
+        }
 
 
 def behaviour(

@@ -13,8 +13,8 @@ import numpy as np
 
 from regard.errors import CaptureError, InputError, Unsupported
 from regard.measures.intervals import ClusterSums, bootstrap
-from regard.models.adapter import TorchModel, own
-from regard.models.ask.pruning import drop, projections, silence, why_not_dropped
+from regard.models.ask.pruning import prune_heads
+from regard.models.ask.torch_module import torch_module
 from regard.models.open.load import load
 from regard.models.open.save import folder_of, refuse_taken, save_changed
 from regard.protocols import Dataset, Model
@@ -102,16 +102,19 @@ def prune(
     folder = folder_of(model)
     place = Path(out)
     refuse_taken(place)
-    live = _torch(load(model, device=device))
+    live = load(model, device=device)
+    if not prune_heads.supports(live):
+        raise Unsupported(f"pruning of {live.name}", expected="a torch model", got=type(live).__name__)
     material, gold, notes, name = material_of(live, model, data, limit, seed)
     known = named_heads([s.site for s in live.capture(material.encoded[:1], material.targets[:1]).sites])
     judged, gone = _chosen(material, known, heads, fraction, notes)
     some = material.some(judged)
     base, masked = _said(live, some, ()), _said(live, some, masks(gone))
     size = _size(live, folder)
-    why = _take_out(live, some, known, gone)
+    sites = list({head.site.key: head.site for head in known}.values())
+    why = prune_heads(live, some.encoded[0], some.targets[0], sites, by_site(gone))
     save_changed(live, folder, place, {"pruned": [head.name for head in gone]})
-    written = _torch(load(str(place), device=device))
+    written = load(str(place), device=device)
     again = _said(written, some, ())
     error = float(np.max(np.abs(again.value - masked.value)))
     if not error <= SAME * max(1.0, float(np.abs(masked.value).max())):
@@ -126,12 +129,6 @@ def prune(
     )  # fmt: skip
     write_output(place / "pruning.json", (json.dumps(_finite(found.to_json()), indent=1) + "\n").encode())
     return found
-
-
-def _torch(model: Model) -> TorchModel:
-    if not isinstance(model, TorchModel):
-        raise Unsupported(f"pruning of {model.name}", expected="a torch model", got=type(model).__name__)
-    return model
 
 
 def _chosen(
@@ -168,19 +165,7 @@ def _sensible(heads: list[Head]) -> list[Head]:
     return heads
 
 
-def _take_out(live: TorchModel, some: Material, known: Sequence[Head], gone: Sequence[Head]) -> str:
-    """Drops the heads, or silences them and says why."""
-    sites = list({head.site.key: head.site for head in known}.values())
-    chosen = by_site(gone)
-    why = why_not_dropped(live, sites, chosen)
-    if why:
-        silence(live, projections(live, own(some.encoded[0]), some.targets[0], chosen))
-    else:
-        drop(live, sites, chosen)
-    return why
-
-
-def _said(model: TorchModel, some: Material, edits: Sequence[Edit]) -> Answers:
+def _said(model: Model, some: Material, edits: Sequence[Edit]) -> Answers:
     value, tables = np.zeros(len(some.encoded)), []
     for batch in batches(some.encoded):
         said = model.forward([some.encoded[i] for i in batch], [some.targets[i] for i in batch], edits)
@@ -210,8 +195,8 @@ def _audit(base: Answers, again: Answers, gold: Sequence[int | None], clusters: 
     return rows
 
 
-def _size(model: TorchModel, folder: Path) -> Size:
-    parameters = list(model.module.parameters())
+def _size(model: Model, folder: Path) -> Size:
+    parameters = list(torch_module(model).parameters())
     files = [p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin")]
     not_zero = sum(int(p.count_nonzero()) for p in parameters)
     return Size(sum(p.numel() for p in parameters), not_zero, sum(p.stat().st_size for p in files))

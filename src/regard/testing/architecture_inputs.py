@@ -82,8 +82,70 @@ def image() -> Inputs:
     return {"pixel_values": noise(2, 3, 32, 32)}
 
 
-RESNET: dict[str, Any] = {
-    "model_type": "resnet", "embedding_size": 8, "hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1],
-    "layer_type": "basic", "out_features": ["stage3"],
-}  # fmt: skip
-"""A backbone of transformers' own, so that neither timm nor torchvision is needed."""
+def speech() -> Inputs:
+    return {"input_features": noise(2, 8, 60), "decoder_input_ids": token_ids(2, 7)}
+
+
+def picture() -> Inputs:
+    """The second picture is narrower: its right edge is padding."""
+    mask = torch.ones(2, 64, 64, dtype=torch.long)
+    mask[1, :, 40:] = 0
+    return {"pixel_values": noise(2, 3, 64, 64), "pixel_mask": mask}
+
+
+def pixels() -> Inputs:
+    return {"inputs": noise(2, 3, 8, 8)}
+
+
+def sound() -> Inputs:
+    """Two sounds of 640 and 420 samples: 19 and 12 frames."""
+    mask = torch.ones(2, 640, dtype=torch.long)
+    mask[1, 420:] = 0
+    return {"input_values": noise(2, 640), "attention_mask": mask}
+
+
+def spectrogram() -> Inputs:
+    return {"input_values": noise(2, 24, 16)}
+
+
+def patches() -> Inputs:
+    return {"past_values": noise(2, 32, 2)}
+
+
+def forecast() -> Inputs:
+    return {
+        "past_values": noise(2, 10),
+        "past_time_features": noise(2, 10, 1, seed=3),
+        "past_observed_mask": torch.ones(2, 10),
+        "future_values": noise(2, 4, seed=4),
+        "future_time_features": noise(2, 4, 1, seed=5),
+    }
+
+
+def pair() -> Inputs:
+    return {**text(), **image()}
+
+
+def regions() -> Inputs:
+    """Words, and 3 regions of a picture with their boxes."""
+    return {**text(), "visual_feats": noise(2, 3, 8), "visual_pos": noise(2, 3, 4, seed=3)}
+
+
+def picture_in_text() -> Inputs:
+    """4 patches stand at 4 places of the text."""
+    ids = token_ids(2, 9)
+    ids[:, 1:5] = 3
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **image()}
+
+
+def picture_in_grid() -> Inputs:
+    """Two pictures of 4 x 4 patches, merged by 2 x 2 into 4 places of the text each."""
+    ids = token_ids(2, 9)
+    ids[:, 1], ids[:, 2:6], ids[:, 6] = 4, 3, 5
+    return {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "mm_token_type_ids": (ids == 3).int(),
+        "pixel_values": noise(32, 3 * 2 * 8 * 8),
+        "image_grid_thw": torch.tensor([[1, 4, 4], [1, 4, 4]]),
+    }

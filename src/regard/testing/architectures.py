@@ -4,31 +4,40 @@
         model, inputs = row.build(), row.inputs()
         model(**inputs)
 
-Every row names its `transformers` classes, the settings that make the model small, inputs (padded where the model takes
-an attention mask), the attention sites expected of that configuration with the sum in words, and what is known about
-the weights that the model itself reports. Nothing is downloaded, and neither timm nor torchvision is needed.
+Every row of `architectures.toml` names its `transformers` classes, the settings that make the model small, its inputs
+(padded where the model takes an attention mask), the attention sites expected of that configuration with the sum in
+words, and what is known about the weights that the model itself reports. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
-from regard.errors import UnknownName
-from regard.testing.architecture import Architecture
-from regard.testing.architecture_rows import (
-    decoders,
-    encoder_decoders,
-    sound_and_series,
-    text_and_image,
-    text_encoders,
-    vision,
-)
+import tomllib
+from importlib.resources import files
+from typing import Any
 
-ARCHITECTURES: tuple[Architecture, ...] = (
-    *text_encoders.ROWS,
-    *decoders.ROWS,
-    *encoder_decoders.ROWS,
-    *vision.ROWS,
-    *sound_and_series.ROWS,
-    *text_and_image.ROWS,
+from regard.errors import UnknownName
+from regard.testing import architecture_inputs
+from regard.testing.architecture import Architecture
+
+
+def _row(facts: dict[str, Any]) -> Architecture:
+    """One table of the file as a record."""
+    empty = dict.fromkeys(facts.pop("null", ()))
+    facts["settings"] = {**facts["settings"], **empty}
+    facts["inputs"] = getattr(architecture_inputs, facts["inputs"])
+    pairs = {name: tuple(map(_frozen, facts[name])) for name in ("own", "inert") if name in facts}
+    return Architecture(**{**facts, **pairs})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+ARCHITECTURES: tuple[Architecture, ...] = tuple(
+    _row(facts)
+    for facts in tomllib.loads(files("regard.testing").joinpath("architectures.toml").read_text("utf-8"))[
+        "architecture"
+    ]
 )
 
 

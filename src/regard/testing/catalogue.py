@@ -12,10 +12,11 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from regard.errors import InputError
-from regard.registry import ROOMS, SHELVES, describe
+from regard.registry import GATHERED, ROOMS, SHELVES, describe, language_entry, marked_kind
 
 PATH = Path(__file__).parents[1] / "catalogue.json"
 
@@ -24,6 +25,9 @@ def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
     """(kind, name, function) of every method file in the house; a file without its method is an error."""
     for kind, room in places():
         package = importlib.import_module(room)
+        if kind in GATHERED:
+            yield from _gathered(kind, package)
+            continue
         for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
             if found.name.startswith("_") or found.ispkg:
                 continue
@@ -39,9 +43,20 @@ def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
             yield kind, found.name, function
 
 
+def _gathered(kind: str, package: ModuleType) -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """Every function of a module, or of the modules in a package, that is decorated as that kind."""
+    names = [f"{package.__name__}.{m.name}" for m in pkgutil.iter_modules(getattr(package, "__path__", ()))]
+    for module in (package, *map(importlib.import_module, sorted(names))):
+        for name, value in vars(module).items():
+            if marked_kind(value) == kind and value.__module__ == module.__name__:
+                yield kind, name, value
+
+
 def places() -> Iterator[tuple[str, str]]:
     """(kind, package) of every package that holds methods: rooms, and shelves where a room has them."""
     for kind, room in ROOMS.items():
+        if kind == "language":  # a file of sentences, not of code
+            continue
         shelves = SHELVES.get(kind)
         yield from [(kind, room)] if shelves is None else [(kind, f"{room}.{shelf}") for shelf in shelves]
 
@@ -56,6 +71,8 @@ def catalogue() -> str:
                 f"{function.__module__}.{name}", expected=f"{kind} {name}", got=f"{entry.kind} {entry.name}"
             )
         entries.append(entry.to_json())
+    languages = sorted(Path(importlib.import_module(ROOMS["language"]).__path__[0]).glob("*.toml"))
+    entries += [language_entry(path.stem).to_json() for path in languages]
     # one method a line: a new method is one line in the diff
     lines = ",\n".join(json.dumps(e, ensure_ascii=False, sort_keys=True) for e in entries)
     return f"[\n{lines}\n]\n"

@@ -23,6 +23,21 @@ from regard.desk.desk import Desk
 from regard.desk.padding import DenseSite
 from regard.errors import Unsupported
 from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.batch_function import batch_function
+from regard.models.ask.decomposition import decomposition
+from regard.models.ask.gradients import input_gradients, slopes
+from regard.models.ask.input_function import input_function
+from regard.models.ask.lexicon import lexicon
+from regard.models.ask.patching import patched_output
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.ask.sparse_recompute import approximately
+from regard.models.ask.token_ids import token_ids
+from regard.models.ask.value_zeroing import value_zeroing
+from regard.models.ask.weight_batches import weight_function, with_weights
+from regard.models.ask.weight_slopes import weight_slopes
+from regard.models.read_rows import read_rows
 from regard.protocols import Encoded, Lexicon, Parts, Point, Slopes, Target, WeightSlopes, Zeroed
 from regard.records import (
     Answers,
@@ -84,7 +99,7 @@ class ToyCapture:
 
 @dataclass(frozen=True, eq=False)
 class ToyFunction:
-    """Implements `protocols.Continuous` and `protocols.Together`: x is what each unit adds, [CLS] is not free."""
+    """Implements `protocols.InputFunction` and `protocols.BatchFunction`: x is what each unit adds, [CLS] is not free."""
 
     weights: Floats
     sign: int
@@ -148,6 +163,8 @@ class ToyModel:
     calls: Counter[str] = field(default_factory=Counter)
     name = "toy"
     task = "text-classification"
+    modality = "text"
+    notes = ()
     labels = ("negative", "positive")
     operators = ("delete", "mask")
     baselines = ("zero",)
@@ -181,7 +198,7 @@ class ToyModel:
         item = _own(encoded)
         return replace(item, weights=np.where(drop, 0.0 if operator == "delete" else _MASK_WEIGHT, item.weights))
 
-    def decide(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
         targets: list[Target] = [int(_own(encoded).weights.sum() >= 0) for encoded in batch]
         return self.forward(batch, targets), targets
 
@@ -251,14 +268,11 @@ class ToyModel:
         signs = map(_sign, targets)
         return [np.float32(s) * g.norm[0][:, None].astype(np.float32) for s, g in zip(signs, slopes, strict=True)]
 
-    def weight_slopes_each(self, batch: Sequence[Encoded], targets: object, kind: str) -> list[list[WeightSlopes]]:
+    def weight_slopes(self, batch: Sequence[Encoded], targets: object, kind: str) -> list[list[WeightSlopes]]:
         """Nothing here depends on attention, and its gradient says so."""
         self.calls["slopes"] += len(batch)
         self.calls["attention"] += len(batch)
         return [[WeightSlopes(site, w, np.zeros_like(w)) for site, w in sites] for sites in self._padded(batch)]
-
-    def weight_slopes(self, encoded: Encoded, target: Target, kind: str) -> list[WeightSlopes]:
-        return self.weight_slopes_each([encoded], [target], kind)[0]
 
     def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
         """The value of a unit, in every head, is what it adds to the sum; self-attention keeps its unit."""
@@ -335,6 +349,29 @@ class ToyModel:
         ids = np.array([_number(word) for word in words], np.int64)
         adds = np.array([[self.weight(word)] for word in words], np.float32)
         return Lexicon(ids, tuple(words), np.ones(len(words), np.bool_), adds)
+
+
+for _capability, _method in (
+    (add_noise, "noisy"),
+    (approximately, "nearly"),
+    (batch_function, "together"),
+    (decomposition, "parts"),
+    (input_function, "continuous"),
+    (input_gradients, "input_gradients"),
+    (lexicon, "lexicon"),
+    (patched_output, "routed"),
+    (randomised_copy, "randomised"),
+    (read_rows, "reading"),
+    (reorder, "reordered"),
+    (slopes, "slopes"),
+    (token_ids, "tokens"),
+    (value_zeroing, "zeroed"),
+    (weight_function, "steered"),
+    (weight_slopes, "weight_slopes"),
+    (with_weights, "swept"),
+):
+    # looked up by name, so that a subclass may answer otherwise
+    _capability.register(ToyModel, lambda model, *args, method=_method: getattr(model, method)(*args))
 
 
 class ToyCase(DeskCase):

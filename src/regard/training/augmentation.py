@@ -13,7 +13,7 @@ from regard.datasets.examples import Examples
 from regard.errors import InputError
 from regard.perturbations.apply import SEVERITIES, perturber
 from regard.protocols import Dataset
-from regard.records import Ints, Json, Spec
+from regard.records import Ints, Spec
 from regard.registry import arguments
 from regard.training.batches import Batch, Rows
 
@@ -39,11 +39,6 @@ class Augment:
             )  # fmt: skip
         for spec, _ in self.kinds():
             arguments(spec)  # a name or a parameter that does not exist is said at once
-
-    def to_json(self) -> dict[str, Json]:
-        return {
-            "noises": [*self.noises], "severities": [*self.severities], "share": self.share, "copies": self.copies
-        }  # fmt: skip
 
     def kinds(self) -> list[tuple[Spec, int]]:
         """(noise, severity) of each copy."""

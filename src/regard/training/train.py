@@ -16,6 +16,7 @@ from regard.networks import family as families
 from regard.protocols import Dataset
 from regard.records import Json, Spec
 from regard.registry import arguments, build
+from regard.store.codec import to_json
 from regard.store.shapes import Mismatch
 from regard.training.augmentation import Augment
 from regard.training.directory import claimed, finish, read_record, set_aside, write_json
@@ -103,7 +104,7 @@ def train(
     path, say = Path(out), announce or _silent
     recipe = _recipe(spec, splits, options, weights, class_weights, other, reference, hide, numbers)
     if augment is not None:
-        recipe["augment"] = augment.to_json()
+        recipe["augment"] = to_json(augment)
     loss = Loss(weights, class_weights, other, tuple(hide), augment)
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":

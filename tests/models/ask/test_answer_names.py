@@ -26,6 +26,7 @@ from regard.desk.desk import Desk
 from regard.gate.baseline import _same_prediction
 from regard.live.live_input import Asked
 from regard.live.show import captured_pack
+from regard.models.ask.answers_in_words import name_of_answer
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
 from regard.models.open.load import load
@@ -87,7 +88,7 @@ TEXTS = {"causal": PROMPT, "masked": MASKED, "translation": SOURCE}
 def wanted(kind: str) -> str:
     """What the tokenizer itself makes of the target."""
     model = writer(kind)
-    _, (target,) = model.decide([model.encode(Example("e", {"text": TEXTS[kind]}))])
+    _, (target,) = model.predict([model.encode(Example("e", {"text": TEXTS[kind]}))])
     if kind == "causal":
         return str(spaced_tokenizer().decode([target]))
     if kind == "masked":
@@ -140,15 +141,15 @@ def test_json_has_answer_and_target(kind: str, folders: dict[str, Path], run_com
 def test_other_answers_that_are_places_have_names() -> None:
     reader = load(zoo.bert("ForQuestionAnswering"), processor=zoo.bert_tokenizer(), device="cpu")
     item = reader.encode(Example("e", {"text": "who wrote it", "text_pair": "the boring plot"}))
-    assert reader.answer_name([5, 6], item) == "the boring"
+    assert name_of_answer(reader, [5, 6], item) == "the boring"
     tagger = load(zoo.bert("ForTokenClassification", num_labels=4), processor=zoo.bert_tokenizer(), device="cpu")
     item = tagger.encode(Example("e", {"text": "the film"}))
-    assert tagger.answer_name([2, 3], item) == f"film: {tagger.labels[3]}"
+    assert name_of_answer(tagger, [2, 3], item) == f"film: {tagger.labels[3]}"
 
 
 def test_a_special_token_is_shown_by_its_name() -> None:
-    assert writer("causal").answer_name(0) == "<end>"
-    assert writer("causal").answer_name(3) == " film"
+    assert name_of_answer(writer("causal"), 0) == "<end>"
+    assert name_of_answer(writer("causal"), 3) == " film"
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +194,7 @@ def test_viewer_shows_decoded_answers_and_written_rows(runs: dict[str, Run]) -> 
 
 def written_tokens() -> tuple[str, ...]:
     model = writer("translation")
-    _, (target,) = model.decide([model.encode(Example("e", {"text": SOURCE}))])
+    _, (target,) = model.predict([model.encode(Example("e", {"text": SOURCE}))])
     return tuple(str(zoo.t5_tokenizer().convert_ids_to_tokens(i)) for i in target)
 
 

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from regard.errors import Unsupported
 from regard.measures.contributions import part_norms
-from regard.models.ask.decomposition import parts
+from regard.models.ask.decomposition import decomposition
 from regard.models.ask.layer_variants import Probing
-from regard.models.ask.value_zeroing import zeroed
+from regard.models.ask.value_zeroing import value_zeroing
 from regard.models.ask.weight_slopes import weight_slopes
+from regard.models.read.encoded import Item
 from regard.protocols import Parts
 from regard.tap.attention_gradients import call_with_weights
 from regard.tap.capture_call import capture_call
@@ -48,14 +49,12 @@ class Bare:
     def taken(self) -> list[Parts]:
         with torch.no_grad():
             _, taps = capture_call(self.module, self.call)
-        return parts(self, ITEM, None, [s.site.key for s in taps.sites])  # type: ignore[arg-type]
+        return decomposition(self, ITEM, None, [s.site.key for s in taps.sites])  # type: ignore[arg-type]
 
 
-class _Item:
-    length = 9
-
-
-ITEM: Any = _Item()
+ITEM: Any = Item(None, {}, np.zeros(0, np.int64), 9)  # type: ignore[arg-type]
+for ability in (decomposition, value_zeroing, weight_slopes):
+    ability.register(Bare, ability.__wrapped__)
 
 STREAMS = {
     # name: (sites, normalisations behind each)
@@ -228,7 +227,7 @@ def test_value_zeroing_is_a_loop_over_zeroed_values(name: str, layers: str) -> N
     with torch.no_grad():
         _, taps = capture_call(bare.module, bare.call)
     site = taps.sites[1].site
-    (got,) = zeroed(bare, ITEM, None, [site.key])  # type: ignore[arg-type]
+    (got,) = value_zeroing(bare, ITEM, None, [site.key])  # type: ignore[arg-type]
     layer = bare.module.get_submodule(f"{layers}.1")
     outs: list[Tensor] = []
     layer.register_forward_hook(lambda m, a, out: outs.append((out[0] if isinstance(out, tuple) else out)[0].detach()))
@@ -268,7 +267,7 @@ def test_gradients_of_weights_are_finite_differences() -> None:
     bare.module.double()
     bare.row = _Row()  # type: ignore[attr-defined]
     bare.backward_allowed = torch.enable_grad  # type: ignore[attr-defined]
-    slopes = weight_slopes(bare, ITEM, None, "frozen")  # type: ignore[arg-type]
+    (slopes,) = weight_slopes(bare, [ITEM], [None], "frozen")  # type: ignore[arg-type]
     base = {s.site.key: torch.from_numpy(np.array(s.weights, np.float64))[None] for s in slopes}
     for s in slopes:
         h, q, k = np.unravel_index(np.argmax(np.abs(s.gradient)), s.gradient.shape)
@@ -281,7 +280,7 @@ def test_gradients_of_weights_are_finite_differences() -> None:
             return float(out.last_hidden_state[0, 0].square().sum())
 
         assert (at(1e-4) - at(-1e-4)) / 2e-4 == pytest.approx(float(s.gradient[h, q, k]), rel=1e-3)
-    again = weight_slopes(bare, ITEM, None, "in_graph")  # type: ignore[arg-type]
+    (again,) = weight_slopes(bare, [ITEM], [None], "in_graph")  # type: ignore[arg-type]
     np.testing.assert_allclose(again[-1].gradient, slopes[-1].gradient, rtol=1e-3, atol=1e-5)
     assert not np.allclose(again[0].gradient, slopes[0].gradient, rtol=1e-2)
 

@@ -14,8 +14,10 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from regard.errors import EnvironmentProblem, InputError, UnknownName
+from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
 from regard.models.open.load import load, rebuild
+from regard.models.read_rows import read_rows
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.series import SeriesTransformer
@@ -29,7 +31,7 @@ TEXT = Example("e", {"text": "the film was great fun"})
 
 
 def answer(model: Any, example: Example = TEXT) -> float:
-    return float(model.decide([model.encode(example)])[0].value[0])
+    return float(model.predict([model.encode(example)])[0].value[0])
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def test_a_pipeline(saved: Path) -> None:
     )
     model = load(pipe)
     item = model.encode(TEXT)
-    answers, (target,) = model.decide([item])
+    answers, (target,) = model.predict([item])
     said = pipe(TEXT.inputs["text"])[0]
     assert model.labels[int(str(target))] == said["label"]
     assert answers.probability[0] == pytest.approx(said["score"], abs=1e-5)
@@ -89,7 +91,7 @@ def test_a_peft_adapter_directory(saved: Path, tmp_path: Path) -> None:
     assert answer(model) == pytest.approx(float(torch.logit(p.max())), abs=1e-3)
     assert answer(model) != pytest.approx(answer(load(str(saved))), abs=1e-3)
     assert any("merged" in note for note in model.notes)  # type: ignore[attr-defined]
-    model.slopes([model.encode(TEXT)], [0], [Point(0.5)])
+    slopes_at(model, [model.encode(TEXT)], [0], [Point(0.5)])
 
 
 FACTORY = """
@@ -268,11 +270,11 @@ def test_networks_of_our_own(tmp_path: Path) -> None:
         model = load(folder)
         assert model.labels == ("no", "yes")
         encoded = [model.encode(example) for example in examples]
-        base, targets = model.decide(encoded)
+        base, targets = model.predict(encoded)
         alone = [model.forward([item], [target]).value[0] for item, target in zip(encoded, targets, strict=True)]
         np.testing.assert_allclose(base.value, alone, atol=1e-5, err_msg=name)
         points = [Point((i + 0.5) / 64) for i in range(64)]
-        for item, slopes in zip(encoded, model.slopes(encoded, targets, points), strict=True):
+        for item, slopes in zip(encoded, slopes_at(model, encoded, targets, points), strict=True):
             assert slopes.dot.mean(0).sum() == pytest.approx(slopes.end_values[0] - slopes.end_values[1], abs=0.02), (
                 name
             )
@@ -281,7 +283,7 @@ def test_networks_of_our_own(tmp_path: Path) -> None:
         captured = model.capture(encoded[:1], targets[:1])
         assert captured.sites, name
         for site in captured.sites:
-            rows = model.reading(encoded[0], targets[0], site.site)
+            rows = read_rows(model, encoded[0], targets[0], site.site)
             np.testing.assert_allclose(site.rows(0, rows).sum(-1), 1.0, atol=1e-5)
             assert encoded[0].units.keys.max() == site.shape[3] - 1, name
     text = load(tmp_path / "bilstm")
@@ -312,10 +314,10 @@ def test_the_real_minilm_knows_what_is_alike() -> None:
     assert model.task == "similarity"
     texts = [("The cat sat on the mat.", "A cat was sitting on a rug."), ("The cat sat on the mat.", "Stocks fell.")]
     encoded = [model.encode(Example(str(i), {"text": a, "text_pair": b})) for i, (a, b) in enumerate(texts)]
-    answers, targets = model.decide(encoded)
+    answers, targets = model.predict(encoded)
     assert answers.value[0] > 0.6 > 0.3 > answers.value[1]
     points = [Point((i + 0.5) / 32, "mask") for i in range(32)]
-    for slopes in model.slopes(encoded, targets, points):
+    for slopes in slopes_at(model, encoded, targets, points):
         assert slopes.dot.mean(0).sum() == pytest.approx(slopes.end_values[0] - slopes.end_values[1], abs=0.03)
     captured = model.capture(encoded[:1], targets[:1])
     assert len(captured.sites) == 6

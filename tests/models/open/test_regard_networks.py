@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from regard.errors import InputError, UnknownName
+from regard.models.ask.gradients import slopes as slopes_at
 from regard.models.capture import capture
 from regard.models.capture_generation import capture_generation
 from regard.models.open.load import load
+from regard.models.read_rows import read_rows
 from regard.networks.checkpoint import Translator, save_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.imposed import load_imposed, save_imposed
@@ -52,9 +54,9 @@ def test_a_translator_writes_and_is_captured(folder: Path) -> None:
     examples = [Example("a", {"text": "3 May 1979"}), Example("b", {"text": "the 12 June"})]
     batch = [model.encode(e) for e in examples]
     assert batch[0].units.names == ("3", "May", "1", "9", "7", "9")
-    answers, targets = model.decide(batch)
+    answers, targets = model.predict(batch)
     assert all(1 <= len(t) <= 6 for t in targets)
-    alone = [model.decide([item])[1][0] for item in batch]
+    alone = [model.predict([item])[1][0] for item in batch]
     assert alone == targets  # padding changes nothing
     model.module.requires_grad_(False)
     logits = model.module(torch.tensor([SOURCE.encode("3 May 1979")[0]]), torch.tensor([[3, *targets[0][:-1]]]))
@@ -68,7 +70,7 @@ def test_a_translator_writes_and_is_captured(folder: Path) -> None:
         assert weights.shape[2:] == (max(map(len, targets)), 6)
         np.testing.assert_allclose(weights[1, :, : len(targets[1]), :4].sum(-1), 1, atol=1e-6)
         assert (weights[1, :, :, 4:] == 0).all()
-        assert model.reading(batch[0], targets[0], site.site) == tuple(range(len(targets[0])))
+        assert read_rows(model, batch[0], targets[0], site.site) == tuple(range(len(targets[0])))
     edited = model.forward(batch, targets, [Edit("uniform", site=cross[0].site.key)])
     assert np.abs(edited.value - answers.value).max() > 1e-4
 
@@ -76,7 +78,7 @@ def test_a_translator_writes_and_is_captured(folder: Path) -> None:
 def test_removal_and_gradients_of_a_translator(folder: Path) -> None:
     model: Any = load(str(folder))
     item = model.encode(Example("a", {"text": "3 May 1979"}))
-    base, targets = model.decide([item])
+    base, targets = model.predict([item])
     rng = np.random.default_rng(0)
     assert ("attention_mask" in model.operators) == ("transformer" in type(model.module).__name__.lower())
     for operator in model.operators:
@@ -84,7 +86,7 @@ def test_removal_and_gradients_of_a_translator(folder: Path) -> None:
         changed = model.forward([model.remove(item, drop, operator, rng)], targets)
         assert np.isfinite(changed.value).all()
         assert abs(changed.value[0] - base.value[0]) > 1e-6
-    slopes = model.slopes([item], targets, [Point(a / 64) for a in range(1, 65)])[0]
+    slopes = slopes_at(model, [item], targets, [Point(a / 64) for a in range(1, 65)])[0]
     gap = slopes.end_values[0] - slopes.end_values[1]
     assert abs(slopes.dot.mean(0).sum() - gap) < 0.05 * max(1.0, abs(gap))
 
@@ -97,7 +99,7 @@ def test_capture_at_the_front_door_shows_the_alignment(folder: Path) -> None:
 
 def test_generation_of_a_native_translator(folder: Path) -> None:
     model: Any = load(str(folder))
-    _, (target,) = model.decide([model.encode(Example("a", {"text": "3 May 1979"}))])
+    _, (target,) = model.predict([model.encode(Example("a", {"text": "3 May 1979"}))])
     made = capture_generation(model, "3 May 1979", new_tokens=6)
     assert made.text == TARGET.join(target)
     assert made.made == tuple(TARGET.words[i] for i in target)
@@ -132,8 +134,8 @@ def test_one_map_for_each_aspect(tmp_path: Path) -> None:
     assert weights.shape == (2, 1, 1, 5)
     assert np.abs(weights[0] - weights[1]).max() > 1e-3
     item = model.encode(Example("a", {"text": "a clean but dear room", "text_pair": "price"}))
-    _, targets = model.decide([item])
-    assert model.reading(item, targets[0], site.site) == (0,)
+    _, targets = model.predict([item])
+    assert read_rows(model, item, targets[0], site.site) == (0,)
     shorter = model.remove(item, np.arange(5) == 2, "delete", np.random.default_rng(0))
     assert model.forward([shorter], targets).value.shape == (1,)
     with pytest.raises(UnknownName, match="price"):
@@ -155,7 +157,7 @@ def test_frozen_attention_by_example_id(tmp_path: Path) -> None:
     np.testing.assert_allclose(site.dense().weights[0, 0, 0], [0.5, 0.5], atol=1e-6)
     assert model.notes == ["new: no stored attention; uniform attention is imposed instead"]
     item = model.encode(examples[0])
-    _, targets = model.decide([item])
+    _, targets = model.predict([item])
     less = model.remove(item, np.arange(4) == 0, "delete", np.random.default_rng(0))
     np.testing.assert_allclose(
         model.capture([less], targets).sites[0].dense().weights[0, 0, 0], [0.5, 0.5, 0.0], atol=1e-6
@@ -182,7 +184,7 @@ def test_a_forecaster(tmp_path: Path) -> None:
     model: Any = load(str(tmp_path))
     series = 50 + 10 * np.sin(np.arange(12.0))
     item = model.encode(Example("a", {"series": series[:, None]}))
-    answers, targets = model.decide([item])
+    answers, targets = model.predict([item])
     expected = network(torch.tensor(series, dtype=torch.float32)[None, :, None])[0]
     assert targets == [0]
     np.testing.assert_allclose(answers.value, [float(expected[0])], rtol=1e-5)

@@ -118,7 +118,7 @@ def test_attack_explain_and_processor_agree_on_the_clean_prediction(form: str) -
     step[0, 0, 0, 0] = 51.0 if float(together.x.max()) > 1 else 0.2  # the same step on either scale
     moved = together.x - step.clamp(max=float(together.x[0, 0, 0, 0]))
     changed = together.back(0, moved[0])
-    again = model.decide([model.encode(changed)])
+    again = model.predict([model.encode(changed)])
     inside = together.logits(moved).detach().softmax(-1)[0]
     np.testing.assert_allclose(inside.numpy(), said(processor, changed.inputs["image"]), atol=1e-5)
     assert again[1] == [int(inside.argmax())]

@@ -50,7 +50,7 @@ def test_one_head_of_a_group_is_switched_off_alone(tmp_path: Path) -> None:
 
     model = load(llama(tmp_path / "llama"))
     item = model.encode(Example("a", {"text": TEXTS[3]}))
-    _, targets = model.decide([item])
+    _, targets = model.predict([item])
     sites = [s.site for s in model.capture([item], targets).sites]
     base = model.forward([item], targets).value[0]
     alone = [model.forward([item], targets, [Edit("mask_heads", sites[1].key, (h,))]).value[0] for h in range(4)]
@@ -119,7 +119,7 @@ def test_nothing_of_an_example_is_kept_when_the_next_one_comes(tmp_path: Path) -
 
     model = load(llama(tmp_path / "llama"))
     encoded = [model.encode(Example(str(i), {"text": text})) for i, text in enumerate(TEXTS[:5])]
-    _, targets = model.decide(encoded)
+    _, targets = model.predict(encoded)
     held: list[list[weakref.ref[object]]] = []
 
     def also(i: int, sites: Sequence[SiteAttention]) -> None:

@@ -35,7 +35,7 @@ def test_heads_of_a_grouped_query_model(heads: str, how: str, left: int, tmp_pat
              (name[1:].split("H") for name in heads.split(","))]  # fmt: skip
     model, written = load(folder), load(str(out))
     item = model.encode(Example("a", {"text": TEXTS[9]}))
-    _, targets = model.decide([item])
+    _, targets = model.predict([item])
     masked = model.forward([item], targets, masks).value
     assert written.forward([written.encode(Example("a", {"text": TEXTS[9]}))], targets).value == pytest.approx(masked)
     record = json.loads((out / "pruning.json").read_text())

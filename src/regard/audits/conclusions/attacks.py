@@ -168,7 +168,7 @@ def _no_stronger(score: Score, floor: Score, real: Sequence[Score]) -> Suspicion
         return _suspicion("no_stronger", score, floor)
     best = max(larger, key=_rate)
     attack, other = str(score.where["attack"]), str(floor.where["attack"])
-    return Suspicion("small_ball", attack, other, _rate(best), _rate(floor), str(best.where["attack"]))
+    return Suspicion("small_ball", attack, other, _rate(best), _rate(floor), larger=str(best.where["attack"]))
 
 
 def _suspicion(why: Literal["no_stronger", "white_weaker", "larger_weaker"], score: Score, other: Score) -> Suspicion:
@@ -184,8 +184,8 @@ def _larger_ball(larger: Score, smaller: Score) -> bool:
 
 def _clearly_less(one: Score, other: Score) -> bool:
     """Whether one flips fewer of the same examples, by more than two standard errors of the paired difference."""
-    theirs = dict(zip(other.ids, other.values, strict=True))
-    apart = np.array([theirs.get(name, np.nan) - value for name, value in zip(one.ids, one.values, strict=True)])
+    other_values = dict(zip(other.ids, other.values, strict=True))
+    apart = np.array([other_values.get(name, np.nan) - value for name, value in zip(one.ids, one.values, strict=True)])
     apart = apart[np.isfinite(apart)]
     return len(apart) > 1 and bool(apart.mean() > 2 * apart.std(ddof=1) / np.sqrt(len(apart)))
 

@@ -34,12 +34,12 @@ class Difference:
     n: int
     better: str
     level: float = 0.95
-    refused: bool = False
+    broken_model: bool = False
     """The model does not repeat its answers: the difference says nothing about the method."""
 
     @property
     def reading(self) -> Reading:
-        if self.refused or not (math.isfinite(self.low) and math.isfinite(self.high)) or self.better == "none":
+        if self.broken_model or not (math.isfinite(self.low) and math.isfinite(self.high)) or self.better == "none":
             return "undefined"
         if self.low <= 0.0 <= self.high:
             return "not told apart"
@@ -77,5 +77,5 @@ def _difference(score: Score, base: Score, place: Setting, facts: RunFacts, leve
         n=sums.n,
         better=score.better,
         level=level,
-        refused=bool(facts.broken),
+        broken_model=bool(facts.broken),
     )

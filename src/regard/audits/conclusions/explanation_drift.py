@@ -23,13 +23,13 @@ from regard.measures.paired import paired_difference
 from regard.records import Score, Spec
 from regard.registry import entry, names
 
-MOVED = ("explanation_rank", "explanation_top_k", "explanation_jsd", "explanation_centre", "explanation_unaligned")
+MEASURES = ("explanation_rank", "explanation_top_k", "explanation_jsd", "explanation_centre", "explanation_unaligned")
 AGAINST = ("explanation_per_change", "explanation_excess")
 
 
 @dataclass(frozen=True, slots=True)
 class MethodDrift:
-    """rank: rank correlation with itself. moved: every measure of `MOVED`.
+    """rank: rank correlation with itself. drift: every measure of `MEASURES`.
 
     against: drift beside what should move it and what should not (`AGAINST`, another seed), and comprehensiveness of
     the same examples, clean and under noise.
@@ -38,7 +38,7 @@ class MethodDrift:
     method: str
     baseline: bool
     rank: Measured
-    moved: tuple[Measured, ...]
+    drift: tuple[Measured, ...]
     against: tuple[Measured, ...]
 
 
@@ -66,12 +66,12 @@ class AttackedExplanations:
 
 @dataclass(frozen=True, slots=True)
 class ExplanationDrift:
-    """kept: share of predictions that stayed. methods: empty where there was no noise. stable: None for baselines."""
+    """unchanged: share of predictions that stayed. methods: empty without noise. stable: None for baselines only."""
 
     noises: tuple[str, ...]
     severities: tuple[int, ...]
     methods: tuple[MethodDrift, ...]
-    kept: Measured
+    unchanged: Measured
     stable: MostStable | None
     attacked: AttackedExplanations | None
 
@@ -89,7 +89,7 @@ def explanation_drift(facts: RunFacts) -> ExplanationDrift | None:
         noises=tuple(noises(rank)),
         severities=tuple(severities(rank)),
         methods=drifts,
-        kept=of_mean(facts, picked(facts.findings, "prediction_kept")) if rank else NOT_MEASURED,
+        unchanged=of_mean(facts, picked(facts.findings, "prediction_kept")) if rank else NOT_MEASURED,
         stable=_stable(facts, rank, drifts),
         attacked=attacked,
     )
@@ -106,7 +106,7 @@ def _drift(facts: RunFacts, method: str, rank: Sequence[Score]) -> MethodDrift:
         method=method,
         baseline=_is_baseline(method),
         rank=mean_of(facts, rank),
-        moved=_means(facts, method, MOVED),
+        drift=_means(facts, method, MEASURES),
         against=(*_means(facts, method, AGAINST), seeded, *_faithful(facts, method)),
     )
 
@@ -125,10 +125,12 @@ def _stable(facts: RunFacts, rank: Sequence[Score], drifts: Sequence[MethodDrift
     if len(order) < 2:
         return MostStable(order[0], real[order[0]])
     first, second = order[:2]
-    ours, theirs = (dict(zip(*columns[m], strict=True)) for m in (first, second))
-    ids = [name for name in ours if name in theirs]
-    lead, _ = paired_difference([ours[i] for i in ids], [theirs[i] for i in ids], facts.clusters(ids), seed=facts.seed)
-    both = [i for i in ids if np.isfinite(ours[i] - theirs[i])]
+    values, other_values = (dict(zip(*columns[m], strict=True)) for m in (first, second))
+    ids = [name for name in values if name in other_values]
+    lead, _ = paired_difference(
+        [values[i] for i in ids], [other_values[i] for i in ids], facts.clusters(ids), seed=facts.seed
+    )
+    both = [i for i in ids if np.isfinite(values[i] - other_values[i])]
     return MostStable(first, real[first], second, Measured(lead, len(both)), len(set(facts.clusters(both))))
 
 

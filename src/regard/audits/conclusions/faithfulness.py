@@ -12,7 +12,7 @@ from regard.audits.conclusions.settings import Setting, setting
 from regard.records import Floats, Score
 
 ATTENTION = "attention"
-REMOVED, KEPT = "comprehensiveness", "sufficiency"
+COMPREHENSIVENESS, SUFFICIENCY = "comprehensiveness", "sufficiency"
 """What faithful means here, half each: what is lost without the units that a method puts first, and kept by them."""
 
 Column = dict[str, float]
@@ -23,15 +23,15 @@ Column = dict[str, float]
 class Faithfulness:
     """A method and attention on the same examples. gain: the mean of what the units of the method are worth more.
 
-    removed, kept: how far the prediction falls without the first units, and with them alone: (method, attention); None
-    where the run has no such number.
+    comprehensiveness, sufficiency: how far the prediction falls without the first units, and with them alone, as
+    (method, attention); None where the run has no such number.
     """
 
     method: str
     gain: float
     n: int
-    removed: tuple[float, float] | None
-    kept: tuple[float, float] | None
+    comprehensiveness: tuple[float, float] | None
+    sufficiency: tuple[float, float] | None
 
 
 def faithfulness(facts: RunFacts) -> tuple[Faithfulness, ...]:
@@ -54,20 +54,27 @@ def most_faithful(facts: RunFacts, rows: tuple[Faithfulness, ...]) -> str | None
 
 def _compared(facts: RunFacts, method: str) -> Faithfulness | None:
     own, parts = facts.own_operators.get(method), dict[str, tuple[Column, Column]]()
-    for metric in (REMOVED, KEPT):
+    for metric in (COMPREHENSIVENESS, SUFFICIENCY):
         scores = {(s.method, setting(s.where)): s for s in facts.scores if s.metric == metric}
         places = _places(scores, method, own)
         if places:
-            ours, theirs = (_mean_of([scores[name, place] for place in places]) for name in (method, ATTENTION))
-            parts[metric] = ours, theirs
+            own_values, attention_values = (
+                _mean_of([scores[name, place] for place in places]) for name in (method, ATTENTION)
+            )
+            parts[metric] = own_values, attention_values
     columns = [column for pair in parts.values() for column in pair]
     both = [i for i in columns[0] if all(i in column for column in columns)] if columns else []
     if not both:
         return None
-    turns = {REMOVED: 1.0, KEPT: -1.0}
-    gains = [np.mean([turns[m] * (ours[i] - theirs[i]) for m, (ours, theirs) in parts.items()]) for i in both]
-    removed, kept = (_means(parts.get(metric), both) for metric in (REMOVED, KEPT))
-    return Faithfulness(method, float(np.mean(gains)), len(both), removed, kept)
+    turns = {COMPREHENSIVENESS: 1.0, SUFFICIENCY: -1.0}
+    gains = [
+        np.mean(
+            [turns[m] * (own_values[i] - attention_values[i]) for m, (own_values, attention_values) in parts.items()]
+        )
+        for i in both
+    ]
+    comprehensiveness, sufficiency = (_means(parts.get(metric), both) for metric in (COMPREHENSIVENESS, SUFFICIENCY))
+    return Faithfulness(method, float(np.mean(gains)), len(both), comprehensiveness, sufficiency)
 
 
 def _places(scores: Mapping[tuple[str, Setting], Score], method: str, own: str | None) -> list[Setting]:
@@ -82,8 +89,8 @@ def _places(scores: Mapping[tuple[str, Setting], Score], method: str, own: str |
 def _means(pair: tuple[Column, Column] | None, both: list[str]) -> tuple[float, float] | None:
     if pair is None:
         return None
-    ours, theirs = (float(np.mean([column[i] for i in both])) for column in pair)
-    return ours, theirs
+    own_values, attention_values = (float(np.mean([column[i] for i in both])) for column in pair)
+    return own_values, attention_values
 
 
 def _mean_of(scores: list[Score]) -> Column:

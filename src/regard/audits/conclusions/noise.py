@@ -25,16 +25,12 @@ from regard.records import Floats, Score
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Under one severity (0: clean). `even`: by bins of equal size; `chance`: the error of a calibrated model."""
+    """Under one severity (0: clean): calibration error, that of a calibrated model, the error by bins of equal size,
+    negative log-likelihood, Brier score, confidence, and confidence where the prediction is wrong.
+    """
 
     severity: int
-    error: Measured
-    chance: Measured
-    even: Measured
-    nll: Measured
-    brier: Measured
-    confidence: Measured
-    when_wrong: Measured
+    cells: tuple[Measured, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class AnswersUnderNoise:
     """
 
     kind: str
-    moved: NoiseLevels
+    change: NoiseLevels
     flips: NoiseLevels
     flipped: Measured
     every: Measured
@@ -119,20 +115,13 @@ def _calibrated(facts: RunFacts, clean: Score, severity: int, names: Sequence[st
         for adaptive in (False, True)
     )
     wrong_ids = {name for name, yes in zip(ids, wrong, strict=True) if yes}
-    nll, brier, mean = (
+    chance = alone(float(ece_by_chance(confidence, seed=facts.seed, draws=100)))
+    means = (
         of_mean(facts, [s for noise in kinds for s in scores(metric, noise)])
         for metric in ("nll", "brier", "confidence")
     )
-    return Calibration(
-        severity=severity,
-        error=Measured(error, n),
-        chance=Measured(alone(float(ece_by_chance(confidence, seed=facts.seed, draws=100))), n),
-        even=Measured(even, n),
-        nll=nll,
-        brier=brier,
-        confidence=mean,
-        when_wrong=Measured(alone(float(confidence[wrong].mean())), len(wrong_ids)) if wrong_ids else NOT_MEASURED,
-    )
+    last = Measured(alone(float(confidence[wrong].mean())), len(wrong_ids)) if wrong_ids else NOT_MEASURED
+    return Calibration(severity, (Measured(error, n), Measured(chance, n), Measured(even, n), *means, last))
 
 
 def _joined(pairs: Sequence[tuple[Score, Score]]) -> tuple[list[str], Floats, Floats]:
@@ -150,23 +139,23 @@ def _joined(pairs: Sequence[tuple[Score, Score]]) -> tuple[list[str], Floats, Fl
 
 def answers_under_noise(facts: RunFacts) -> AnswersUnderNoise | None:
     """Return None for models that decide among classes."""
-    moved = [s for s in picked(facts.findings, "output_change", attack=None) if "answer" in s.where]
-    if not moved:
+    changes = [s for s in picked(facts.findings, "output_change", attack=None) if "answer" in s.where]
+    if not changes:
         return None
-    levels = noise_levels(facts, moved)
+    levels = noise_levels(facts, changes)
     flips, errors = picked(facts.findings, "flips"), picked(facts.findings, "absolute_error")
     hardest = [s for s in flips if s.where.get("severity") == levels.severities[-1]]
-    shift, change = (
+    shift, relative = (
         sum(float(np.nansum(s.values)) for s in picked(facts.findings, metric))
         for metric in ("output_shift", "output_change")
     )
     return AnswersUnderNoise(
-        kind=str(moved[0].where["answer"]),
-        moved=levels,
+        kind=str(changes[0].where["answer"]),
+        change=levels,
         flips=noise_levels(facts, [s for s in flips if "answer" in s.where]),
         flipped=mean_of(facts, hardest),
         every=of_mean(facts, picked(facts.findings, "worst_case_flips", severity="all")),
-        spread=shift / change if change > 0 else float("nan"),
+        spread=shift / relative if relative > 0 else float("nan"),
         error=of_mean(facts, [s for s in errors if s.where["noise"] == "none"]),
         errors=noise_levels(facts, errors) if errors else None,
     )

@@ -30,20 +30,20 @@ class OtherAttention:
 
     divergence: its mean over the texts, 0 where none was found. shuffled: how far the prediction moves when the weights
     change places, on shuffled_n texts. exact: the search is exhaustive, so that "none" means none. example: the id of
-    the one that is shown, "" where none was found.
+    the one that is shown, None where none was found.
     """
 
     n: int
     far: int
-    divergence: Interval
     exact: bool
+    divergence: Interval
     shuffled: Interval | None
     shuffled_n: int = 0
-    example: str = ""
-    own: tuple[float, ...] = ()
-    other: tuple[float, ...] = ()
+    example: str | None = None
     distance: float = 0.0
     change: float = 0.0
+    own: tuple[float, ...] | None = None
+    other: tuple[float, ...] | None = None
 
 
 def other_attention(facts: RunFacts) -> OtherAttention | None:

@@ -21,14 +21,14 @@ class Between:
     setting: str
     operators: tuple[str, str]
     methods: tuple[str, ...]
-    found: Stability
+    stability: Stability
 
     @property
     def best(self) -> tuple[str, str]:
-        return self.methods[self.found.best[0]], self.methods[self.found.best[1]]
+        return self.methods[self.stability.best[0]], self.methods[self.stability.best[1]]
 
     def to_json(self) -> dict[str, Json]:
-        f = self.found
+        f = self.stability
         numbers = {"tau": f.tau, "low": f.low, "high": f.high, "same_best": f.same_best}
         return {
             "metric": self.metric,

@@ -45,8 +45,8 @@ class Unit:
     """
 
     name: str
-    share: Interval
     n: int
+    share: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _units(facts: RunFacts, rows: Sequence[Mapping[str, Any]]) -> list[Unit]:
     units = []
     for name in enough:
         sums = ClusterSums.of([r["units"].get(name, 0.0) for r in rows], clusters)
-        units.append(Unit(name, bootstrap(sums, seed=facts.seed, draws=1000), count[name]))
+        units.append(Unit(name, count[name], bootstrap(sums, seed=facts.seed, draws=1000)))
     return units
 
 

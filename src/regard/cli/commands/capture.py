@@ -48,7 +48,7 @@ def command(
 ) -> None:  # fmt: skip
     example = one_example(text, pair, data, row)
     from regard.audits.preconditions import examine
-    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.resolve import unknown_words
     from regard.models.capture import capture
     from regard.present.messages.messages import say
     from regard.present.retelling import retold
@@ -62,7 +62,7 @@ def command(
     chosen = _chosen(found.sites, site)
     weights = _weights(chosen, head)
     names = _axis_names(found, chosen)
-    notes = [*said_by(live), *unknown_words(live, windows[:1])]
+    notes = [*live.notes, *unknown_words(live, windows[:1])]
     tested = examine(live, windows[:1])
     if as_json:
         shown = _as_json(found, chosen, weights, names, live.name, mode, len(windows))

@@ -70,7 +70,7 @@ def command(
     example = one_example(text, pair, data, row, Columns(text_column, pair_column, label_column))
     from regard.audits.explain import explain
     from regard.audits.repeatability import warning
-    from regard.audits.resolve import said_by, unknown_words
+    from regard.audits.resolve import unknown_words
     from regard.present.messages.messages import say
     from regard.present.retelling import retold
 
@@ -78,7 +78,7 @@ def command(
         live = choice.open()
     windows = live.windows(example)
     found = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
-    notes = [*filter(None, [warning(live, found.examples[0])]), *said_by(live), *unknown_words(live, found.examples)]
+    notes = [*filter(None, [warning(live, found.examples[0])]), *live.notes, *unknown_words(live, found.examples)]
     if as_json:
         print_json({**_as_json(found, live.name), "notes": notes})
     else:

@@ -64,7 +64,7 @@ def _entries(kind: str, entries: list[Entry]) -> None:
     out = results()
     out.print(plain_table((kind, *columns("term.list.columns")), rows))
     first = say("term.list.nothing", kind=kind)
-    if entries:
+    if entries and kind != "language":
         first = "\n" + say("term.list.import", module=entries[0].module, name=entries[0].name)
     out.print(first, markup=False, style="dim")
 
@@ -72,7 +72,7 @@ def _entries(kind: str, entries: list[Entry]) -> None:
 def _parameters(entry: Entry) -> str:
     shown = []
     for p in entry.parameters:
-        choices = f" ({'|'.join(map(str, p.choices))})" if p.choices else ""
+        choices = f" ({'|'.join(map(str, p.values))})" if p.values else ""
         shown.append(f"{p.name}={_value(p.default)}{choices}")
     return ", ".join(shown) or "–"
 

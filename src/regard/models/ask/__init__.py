@@ -1,1 +1,1 @@
-"""Capabilities: what can be asked of a model beyond a forward pass, one file each."""
+"""Capabilities of a model beyond `protocols.Model`, one generic function each; start in `capability.py`."""

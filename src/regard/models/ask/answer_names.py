@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from regard.models.open.labels import named
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.text import TextReader
 from regard.protocols import Target
@@ -46,8 +47,7 @@ def answer_name(task: str, target: Target, labels: Sequence[str], reader: Reader
         return target if text is None else text
     if item is not None and isinstance(target, list) and len(target) == 2:
         return _placed(task, target, labels, reader, item)
-    known = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
-    return labels[target] if known and isinstance(target, int) else target
+    return named(target, labels)
 
 
 def _decoded(ids: list[int], reader: Reader, *, whole: bool) -> str | None:

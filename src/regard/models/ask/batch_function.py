@@ -19,11 +19,14 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
-from regard.models.ask.input_function import Differentiable, ends, free_entries, inserted
+from regard.models.adapter import TorchModel
+from regard.models.ask.capability import capability
+from regard.models.ask.input_function import ends, free_entries, inserted
 from regard.models.objective import as_logits, wide
 from regard.models.read.encoded import Item
 from regard.models.read.regions import ArrayReader
 from regard.models.tasks import Asked
+from regard.protocols import BatchFunction
 from regard.records import Example
 
 FITS = 1e-4
@@ -46,10 +49,10 @@ class Space:
 
 
 @dataclass(frozen=True)
-class TogetherItems:
-    """Implements `protocols.Together`."""
+class _BatchFunction:
+    """Implements `protocols.BatchFunction`."""
 
-    model: Differentiable
+    model: TorchModel
     examples: Sequence[Example]
     items: Sequence[Item]
     spaces: Sequence[Space] | None
@@ -122,8 +125,10 @@ class TogetherItems:
         return torch.from_numpy(np.stack(arrays)).to(device=self.model.device, dtype=self.model.dtype)
 
 
-def together(model: Differentiable, examples: Sequence[Example], items: Sequence[Item]) -> TogetherItems:
-    """The function of these examples, which share a shape."""
+@capability(needs="gradient")
+def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunction:
+    """Return examples of one shape as one function; refuse inputs that are no plain scaling of the user's numbers."""
+    items = [model.encode(example) for example in examples]
     if "classification" not in model.row.name or "token" in model.row.name:
         raise Unsupported(f"attacks on {model.name}", expected="a model that chooses among classes", got=model.row.name)
     shapes = {item.arrays[model.reader.main].shape for item in items}
@@ -133,7 +138,7 @@ def together(model: Differentiable, examples: Sequence[Example], items: Sequence
     spaces = None
     if isinstance(reader, ArrayReader):
         spaces = [_space(reader, e, i.arrays[reader.main]) for e, i in zip(examples, items, strict=True)]
-    return TogetherItems(model, tuple(examples), tuple(items), spaces)
+    return _BatchFunction(model, tuple(examples), tuple(items), spaces)
 
 
 def _space(reader: ArrayReader, example: Example, made: Array) -> Space:

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import Unsupported
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import Moment, Place, Probing, is_norm, rows_first
-from regard.models.passes import Runs
-from regard.models.read.encoded import Item
-from regard.protocols import Norm, Parts, Target
+from regard.protocols import Encoded, Norm, Parts, Target
 from regard.records import Site
 from regard.tap.site_attention import as_array
 
@@ -27,9 +27,13 @@ _SAME = 1e-3
 _LARGE = 1e3
 
 
-def parts(model: Runs, item: Item, target: Target, keys: Sequence[str]) -> list[Parts]:
-    """The parts of the sites of these keys, in this order. Costs a forward per site, and one more per head for all."""
-    probing = Probing(model, item, target)
+@capability(needs="attention")
+def decomposition(model: TorchModel, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
+    """Decompose the attention of the sites of these keys, in this order; refuse a site that cannot be decomposed.
+
+    Costs a forward pass per site, and one more per head for all of them.
+    """
+    probing = Probing(model, own(encoded), target)
     return [_parts(probing, probing.site(key)) for key in keys]
 
 

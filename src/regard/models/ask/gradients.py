@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.measures.keyed_random import keyed_rng
-from regard.models.ask.input_function import Differentiable, Ends, contents, ends, free_entries, inserted, never_read
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
+from regard.models.ask.input_function import Ends, contents, ends, free_entries, inserted, never_read
 from regard.models.read.encoded import Item
 from regard.models.read.length_groups import like_lengths
 from regard.models.tasks import Outputs
-from regard.protocols import Point, Slopes, Target
+from regard.protocols import Encoded, Point, Slopes, Target
 from regard.records import Floats, Site
 from regard.tap.attention_gradients import no_graph
 from regard.tap.capture_call import rewritten_call
@@ -28,14 +30,17 @@ Found = tuple[Floats, Floats, float]
 """dot (n,), norm (n,) and the value there."""
 
 
+@capability(needs="gradient")
 def slopes(
-    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], points: Sequence[Point]
+    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]
 ) -> list[Slopes]:
-    """One record per item, one row per point. Noise is given in units of the range (max - min) of the inputs
-    (Smilkov et al. 2017); its numbers belong to the item and the draw.
+    """Differentiate the objective at these points: one record per example, one row per point.
 
-    The value at the baseline costs a forward of its own: it is NaN where no point lies on the way there.
+    Noise is given in units of the range (max - min) of the inputs (Smilkov et al. 2017); its numbers belong to the
+    example and the draw. The value at the baseline costs a forward pass of its own: it is NaN where no point lies on
+    the way there.
     """
+    items = [own(encoded) for encoded in batch]
     if not points:
         return [_empty(item) for item in items]
     top = Point(1.0, points[0].baseline)
@@ -67,7 +72,7 @@ def _empty(item: Item) -> Slopes:
     return Slopes(np.zeros((0, n)), np.zeros((0, n)), np.zeros(0), (float("nan"), float("nan")))
 
 
-def _chunks(model: Differentiable, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
+def _chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) -> Iterator[list[Row]]:
     """Rows of like length, as many as the processor's cache holds."""
     for group in model.groups(items):
         inside = set(group)
@@ -77,7 +82,7 @@ def _chunks(model: Differentiable, items: Sequence[Item], rows: Sequence[Row]) -
 
 
 def _placed(
-    model: Differentiable, items: Sequence[Item], chunk: Sequence[Row]
+    model: TorchModel, items: Sequence[Item], chunk: Sequence[Row]
 ) -> tuple[Tensor, dict[tuple[int, str, int], Ends]]:
     """(rows, positions, ...) the continuous inputs of a chunk, filled up with zeros, and the ends of their paths."""
     known: dict[tuple[int, str, int], Ends] = {}
@@ -95,7 +100,7 @@ def _placed(
 
 
 def _backward(
-    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
+    model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
 ) -> tuple[Tensor, Tensor, dict[tuple[int, str, int], Ends]]:
     """(rows, ...) gradients of a chunk, (rows,) the values there, and the ends of the paths."""
     about = [targets[i] for i, _ in chunk]
@@ -119,7 +124,7 @@ def _backward(
 
 
 def _differentiate(
-    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
+    model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
 ) -> list[Found]:
     found, value, known = _backward(model, items, targets, chunk)
     values = value.double().cpu().numpy()
@@ -133,10 +138,12 @@ def _differentiate(
     return out
 
 
+@capability(needs="gradient")
 def input_gradients(
-    model: Differentiable, items: Sequence[Item], targets: Sequence[Target]
+    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target]
 ) -> list[NDArray[np.float32]]:
-    """The gradient of the objective at the inputs themselves, entry by entry, for each item."""
+    """Differentiate at the inputs: (positions, features) for a text, else an array of the shape of the inputs."""
+    items = [own(encoded) for encoded in batch]
     here = Point(baseline=model.reader.baselines[0])
     found: dict[int, NDArray[np.float32]] = {}
     for chunk in _chunks(model, items, [(i, here) for i in range(len(items))]):
@@ -163,9 +170,7 @@ class _Detached:
 _DETACHED = _Detached()
 
 
-def _evaluate(
-    model: Differentiable, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
-) -> list[Found]:
+def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]) -> list[Found]:
     """The value alone."""
     about = [targets[i] for i, _ in chunk]
     tensors, asked = model.tensors([items[i] for i, _ in chunk], about)

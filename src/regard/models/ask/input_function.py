@@ -7,10 +7,10 @@ Units that the user did not write stay as they are in every baseline.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,34 +18,12 @@ from torch import Tensor, nn
 
 from regard.errors import UnknownName, Unsupported
 from regard.measures.keyed_random import keyed_rng
-from regard.models.read.encoded import Item, Reader
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
+from regard.models.read.encoded import Item
 from regard.models.read.regions import ArrayReader
 from regard.models.read.text import TextReader
-from regard.models.tasks import Asked, Outputs, TaskRow
-from regard.protocols import Target
-
-
-class Differentiable(Protocol):
-    """The adapter, as this file sees it."""
-
-    @property
-    def module(self) -> nn.Module: ...
-    @property
-    def reader(self) -> Reader: ...
-    @property
-    def row(self) -> TaskRow: ...
-    @property
-    def embedding(self) -> nn.Module | None: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def device(self) -> torch.device: ...
-    @property
-    def dtype(self) -> torch.dtype: ...
-    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
-    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
-    def groups(self, items: Sequence[Item]) -> list[list[int]]: ...
-    def backward_allowed(self) -> Any: ...
+from regard.protocols import Encoded, InputFunction, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +35,10 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class ContinuousItem:
-    """Implements `protocols.Continuous`."""
+class _InputFunction:
+    """Implements `protocols.InputFunction`."""
 
-    model: Differentiable
+    model: TorchModel
     item: Item
     target: Target
 
@@ -89,7 +67,13 @@ class ContinuousItem:
             return self.model.row.read(self.model.run(given, asked), asked, about).value
 
 
-def ends(model: Differentiable, item: Item, name: str, draw: int = 0) -> Ends:
+@capability(needs="gradient")
+def input_function(model: TorchModel, encoded: Encoded, target: Target) -> InputFunction:
+    """Return the objective of one example as a differentiable function of its continuous inputs."""
+    return _InputFunction(model, own(encoded), target)
+
+
+def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
     """x (positions, features) or the array, and the baseline of that name with special units as they are.
 
     "resample": every free unit is replaced by another (a token of the vocabulary, a value of the background); the
@@ -140,7 +124,7 @@ def free_entries(item: Item, x: Tensor) -> Tensor:
     return mask.reshape(*mask.shape, *[1] * (x.dim() - mask.dim())).expand_as(x)
 
 
-def never_read(model: Differentiable) -> Unsupported:
+def never_read(model: TorchModel) -> Unsupported:
     return Unsupported(
         f"gradients of {model.name}", expected="continuous inputs that the objective depends on",
         got=f"{type(model.embedding).__name__} that the module does not read the ids with",
@@ -149,7 +133,7 @@ def never_read(model: Differentiable) -> Unsupported:
 
 
 @contextmanager
-def inserted(model: Differentiable, tensors: dict[str, Tensor], x: Tensor) -> Iterator[dict[str, Tensor]]:
+def inserted(model: TorchModel, tensors: dict[str, Tensor], x: Tensor) -> Iterator[dict[str, Tensor]]:
     """The tensors of a call in which `x` stands for the continuous inputs."""
     if model.embedding is None or model.reader.modality != "text":
         yield {**tensors, model.reader.main: x}

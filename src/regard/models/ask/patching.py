@@ -18,19 +18,19 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from regard.errors import Unsupported
+from regard.models.adapter import TorchModel, as_answers, own
+from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import rows_first
-from regard.models.objective import Said
-from regard.models.passes import Runs
 from regard.models.read.encoded import Item
-from regard.protocols import Read, Target
-from regard.records import Site
+from regard.protocols import Encoded, Read, Target
+from regard.records import Answers, Site
 from regard.tap.capture_call import rewritten_call
 from regard.tap.pass_history import forgettable
 
 LINEAR = 1e-3
 """How far half of the weights may be from half of the way, relative to the whole way."""
 MOVED = 1e-6
-Donor = tuple[Item, Target, Sequence[Read]]
+Donor = tuple[Encoded, Target, Sequence[Read]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +47,35 @@ _Gifts = dict[tuple[object, ...], tuple[Item, tuple[Tensor, bool]]]
 _GIFTS: WeakKeyDictionary[nn.Module, _Gifts] = forgettable(WeakKeyDictionary())
 
 
-def routed(model: Runs, item: Item, target: Target, reads: Sequence[Read], donors: Sequence[Donor]) -> Said:
-    """The objective for each donor: the rows that are read get what attention gave the donor there."""
+@capability(needs="attention")
+def patched_output(
+    model: TorchModel, encoded: Encoded, target: Target, reads: Sequence[Read], donors: Sequence[Donor]
+) -> Answers:
+    """Patch the attention *output* of each donor into the rows that are read, and leave everything else as it is.
+
+    One answer per donor. The rows of a donor stand for those of the example; where their numbers differ, their mean.
+    """
+    item, rows = own(encoded), len(donors)
+    about = [target] * rows
     with torch.inference_mode():
         placed = [(read, place) for read in reads if (place := _place(model, item, target, read)) is not None]
-        rows = len(donors)
-        tensors, asked = model.tensors([item] * rows, [target] * rows)
-        if not placed:  # what nobody reads can be exchanged without any change
-            return model.row.read(model.run(tensors, asked), asked, [target] * rows)
-        watch = _Watch(model.module)
-        for read, place in placed:
-            gifts = [_gift(model, donor, own, _same_site(theirs, read), read, place) for donor, own, theirs in donors]
-            watch.at[place, read.site] = _adding(read, gifts, rows, watch)
-        swapped = [read for read, _ in placed]
-        with watch.on():
-            outputs, _ = rewritten_call(
-                model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(swapped, 0.0, watch)
-            )
-        return model.row.read(outputs, asked, [target] * rows)
+        tensors, asked = model.tensors([item] * rows, about)
+        if placed:
+            watch = _Watch(model.module)
+            for read, place in placed:
+                gifts = [
+                    _gift(model, own(donor), theirs, _same_site(rows_read, read), read, place)
+                    for donor, theirs, rows_read in donors
+                ]
+                watch.at[place, read.site] = _adding(read, gifts, rows, watch)
+            swapped = [read for read, _ in placed]
+            with watch.on():
+                outputs, _ = rewritten_call(
+                    model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(swapped, 0.0, watch)
+                )
+        else:  # an output that nothing reads can be exchanged without any change
+            outputs = model.run(tensors, asked)
+        return as_answers(rows, [(list(range(rows)), model.row.read(outputs, asked, about))])
 
 
 def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
@@ -74,7 +85,7 @@ def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
     raise _refused(ours.site, "a donor with the same site", ", ".join(read.site for read in theirs) or "none")
 
 
-def _gift(model: Runs, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
+def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
     """(row, feature) what attention adds for a donor in the rows that it reads; their mean where the numbers differ."""
     held = _GIFTS.setdefault(model.module, {})
     key = (id(item), theirs, place, sum(p._version for p in model.module.parameters()))
@@ -84,7 +95,7 @@ def _gift(model: Runs, item: Item, target: Target, theirs: Read, ours: Read, pla
     return rows.mean(0, keepdim=True) if rowwise and len(rows) != len(ours.queries) else rows
 
 
-def _given(model: Runs, item: Item, target: Target, theirs: Read, place: _Place) -> tuple[Tensor, bool]:
+def _given(model: TorchModel, item: Item, target: Target, theirs: Read, place: _Place) -> tuple[Tensor, bool]:
     """(row, feature), and whether rows are those that are read; behind a pooling of rows they are not."""
     with_it, without = (_seen(model, item, target, theirs, factor, place) for factor in (1.0, 0.0))
     found = with_it.view - without.view
@@ -99,7 +110,7 @@ class _Seen:
     queries: int
 
 
-def _seen(model: Runs, item: Item, target: Target, read: Read, factor: float, place: _Place) -> _Seen:
+def _seen(model: TorchModel, item: Item, target: Target, read: Read, factor: float, place: _Place) -> _Seen:
     found: list[Tensor] = []
     watch = _Watch(model.module)
     watch.at[place, read.site] = lambda tensor: found.append(tensor.clone())
@@ -126,7 +137,7 @@ def _adding(read: Read, gifts: Sequence[Tensor], rows: int, watch: _Watch) -> Ca
 # ---------------------------------------------------------------------- where the output is
 
 
-def _place(model: Runs, item: Item, target: Target, read: Read) -> _Place | None:
+def _place(model: TorchModel, item: Item, target: Target, read: Read) -> _Place | None:
     """Where the output of a site can be exchanged; None where nothing behind it moves with its weights."""
     known = _PLACES.setdefault(model.module, {})
     key = (read.site, read.heads)
@@ -138,7 +149,7 @@ def _place(model: Runs, item: Item, target: Target, read: Read) -> _Place | None
     return known[key]
 
 
-def _find(model: Runs, item: Item, target: Target, read: Read) -> _Place | None:
+def _find(model: TorchModel, item: Item, target: Target, read: Read) -> _Place | None:
     passes = []
     for factor in (1.0, 0.0, 0.5):
         watch = _Watch(model.module, everything=True)
@@ -167,7 +178,7 @@ def _same_numbers(tensor: Tensor, weights: Tensor) -> bool:
     return bool(torch.allclose(tensor.float().flatten().sort()[0], weights.float().flatten().sort()[0], atol=1e-6))
 
 
-def _run(model: Runs, item: Item, target: Target, reads: Sequence[Read], factor: float, watch: _Watch) -> None:
+def _run(model: TorchModel, item: Item, target: Target, reads: Sequence[Read], factor: float, watch: _Watch) -> None:
     tensors, asked = model.tensors([item], [target])
     with watch.on():
         rewritten_call(model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(reads, factor, watch))

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from regard.errors import Unsupported
-from regard.models.adapter import TorchModel
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
-from regard.protocols import Target
+from regard.protocols import Encoded, Target
 from regard.records import Edit, Site
 from regard.tap.capture_call import capture_call
 from regard.tap.operations import Op, meaning
@@ -64,6 +65,20 @@ class _Products(TorchFunctionMode):
     def _note(self, given: Any, parameter: Any, axis: int) -> None:
         if isinstance(parameter, nn.Parameter) and isinstance(given, Tensor) and parameter.ndim == 2:
             self.seen.append(_Product(parameter, axis, given.detach().reshape(-1, given.shape[-1]).clone()))
+
+
+@capability(needs="model")
+def prune_heads(model: TorchModel, encoded: Encoded, target: Target, sites: Sequence[Site], heads: Heads) -> str:
+    """Drop heads from the matrices of the model, or silence them and return the reason; "" for dropped heads.
+
+    encoded, target: an example that shows which columns the heads own.
+    """
+    reason = why_not_dropped(model, sites, heads)
+    if reason:
+        silence(model, projections(model, own(encoded), target, heads))
+    else:
+        drop(model, sites, heads)
+    return reason
 
 
 def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> dict[str, Projection]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,6 +17,9 @@ from torch import nn
 
 from regard.errors import InputError, Unsupported
 from regard.measures.keyed_random import keyed_rng
+from regard.models.adapter import TorchModel
+from regard.models.ask.capability import capability
+from regard.protocols import Model
 
 
 def blocks(module: nn.Module) -> list[list[str]]:
@@ -34,7 +38,33 @@ def blocks(module: nn.Module) -> list[list[str]]:
     return list(found.values())
 
 
-def randomised_copy(
+@capability(needs="model")
+def randomised_copy(model: TorchModel, share: float, draw: int) -> Model:
+    """Copy the model with permuted weights in the top `share` of its blocks; the model itself stays as it is.
+
+    Copies are cached, and share their tensors: all steps of a cascade take the memory of one more model.
+    """
+    return model.once(("randomised copy", share, draw), lambda: _copy(model, share, draw))
+
+
+def _copy(model: TorchModel, share: float, draw: int) -> TorchModel:
+    drawn: dict[str, nn.Parameter] = model.once(("permuted weights", draw), dict)
+    module, memo = _permuted_copy(model.module, share, draw, name=model.name, drawn=drawn)
+    embedding = None if model.embedding is None else memo.get(id(model.embedding))
+    return TorchModel(
+        module,
+        model.reader,
+        model.row,
+        name=f"{model.name}, top {share:.0%} randomised",
+        labels=model.labels,
+        device=str(model.device),
+        traits=replace(model.traits, shares=False),
+        embedding=embedding if isinstance(embedding, nn.Module) else None,
+        call=model.call,
+    )
+
+
+def _permuted_copy(
     module: nn.Module, share: float, draw: int, *, name: str, drawn: dict[str, nn.Parameter]
 ) -> tuple[nn.Module, dict[int, object]]:
     """The copy, and the memo that says what stands for what in it. drawn: permuted tensors by name, kept for the next.

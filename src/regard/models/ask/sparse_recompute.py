@@ -11,36 +11,42 @@ an unchanged example must come out unchanged, and with all positions the answers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, Unsupported
+from regard.models.adapter import TorchModel, as_answers, own
+from regard.models.ask.capability import capability
 from regard.models.objective import Said
 from regard.models.read.encoded import Item
-from regard.models.tasks import Asked, Outputs, TaskRow
-from regard.protocols import Target
+from regard.protocols import Encoded, Target
+from regard.records import Answers
 from regard.tap.pass_history import forgettable
 
 TOLERANCE = 2e-4
 """Proofs compare to this: hidden states, and values of the objective, relative to the largest."""
 
 
-class Layered(Protocol):
-    """The adapter, as this file sees it."""
+@capability(needs="removal")
+def approximately(
+    model: TorchModel, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
+) -> Answers:
+    """`forward` of variants of one example, recomputing in each layer only a share of the positions.
 
-    @property
-    def module(self) -> nn.Module: ...
-    @property
-    def row(self) -> TaskRow: ...
-    @property
-    def name(self) -> str: ...
-    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
-    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
+    schedule: the share of positions for each layer, stretched to the depth.
+    """
+    runs = model.once("sparse runs", SparseRuns)
+    items = [own(variant) for variant in variants]
+    parts = [
+        (group, runs.said(model, own(encoded), target, [items[i] for i in group], schedule))
+        for group in model.pieces(items)
+    ]
+    return as_answers(len(items), parts)
 
 
 @dataclass(slots=True)
@@ -71,7 +77,7 @@ class SparseRuns:
         self._proved = False
 
     def said(
-        self, model: Layered, item: Item, target: Target, variants: Sequence[Item], schedule: Sequence[float]
+        self, model: TorchModel, item: Item, target: Target, variants: Sequence[Item], schedule: Sequence[float]
     ) -> Said:
         """The objective of each variant; schedule: the share of positions for each layer, stretched to the depth."""
         if not len(schedule) or not all(0 < share <= 1 for share in schedule):
@@ -85,7 +91,7 @@ class SparseRuns:
             self._prove(model, item, target, variants)
         return _sparse(model, self._kept, variants, target, stretched(schedule, len(self._kept)))
 
-    def _keep(self, model: Layered, item: Item, target: Target) -> None:
+    def _keep(self, model: TorchModel, item: Item, target: Target) -> None:
         stamp = tuple(p._version for p in model.module.parameters())
         key = (str(target), stamp)
         if item is self._item and key == self._key:
@@ -97,7 +103,7 @@ class SparseRuns:
             raise _refused(model, "layers whose feed-forward part is not one call over all positions")
         self._item, self._kept, self._key = item, kept, key
 
-    def _prove(self, model: Layered, item: Item, target: Target, variants: Sequence[Item]) -> None:
+    def _prove(self, model: TorchModel, item: Item, target: Target, variants: Sequence[Item]) -> None:
         some = [item, *variants[:3]]
         with torch.inference_mode():
             plain = _run(model, some, target).value
@@ -120,7 +126,7 @@ def stretched(schedule: Sequence[float], depth: int) -> list[float]:
     return [float(schedule[min(len(schedule) - 1, int((k + 0.5) * len(schedule) / depth))]) for k in range(depth)]
 
 
-def _refused(model: Layered, got: str, remedy: str = "leave_one_out, which is exact") -> Unsupported:
+def _refused(model: TorchModel, got: str, remedy: str = "leave_one_out, which is exact") -> Unsupported:
     return Unsupported(
         f"sparse recomputation of {model.name}", expected="a stack of layers with a feed-forward part, one length",
         got=got, remedy=remedy,
@@ -131,7 +137,7 @@ def _shape(tensor: Tensor | None) -> tuple[int, ...]:
     return () if tensor is None else tuple(tensor.shape)
 
 
-def _feed_forwards(model: Layered) -> list[_FeedForward]:
+def _feed_forwards(model: TorchModel) -> list[_FeedForward]:
     stacks = [list(inner) for inner in model.module.modules() if isinstance(inner, nn.ModuleList) and len(inner)]
     if not stacks:
         raise _refused(model, "no ModuleList of layers")
@@ -153,7 +159,7 @@ def _feed_forwards(model: Layered) -> list[_FeedForward]:
     return found
 
 
-def _run(model: Layered, items: Sequence[Item], target: Target) -> Said:
+def _run(model: TorchModel, items: Sequence[Item], target: Target) -> Said:
     targets = [target] * len(items)
     tensors, asked = model.tensors(items, targets)
     return model.row.read(model.run(tensors, asked), asked, targets)
@@ -178,7 +184,7 @@ def _watched(parts: Sequence[_FeedForward]) -> Iterator[None]:
 
 
 def _sparse(
-    model: Layered,
+    model: TorchModel,
     parts: Sequence[_FeedForward],
     items: Sequence[Item],
     target: Target,

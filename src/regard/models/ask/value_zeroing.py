@@ -11,18 +11,22 @@ import torch
 from torch import Tensor
 
 from regard.errors import Unsupported
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
 from regard.models.ask.layer_variants import Place, Probing, rows_first
-from regard.models.passes import Runs
-from regard.models.read.encoded import Item
-from regard.protocols import Target, Zeroed
+from regard.protocols import Encoded, Target, Zeroed
 from regard.records import Site
 
 TOLERANCE = 1e-3
 
 
-def zeroed(model: Runs, item: Item, target: Target, keys: Sequence[str]) -> list[Zeroed]:
-    """The sites of these keys, in this order. Costs a forward per site, and for all of them one more per key."""
-    probing = Probing(model, item, target)
+@capability(needs="attention")
+def value_zeroing(model: TorchModel, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
+    """Zero the value of every key in turn, at the sites of these keys, in this order.
+
+    Costs a forward pass per site, and one more per key for all of them.
+    """
+    probing = Probing(model, own(encoded), target)
     return [_zeroed(probing, probing.site(key)) for key in keys]
 
 

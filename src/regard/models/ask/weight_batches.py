@@ -1,14 +1,13 @@
 """Many attentions of each example at once: given weights go in as arrays, and only what lies above them is computed.
 
-`swept` answers questions; `Steering` is the same as a function that gradients flow through. Both compute what is below
-the lowest changed site once per example, whatever the number of attentions.
+`with_weights` returns answers; `weight_function` is the same as a function that gradients flow through. Both compute
+everything below the lowest changed site once per example, whatever the number of attentions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,12 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
+from regard.models.adapter import TorchModel, as_answers, own
+from regard.models.ask.capability import capability
 from regard.models.objective import Said
-from regard.models.passes import Runs, key_padding
+from regard.models.passes import key_padding
 from regard.models.read.encoded import Item
 from regard.models.tasks import Asked
-from regard.protocols import Target
-from regard.records import Edit, Site
+from regard.protocols import Encoded, Target, WeightFunction
+from regard.records import Answers, Edit, Site
 from regard.tap.capture_call import rewritten_call
 from regard.tap.capture_plan import plan_of
 from regard.tap.pass_history import forgettable
@@ -34,10 +35,6 @@ CHECKED = 4
 """Rows that are computed from the bottom, once, to see whether what is below may be shared."""
 
 _TRUSTED: WeakKeyDictionary[nn.Module, dict[tuple[str, ...], bool]] = forgettable(WeakKeyDictionary())
-
-
-class RunsBackward(Runs, Protocol):
-    def backward_allowed(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +83,7 @@ class _Put:
 class _Batch:
     """Examples of one length, run once up to the first of the sites."""
 
-    model: Runs
+    model: TorchModel
     items: Sequence[Item]
     targets: Sequence[Target]
     sites: tuple[str, ...]
@@ -162,14 +159,23 @@ def _first(parts: Mapping[str, list[_Part]], rows: int) -> dict[str, list[_Part]
     }
 
 
-def swept(
-    model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
-) -> Iterator[tuple[list[int], Said]]:
-    """(numbers of the answers, what is said there), answers counted example after example, attention after attention.
+@capability(needs="attention")
+def with_weights(
+    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
+) -> Answers:
+    """Run many attentions of each example: one row per attention, example after example.
 
     edits[i]: one `replace` for each site that is changed, whose values have the attentions of example i as their first
-    axis: (attention, head, query, key).
+    axis: (attention, head, query, key). Everything below the lowest changed site is computed once per example.
     """
+    parts = list(_swept(model, [own(encoded) for encoded in batch], targets, edits))
+    return as_answers(sum(len(rows) for rows, _ in parts), parts)
+
+
+def _swept(
+    model: TorchModel, items: Sequence[Item], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
+) -> Iterator[tuple[list[int], Said]]:
+    """Yield (numbers of the answers, the answers), counted example after example, attention after attention."""
     counts = [_count(some) for some in edits]
     starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -226,10 +232,16 @@ def _pieces(counts: Sequence[int], size: int) -> Iterator[list[tuple[int, int, i
         yield piece
 
 
-class Steering:
-    """Implements `protocols.Steered`."""
+@capability(needs="gradient")
+def weight_function(model: TorchModel, encoded: Encoded, target: Target, places: Sequence[Edit]) -> WeightFunction:
+    """Return the answer as a function of the weights at `places`: `replace` edits, whose values are not read."""
+    return _WeightFunction(model, own(encoded), target, places)
 
-    def __init__(self, model: RunsBackward, item: Item, target: Target, places: Sequence[Edit]) -> None:
+
+class _WeightFunction:
+    """Implements `protocols.WeightFunction`."""
+
+    def __init__(self, model: TorchModel, item: Item, target: Target, places: Sequence[Edit]) -> None:
         self._model, self._places = model, tuple(places)
         with torch.inference_mode(False), torch.no_grad():
             self._batch = _Batch(model, [item], [target], _sites(places))

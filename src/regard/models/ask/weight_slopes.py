@@ -3,70 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.models.adapter import TorchModel, as_answers, own
+from regard.models.ask.capability import capability
 from regard.models.objective import Said
-from regard.models.passes import Runs
 from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, best_class, decides_by_outputs
-from regard.protocols import Target, WeightGradientKind, WeightSlopes
+from regard.protocols import Encoded, Target, WeightGradientKind, WeightSlopes
+from regard.records import Answers
 from regard.tap.attention_gradients import WeightGradient, attention_gradients
 from regard.tap.site_attention import as_array
 
 
-class RunsBackward(Runs, Protocol):
-    def backward_allowed(self) -> Any: ...
-
-
-def weight_slopes(model: RunsBackward, item: Item, target: Target, kind: WeightGradientKind) -> list[WeightSlopes]:
-    """One record per site; sites that cut the example into pieces (windows as batch rows) are left out."""
-    return [WeightSlopes(g.site, w[0], d[0]) for g, w, d in _found(model, [item], [target], kind) if len(w) == 1]
-
-
-def weight_slopes_each(
-    model: RunsBackward, items: Sequence[Item], targets: Sequence[Target], kind: WeightGradientKind
+@capability(needs="gradient")
+def weight_slopes(
+    model: TorchModel, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
 ) -> list[list[WeightSlopes]]:
-    """The same for examples of one length in one pass: each row of the batch has its own gradient."""
+    """Differentiate with respect to the attention weights of every site, for examples of one length in one pass.
+
+    One record per site; sites that cut an example into pieces (windows as batch rows) are skipped.
+    """
+    items = [own(encoded) for encoded in batch]
     if len(items) > 1:
-        found = _found(model, items, targets, kind)
-        if all(len(w) == len(items) for _, w, _ in found):
-            return [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in found] for b in range(len(items))]
-    return [weight_slopes(model, item, target, kind) for item, target in zip(items, targets, strict=True)]
+        arrays = _arrays(model, items, targets, kind)
+        if all(len(w) == len(items) for _, w, _ in arrays):
+            return [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in arrays] for b in range(len(items))]
+    each = [_arrays(model, [item], [target], kind) for item, target in zip(items, targets, strict=True)]
+    return [[WeightSlopes(g.site, w[0], d[0]) for g, w, d in arrays if len(w) == 1] for arrays in each]
 
 
-def decided_slopes(
-    model: RunsBackward, items: Sequence[Item], kind: WeightGradientKind
-) -> tuple[Said, list[Target], list[list[WeightSlopes]]] | None:
-    """What a classifier decides, and the slopes of that, in one pass; None where deciding takes more than its outputs,
-    or the rows of the pass are not these examples."""
+@capability(needs="gradient")
+def predicted_weight_slopes(
+    model: TorchModel, batch: Sequence[Encoded], kind: WeightGradientKind
+) -> tuple[Answers, list[Target], list[list[WeightSlopes]]] | None:
+    """Predict, and differentiate with respect to the attention weights, in one pass.
+
+    None where a prediction takes more than the outputs of the pass, or its rows are not these examples.
+    """
     if not decides_by_outputs(model.row):
         return None
+    items = [own(encoded) for encoded in batch]
     tensors, asked = model.tensors(items, None)
-    heard: list[tuple[Said, list[Target]]] = []
+    predictions: list[tuple[Said, list[Target]]] = []
 
     def objective(outputs: Outputs) -> Tensor:
         targets = best_class(outputs, asked)
         said = model.row.read(outputs, asked, targets)
-        heard.append((said, targets))
+        predictions.append((said, targets))
         return said.value.sum()
 
     with model.backward_allowed():
-        _, made = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
-    found = [(g, as_array(g.weights), as_array(g.gradient)) for g in made]
-    if any(len(w) != len(items) for _, w, _ in found):
+        _, gradients = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
+    arrays = [(g, as_array(g.weights), as_array(g.gradient)) for g in gradients]
+    if any(len(w) != len(items) for _, w, _ in arrays):
         return None
-    return (*heard[0], [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in found] for b in range(len(items))])
+    said, targets = predictions[0]
+    slopes = [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in arrays] for b in range(len(items))]
+    return as_answers(len(items), [([*range(len(items))], said)]), targets, slopes
 
 
 Arrays = tuple[WeightGradient, NDArray[np.float32], NDArray[np.float32]]
 
 
-def _found(
-    model: RunsBackward, items: Sequence[Item], targets: Sequence[Target], kind: WeightGradientKind
+def _arrays(
+    model: TorchModel, items: Sequence[Item], targets: Sequence[Target], kind: WeightGradientKind
 ) -> list[Arrays]:
     tensors, asked = model.tensors(items, targets)
 
@@ -74,5 +78,5 @@ def _found(
         return model.row.read(outputs, asked, targets).value.sum()
 
     with model.backward_allowed():
-        _, found = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
-    return [(g, as_array(g.weights), as_array(g.gradient)) for g in found]
+        _, gradients = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
+    return [(g, as_array(g.weights), as_array(g.gradient)) for g in gradients]

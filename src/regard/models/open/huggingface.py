@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName, Unsupported
-from regard.models.adapter import TorchModel, Traits
+from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.open.labels import parse_labels
 from regard.models.read.encoded import Reader
 from regard.models.read.hf_tokens import alphabet_of, pieces_of, tokenize_with
@@ -23,7 +23,6 @@ from regard.models.read.regions import Array
 from regard.models.read.series import series_reader
 from regard.models.read.sound import normalised, sound_reader
 from regard.models.read.text import Overflow, TextReader
-from regard.models.read_rows import Pooling
 from regard.models.tasks import TASKS, TaskRow
 from regard.records import Json, Spec
 
@@ -162,9 +161,9 @@ def _text(
         )  # fmt: skip
     config: Any = module.config
     native: Any = module
-    two_towers = bool(getattr(config, "is_encoder_decoder", False))
+    encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
     # an encoder may scale what it shares with the decoder, so its own module is asked
-    embedding: nn.Module = (native.get_encoder() if two_towers else native).get_input_embeddings()
+    embedding: nn.Module = (native.get_encoder() if encoder_decoder else native).get_input_embeddings()
     rows = int(getattr(embedding, "num_embeddings", 0)) or None
     alphabet = alphabet_of(tokenizer, rows, getattr(config, "pad_token_id", None))
     if getattr(config, "pad_token_id", None) is None:
@@ -186,8 +185,8 @@ def _text(
     traits = Traits(
         pads=masks and config.model_type not in _LAST_IS_FIRST,
         kept_logits="logits_to_keep" in accepted,
-        shares=row.name == "next_token" and {"past_key_values", "attention_mask"} <= accepted and not two_towers,
-        two_towers=two_towers,
+        shares=row.name == "next_token" and {"past_key_values", "attention_mask"} <= accepted and not encoder_decoder,
+        encoder_decoder=encoder_decoder,
         pooling=pooling,
         class_id=tokenizer.cls_token_id,
         mask_id=tokenizer.mask_token_id,

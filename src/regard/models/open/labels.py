@@ -121,3 +121,10 @@ def _match(model: Sequence[str], key: str, given: Mapping[str, int]) -> tuple[in
 
 def _meaning(name: str) -> str | None:
     return next((group[0] for group in _SAME if name.casefold() in group), None)
+
+
+def named(target: Json, labels: Sequence[str]) -> Json:
+    """The name of a class where the target is the number of one, else the target itself."""
+    if isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels):
+        return labels[target]
+    return target

@@ -170,7 +170,7 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
             overflow=options.overflow, max_length=options.max_length, device=options.device, dtype=options.dtype,
             name=options.name,
         )  # fmt: skip
-    if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "decide", "forward")):
+    if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "predict", "forward")):
         return cast("Model", source)
     raise InputError(
         f"model of type {type(source).__name__}",

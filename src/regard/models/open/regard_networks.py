@@ -54,7 +54,7 @@ def open_network(directory: Path, options: Options) -> TorchModel:
             _call_translator,
         )
         longest = int(about.get("longest") or 64)
-        traits = replace(traits, pooling="auto", two_towers=True, new_tokens=longest, write=_write)
+        traits = replace(traits, pooling="auto", encoder_decoder=True, new_tokens=longest, write=_write)
     elif isinstance(network, VisionTransformer):
         reader = _images(network)
     elif isinstance(network, SeriesTransformer):

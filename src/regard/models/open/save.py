@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import InputError, Unsupported
-from regard.models.adapter import TorchModel
+from regard.models.ask.torch_module import torch_module
 from regard.models.open.checkpoints import quiet
 from regard.networks.checkpoint import load_checkpoint, save_checkpoint
+from regard.protocols import Model
 from regard.records import Json, Spec
 from regard.registry import build, names
 
@@ -55,10 +56,10 @@ def refuse_taken(out: Path) -> None:
         )
 
 
-def save_changed(model: TorchModel, source: Path, out: Path, facts: Mapping[str, Json]) -> None:
+def save_changed(model: Model, source: Path, out: Path, facts: Mapping[str, Json]) -> None:
     """The weights of `model`, everything else (tokenizer, ...) as it is in `source`."""
     refuse_taken(out)
-    module: Any = model.module
+    module: Any = torch_module(model)
     if (source / "regard.json").is_file():
         _, about = load_checkpoint(source)
         kept = {key: value for key, value in about.items() if key not in _OWN}

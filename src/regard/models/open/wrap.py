@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError, UnknownName
-from regard.models.adapter import TorchModel, Traits
+from regard.models.adapter import Pooling, TorchModel, Traits
 from regard.models.open.huggingface import UNLIMITED, task_row
 from regard.models.read.encoded import Reader
 from regard.models.read.images import as_channels_first, image_reader
@@ -20,7 +20,6 @@ from regard.models.read.series import series_reader
 from regard.models.read.tabular import tabular_reader
 from regard.models.read.text import Alphabet, Overflow, TextReader, Tokenize, Tokens
 from regard.models.read.words import Span, word_spans
-from regard.models.read_rows import Pooling
 
 Encode = Callable[[Any], Any]
 Modality = Literal["text", "image", "series", "tabular"]

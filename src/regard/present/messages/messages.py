@@ -17,16 +17,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from regard.errors import UnknownName
+from regard.errors import RegardError
 
-LANGUAGES = ("en", "zh")
-CATALOGUES = Path(__file__).parent / "languages"
 _language: ContextVar[str] = ContextVar("language", default="en")
 
 
 def language() -> str:
     """The language that is spoken here."""
     return _language.get()
+
+
+def is_language(name: str) -> bool:
+    """Whether there is a catalogue of that language, ours or another package's."""
+    try:
+        return bool(name and _text(name))
+    except RegardError:
+        return False
 
 
 @contextmanager
@@ -37,8 +43,7 @@ def speaking(name: str) -> Iterator[None]:
     ...     say("answer.holds")
     '成立'
     """
-    if name not in LANGUAGES:
-        raise UnknownName("language", name, LANGUAGES)
+    _text(name)  # an unknown language is an error
     token = _language.set(name)
     try:
         yield
@@ -53,7 +58,17 @@ def say(key: str, **values: object) -> str:
     'fails'
     """
     table, _, name = key.rpartition(".")
-    return _table(language(), table)[name].format(**values)
+    return _sentence(language(), table, name).format(**values)
+
+
+def _sentence(language: str, table: str, name: str) -> str:
+    """In English where a language of another package has no such sentence."""
+    try:
+        return _table(language, table)[name]
+    except KeyError:
+        if language == "en":
+            raise
+        return _table("en", table)[name]
 
 
 def known(key: str) -> bool:
@@ -96,7 +111,12 @@ def _table(language: str, header: str) -> Mapping[str, str]:
 
 @cache
 def _text(language: str) -> str:
-    return (CATALOGUES / f"{language}.toml").read_text("utf-8")
+    ours = Path(__file__).parent / "languages" / f"{language}.toml"
+    if ours.is_file():  # without the registry, which `regard --help` can do without
+        return ours.read_text("utf-8")
+    from regard.registry import language_file
+
+    return language_file(language).read_text("utf-8")
 
 
 def _flat(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, str]]:

@@ -102,11 +102,11 @@ def _other(material: Material) -> list[str]:
     head = f"### {say('other.title')}"
     if found is None:
         return [head, say("other.not_searched")]
-    example = material.by_id.get(found.example)
+    example = material.by_id.get(found.example or "")
     if example is None:
         return [head, say("other.none_exact" if found.exact else "other.none_searched")]
     drawn = [f"{say(f'other.{who}')}: {_drawn(example, values)}" for who, values in
-             (("own", found.own), ("other", found.other))]  # fmt: skip
+             (("own", found.own or ()), ("other", found.other or ()))]  # fmt: skip
     return [head, _list(drawn), *map(_plain, other_lines(found, material))]
 
 

@@ -31,7 +31,6 @@ MOST_BYTES = 50 << 20
 """Of a page; what does not fit is left out, and named."""
 SPARE = {"worked_examples", "attention_view", "removal_curves", "agreement_matrix", "by_class", "by_slice", "results"}
 """What may be left out: it is all in the run directory."""
-HTML_LANGUAGES = {"en": "en", "zh": "zh-Hans"}
 
 
 def write_report(run: RunReader, out: Path | str, *, lang: str = "") -> Path:
@@ -96,7 +95,7 @@ def _page(material: Material) -> str:
         tag("footer", None, tag("p", None, say("page.footer", version=version))),
         tag("script", {"type": "module"}, Html(script)) if script else None,
     )  # fmt: skip
-    return "<!doctype html>\n" + join(tag("html", {"lang": HTML_LANGUAGES[language()]}, head, body)) + "\n"
+    return "<!doctype html>\n" + join(tag("html", {"lang": say("language.html")}, head, body)) + "\n"
 
 
 def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) -> Html:

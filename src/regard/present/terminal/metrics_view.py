@@ -125,12 +125,14 @@ def _stability(stable: Sequence[Between]) -> list[RenderableType]:
     for b in stable:
         name = metric_title(b.metric) + (f" ({b.setting})" if b.setting else "")
         interval = (
-            f"[{b.found.low:.2f}, {b.found.high:.2f}]"
-            if math.isfinite(b.found.low)
+            f"[{b.stability.low:.2f}, {b.stability.high:.2f}]"
+            if math.isfinite(b.stability.low)
             else say("term.metrics.no_interval")
         )
-        same = f"{b.found.same_best:.0%}" if math.isfinite(b.found.same_best) else "–"
-        rows.append((name, " / ".join(b.operators), f"{b.found.tau:.2f} {interval}", *b.best, same, str(b.found.n)))
+        same = f"{b.stability.same_best:.0%}" if math.isfinite(b.stability.same_best) else "–"
+        rows.append(
+            (name, " / ".join(b.operators), f"{b.stability.tau:.2f} {interval}", *b.best, same, str(b.stability.n))
+        )
     title, note = Text(say("term.metrics.stability"), style="bold"), say("term.metrics.stability_note")
     table = plain_table(columns("term.metrics.stability_columns"), rows, right=(2, 5, 6))
     return [title, table, Text(note, style="dim italic")]

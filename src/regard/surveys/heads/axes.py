@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from regard.models.adapter import TorchModel
+from regard.models.ask.encoder_decoder import encoder_decoder
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Model, Target
 from regard.records import Bools, Floats, Ints, Site
@@ -59,7 +59,7 @@ def axes_of(
     encoder = _placed(encoded.units.keys, corpus.tokens(encoded), keys, -1)
     special = _placed(encoded.units.keys, encoded.units.special, keys, 1).astype(np.bool_)
     asking = encoder if same else np.full(queries, -1)
-    if isinstance(model, TorchModel) and model.traits.two_towers and site.kind in ("causal", "cross"):
+    if site.kind in ("causal", "cross") and encoder_decoder(model):
         written = [int(str(t)) for t in target] if isinstance(target, list) else []
         if queries == len(written):
             asking = np.array([-1, *written[:-1]], np.int64)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.errors import RegardError
 from regard.measures.conicity import conicity
 from regard.measures.null_space import effective_attention
+from regard.models.ask.decomposition import decomposition
 from regard.protocols import Encoded, Model, Parts, SiteAttention, Target
 from regard.surveys.heads.roles import HeadScore
 from regard.tap.site_attention import LazyAttention
@@ -125,7 +126,7 @@ class NullSpaces:
 
 def _parts(model: Model, item: Encoded, target: Target, keys: Sequence[str], notes: list[str]) -> Sequence[Parts]:
     try:
-        return model.parts(item, target, keys)
+        return decomposition(model, item, target, keys)
     except RegardError as reason:
         if len(keys) > 1:  # some of them may still be taken apart
             return [part for key in keys for part in _parts(model, item, target, [key], notes)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.desk.finite_answers import known_weight_slopes
+from regard.models.ask.weight_slopes import weight_slopes
 from regard.protocols import Encoded, Model, Target
 from regard.records import Answers, Edit, Floats
 from regard.surveys.heads.naming import Head
@@ -34,9 +35,10 @@ def gradient_importance(
     """
     out = np.full((len(encoded), len(heads)), np.nan)
     for i, (item, target) in enumerate(zip(encoded, targets, strict=True)):
-        found = {s.site.key: s for s in known_weight_slopes(model.weight_slopes(item, target, "in_graph"), model.name)}
+        (slopes_of,) = weight_slopes(model, [item], [target], "in_graph")
+        by_site = {s.site.key: s for s in known_weight_slopes(slopes_of, model.name)}
         for h, head in enumerate(heads):
-            slopes = found.get(head.site.key)
+            slopes = by_site.get(head.site.key)
             if slopes is not None:
                 weights, gradient = (a[head.number].astype(np.float64) for a in (slopes.weights, slopes.gradient))
                 out[i, h] = abs(float((weights * gradient).sum()))

@@ -62,7 +62,7 @@ def material_of(
         raise InputError(f"data {opened.name}", expected="an example that the model can read", got="none")
     targets: list[Target] = []
     for batch in batches(encoded):
-        targets += live.decide([encoded[i] for i in batch])[1]
+        targets += live.predict([encoded[i] for i in batch])[1]
     at = {label: i for i, label in enumerate(live.labels)}
     gold = [at.get(str(e.label)) if labelled and e.label is not None else None for e in kept]
     return Material(live, kept, encoded, targets), gold, notes, opened.name

@@ -8,9 +8,10 @@ from contextlib import nullcontext
 import numpy as np
 
 from regard.audits.repeatability import warning
-from regard.audits.resolve import open_model, said_by
+from regard.audits.resolve import open_model
 from regard.errors import RegardError
-from regard.models.adapter import TorchModel
+from regard.models.ask.repeated_tokens import repeated_tokens
+from regard.models.ask.torch_module import torch_module
 from regard.protocols import Dataset, Model, SiteAttention, Target
 from regard.records import Example, Spec
 from regard.registry import entry, names
@@ -21,7 +22,6 @@ from regard.surveys.heads.importance import batches, gradient_importance, switch
 from regard.surveys.heads.importance import ranking as by_importance
 from regard.surveys.heads.material import Material, material_of
 from regard.surveys.heads.naming import Head, named_heads
-from regard.surveys.heads.probe import repeated_tokens
 from regard.surveys.heads.redundancy import Likeness
 from regard.surveys.heads.removal import CurvePoint, pruning_curve
 from regard.surveys.heads.roles import HeadScore, Role, Seen, judge
@@ -61,7 +61,7 @@ def heads(
     corpus = Corpus()
     for item in material.encoded:
         corpus.add(item)
-    likeness, states = Likeness(seed), States(live.module) if isinstance(live, TorchModel) else None
+    likeness, states = Likeness(seed), States(torch_module(live)) if torch_module.supports(live) else None
     specs = scores()
 
     nulls = NullSpaces(live)
@@ -95,7 +95,7 @@ def heads(
     clusters = int(material.clusters.max()) + 1
     return HeadSurvey(
         live.name, name, n, clusters, seed, tuple(rows), tuple(scored), tuple(groups), tuple(curve), health,
-        (*notes, *said_by(live)),
+        (*notes, *live.notes),
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _probed(live: Model, material: Material, corpus: Corpus, specs: Sequence[Spe
     wanted = [spec for spec in specs if entry("head", spec.name).facts["probe"]]
     targets: list[Target] = []
     for batch in batches(items):
-        targets += live.decide([items[i] for i in batch])[1]
+        targets += live.predict([items[i] for i in batch])[1]
     streamed: Streamed = stream(live, items, targets, wanted, corpus)
     return Seen(streamed, np.arange(len(items)), "repeated random tokens", probe=True)
 

@@ -9,6 +9,7 @@ from typing import Literal
 from regard.errors import InputError
 from regard.networks.checkpoint import save_checkpoint
 from regard.networks.classifier import AttentionClassifier
+from regard.networks.scores import ScoreName
 from regard.networks.vocabulary import Vocabulary
 from regard.protocols import Dataset
 from regard.records import Example, Json
@@ -30,7 +31,7 @@ def classifier(
     train: Dataset,
     *,
     encoder: Literal["bilstm", "cnn", "average", "transformer"] = "bilstm",
-    attention: Literal["additive", "dot", "scaled_dot", "cosine", "bilinear", "uniform", "frozen"] = "additive",
+    attention: ScoreName = "additive",
     size: int = 100,
     hidden: int = 64,
     dropout: float = 0.5,

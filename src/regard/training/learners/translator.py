@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from regard.errors import InputError
 from regard.networks.checkpoint import Translator, save_checkpoint
 from regard.networks.recurrent_translator import RecurrentTranslator
+from regard.networks.scores import ScoreName
 from regard.networks.transformer_translator import TransformerTranslator
 from regard.protocols import Dataset
 from regard.records import Json
-from regard.registry import method
+from regard.registry import entry, method
 from regard.training.learner import Learner
 from regard.training.scoring import EXACT_MATCH
 from regard.training.translation import RECIPES, WORD_DROPOUT, PairRows, alignment, pair_rows, vocabularies
@@ -25,7 +27,7 @@ def translator(
     train: Dataset,
     *,
     encoder: Literal["recurrent", "transformer"] = "recurrent",
-    attention: Literal["additive", "dot", "scaled_dot", "cosine", "bilinear"] = "additive",
+    attention: ScoreName = "additive",
     size: int = 64,
     layers: int = 2,
     dropout: float = 0.1,
@@ -35,6 +37,8 @@ def translator(
     attention: the score of the recurrent one. layers: of the Transformer. Where the alignment is known, the facts have
     the alignment error rate of the cross-attention; the site is chosen on dev.
     """
+    if entry("score", attention).facts["imposed"]:
+        raise InputError("attention", expected="a score of queries and keys", got=attention)
     source, target = vocabularies(train)
     longest = max(len(target.sentence(str(e.label))) for e in train) + ROOM
 

@@ -24,15 +24,15 @@ def attacks(material: Material) -> Html | None:
     scores = picked(material.findings, "attack_success")
     lines = [tag("p", {"class": "note"}, suspicion(one)) for one in results.suspicions]
     lines += [tag("p", None, sentence) for sentence in ([] if lines else in_order(results.checks))]
-    worst, said = results.worst, ""
+    worst, accuracy = results.worst, ""
     if worst is not None:
         count = sum(s.where.get("role") != "baseline" for s in scores)
-        said = say("robustness.attack_worst", value=in_words(worst), n=worst.n, attacks=count)
-    told = "; ".join(sorted({retold(str(s.where.get("constraints"))) for s in scores}))
-    allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=told))
+        accuracy = say("robustness.attack_worst", value=in_words(worst), n=worst.n, attacks=count)
+    constraints = "; ".join(sorted({retold(str(s.where.get("constraints"))) for s in scores}))
+    allowed = tag("p", {"class": "soft"}, say("robustness.constraints", constraints=constraints))
     return join(
         tag("h3", None, say("robustness.attacks")),
-        tag("p", None, said),
+        tag("p", None, accuracy),
         _table(material, scores, results),
         tag("div", {"class": "cards"}, _curve(results), tag("div", None, allowed, lines)),
     )

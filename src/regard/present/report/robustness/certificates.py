@@ -10,14 +10,14 @@ from regard.present.run_reader import Material
 
 def certificates(material: Material) -> Html | None:
     """Certified accuracy by radius, with abstention."""
-    known = material.conclusions.certificates
-    if known is None:
+    certified = material.conclusions.certificates
+    if certified is None:
         return None
     where = next(s.where for s in material.findings if s.metric == "certified_accuracy")
     words = where.get("sigma") is None
-    shares = {say("robustness.smoothed"): known.smoothed, say("robustness.abstained"): known.abstained}
+    shares = {say("robustness.smoothed"): certified.smoothed, say("robustness.abstained"): certified.abstained}
     key = "robustness.radius_words" if words else "robustness.radius_l2"
-    shares |= {say(key, radius=f"{radius:g}"): share for radius, share in known.certified}
+    shares |= {say(key, radius=f"{radius:g}"): share for radius, share in certified.certified}
     usual = largest_n(shares.values())
     rows = [[name, cell(share, usual)] for name, share in shares.items()]
     how = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from regard.audits.conclusions.explanation_drift import (
     AGAINST,
-    MOVED,
+    MEASURES,
     AttackedExplanations,
     ExplanationDrift,
     MethodDrift,
@@ -50,7 +50,7 @@ def explanations(material: Material) -> Html | None:
         "div",
         None,
         tag("p", None, _sentence(drift.stable)),
-        tag("p", {"class": "soft"}, say("robustness.kept", kept=in_words(drift.kept), n=drift.kept.n)),
+        tag("p", {"class": "soft"}, say("robustness.kept", kept=in_words(drift.unchanged), n=drift.unchanged.n)),
     )
     return join(
         tag("h3", None, say("robustness.explanations")),
@@ -82,7 +82,7 @@ def _sentence(stable: MostStable | None) -> str:
 
 
 def _moved(drift: ExplanationDrift, material: Material) -> Html:
-    cells = [d.moved for d in drift.methods]
+    cells = [d.drift for d in drift.methods]
     caption = say(
         "robustness.explanation_caption",
         noises=", ".join(drift.noises),
@@ -90,7 +90,7 @@ def _moved(drift: ExplanationDrift, material: Material) -> Html:
         seed=material.seed,
         n=_n(cells),
     )
-    return _table(drift.methods, MOVED, cells, caption)
+    return _table(drift.methods, MEASURES, cells, caption)
 
 
 def _set_against(methods: Sequence[MethodDrift]) -> Html:

@@ -19,26 +19,26 @@ def other_answers(material: Material) -> Html | None:
     if noisy is None:
         return None
     quantity = f"change_of_{noisy.kind}"
-    rows = dict(zip(noisy.moved.noises, noisy.moved.cells, strict=True))
-    rows[say("robustness.mean_noise")] = noisy.moved.means
+    rows = dict(zip(noisy.change.noises, noisy.change.cells, strict=True))
+    rows[say("robustness.mean_noise")] = noisy.change.means
     return join(
         tag("p", None, _sentence(noisy)),
         tag("p", {"class": "soft"}, say("robustness.no_attack_on_it")),
-        tag("div", {"class": "cards"}, chart(noisy.moved, quantity), chart(noisy.flips, f"flips_of_{noisy.kind}")),
-        _table(noisy.moved, rows, quantity, material, shaded={len(noisy.moved.noises)}),
+        tag("div", {"class": "cards"}, chart(noisy.change, quantity), chart(noisy.flips, f"flips_of_{noisy.kind}")),
+        _table(noisy.change, rows, quantity, material, shaded={len(noisy.change.noises)}),
         _errors(noisy, material),
     )
 
 
 def _sentence(noisy: AnswersUnderNoise) -> str:
-    levels = {noise: cells[-1] for noise, cells in zip(noisy.moved.noises, noisy.moved.cells, strict=True)}
+    levels = {noise: cells[-1] for noise, cells in zip(noisy.change.noises, noisy.change.cells, strict=True)}
     worst = max(levels, key=lambda noise: levels[noise].estimate)
-    mean = noisy.moved.means[-1]
+    mean = noisy.change.means[-1]
     return say(
         f"robustness.{noisy.kind}_sentence",
         n=mean.n,
         noises=len(levels),
-        severity=noisy.moved.severities[-1],
+        severity=noisy.change.severities[-1],
         worst=worst,
         mean=in_words(mean, percent=False),
         worst_value=in_words(levels[worst], mean.n, percent=False),

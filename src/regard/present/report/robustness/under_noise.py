@@ -98,11 +98,10 @@ def _table(noisy: UnderNoise, material: Material) -> Html:
 def _calibration(rows: tuple[Calibration, ...], material: Material) -> Html | None:
     if not rows:
         return None
-    cells = [(r.error, r.chance, r.even, r.nll, r.brier, r.confidence, r.when_wrong) for r in rows]
-    every = [one for row in cells for one in row]
+    every = [one for row in rows for one in row.cells]
     usual = largest_n(every)
     names = [say("robustness.at", severity=r.severity) if r.severity else say("robustness.clean") for r in rows]
-    body = [[name, *(_calibration_cell(one, usual) for one in row)] for name, row in zip(names, cells, strict=True)]
+    body = [[name, *(_calibration_cell(one, usual) for one in r.cells)] for name, r in zip(names, rows, strict=True)]
     head = [
         say(f"robustness.{k}")
         for k in ("input", "ece", "ece_chance", "ece_even", "nll", "brier", "confidence", "sure_wrong")

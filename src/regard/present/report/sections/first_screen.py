@@ -82,14 +82,14 @@ def _other(material: Material) -> Html:
     found = material.conclusions.other_attention
     if found is None:
         return _card("other", tag("p", {"class": "soft"}, say("other.not_searched")))
-    example = material.by_id.get(found.example)
+    example = material.by_id.get(found.example or "")
     if example is None:
         none = say("other.none_exact" if found.exact else "other.none_searched")
         return _card("other", tag("p", None, tag("strong", None, none)))
     drawn = [
         tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, say(f"other.{who}")),
             unit_drawing(example, values, signed=False))
-        for who, values in (("own", found.own), ("other", found.other))
+        for who, values in (("own", found.own or ()), ("other", found.other or ()))
     ]  # fmt: skip
     pictures = example["units"]["place_kind"] == "box"
     lines = other_lines(found, material)
@@ -101,7 +101,7 @@ def _other(material: Material) -> Html:
 
 def other_lines(found: OtherAttention, material: Material) -> list[str]:
     """The same in words."""
-    example = material.by_id.get(found.example, {})
+    example = material.by_id.get(found.example or "", {})
     p = example.get("probability")
     texts = count(found.n, "example")
     answer = say(
@@ -219,7 +219,7 @@ def instead_lines(found: Instead) -> tuple[str, list[str]]:
         return say("instead.none"), [said(found.verdict)]
     gain, interval = written(found.gain, "+")
     lines = [say("instead.margin", gain=gain, interval=interval, n=found.n)]
-    pairs = (("removed", found.means.removed), ("kept", found.means.kept)) if found.means else ()
+    pairs = (("removed", found.means.comprehensiveness), ("kept", found.means.sufficiency)) if found.means else ()
     means = [say(f"instead.{name}", ours=_fall(pair[0]), theirs=_fall(pair[1])) for name, pair in pairs if pair]
     lines += [say("joint").join(means)] if means else []
     fair = say("instead.fair", operators=found.operators, level=f"{found.gain.level:.1%}")

@@ -8,21 +8,23 @@ import numpy as np
 
 from regard.measures.keyed_random import keyed_rng
 from regard.models.adapter import TorchModel
+from regard.models.ask.capability import capability
 from regard.models.read.encoded import Item
 from regard.models.read.text import TextReader
-from regard.protocols import Encoded, Model
+from regard.protocols import Encoded
 from regard.records import Bools, Ints, Units
 
 SHORTEST, LONGEST = 6, 22
 """Tokens before the repetition. They differ from sequence to sequence, so that no fixed offset finds the target."""
 
 
-def repeated_tokens(model: Model, template: Encoded, *, n: int, seed: int) -> Sequence[Item]:
-    """n sequences s s of different random tokens s, between the special tokens that `template` begins and ends with.
+@capability(needs="text")
+def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) -> Sequence[Encoded]:
+    """Make n sequences s s of different random tokens s, between the special tokens around `template`.
 
     None where the model reads no tokens of a vocabulary, or too few positions.
     """
-    if not isinstance(model, TorchModel) or not isinstance(model.reader, TextReader) or model.traits.two_towers:
+    if not isinstance(model.reader, TextReader) or model.traits.encoder_decoder:
         return []
     if not isinstance(template, Item) or template.aside or len(template.units) != template.length:
         return []
@@ -33,7 +35,7 @@ def repeated_tokens(model: Model, template: Encoded, *, n: int, seed: int) -> Se
     longest = min(LONGEST, room // 2, len(alphabet))
     if longest < 3:
         return []
-    made = []
+    sequences = []
     for number in range(n):
         rng = keyed_rng(seed, "repeated tokens", number)
         period = int(rng.integers(min(SHORTEST, longest), longest + 1))
@@ -41,8 +43,8 @@ def repeated_tokens(model: Model, template: Encoded, *, n: int, seed: int) -> Se
         ids = np.concatenate([head, drawn, drawn, tail]).astype(np.int64)
         special = np.zeros(len(ids), np.bool_)
         special[: len(head)] = special[len(ids) - len(tail) :] = True
-        made.append(_item(template, ids, special))
-    return made
+        sequences.append(_item(template, ids, special))
+    return sequences
 
 
 def _item(template: Item, ids: Ints, special: Bools) -> Item:
@@ -53,3 +55,6 @@ def _item(template: Item, ids: Ints, special: Bools) -> Item:
     groups = np.where(special, -1, np.arange(n))
     units = Units(names, "token", "span", np.zeros((n, 2)), special, groups, zeros, np.arange(n), (n,))
     return Item(units, {**arrays, "input_ids": ids}, np.arange(n), n)
+
+
+repeated_tokens.register(object, lambda model, template, *, n, seed: [])

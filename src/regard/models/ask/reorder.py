@@ -7,19 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from regard.errors import Unsupported
-from regard.models.read.encoded import Item
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
+from regard.protocols import Encoded
 from regard.records import Ints
 
 
-def reordered(item: Item, order: Ints, *, main: str) -> Item:
-    """The item with unit `order[j]` in the place of unit j. What is read beside the units (positions, masks) stays."""
+@capability(needs="removal")
+def reorder(model: TorchModel, encoded: Encoded, order: Ints) -> Encoded:
+    """Put unit `order[j]` in the place of unit j. Inputs beside the units (positions, masks) stay."""
+    item, main = own(encoded), model.reader.main
     before = item.arrays[main]
     after = before.copy()
     shift = None if item.shift is None else item.shift.copy()
-    for there, unit in enumerate(order.tolist()):
-        if there == unit:
+    for place, unit in enumerate(order.tolist()):
+        if place == unit:
             continue
-        to, source = item.owner == there, item.owner == unit
+        to, source = item.owner == place, item.owner == unit
         if to.sum() != source.sum():
             raise Unsupported(
                 "units in another order", expected="units of one size", got=f"{int(to.sum())} and {int(source.sum())}"

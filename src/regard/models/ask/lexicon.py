@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from torch import nn
 
 from regard.errors import Unsupported
-from regard.models.read.encoded import Reader
+from regard.models.adapter import TorchModel
+from regard.models.ask.capability import capability
 from regard.models.read.text import TextReader
 from regard.protocols import Lexicon
 
 
-def lexicon(reader: Reader, embedding: nn.Module | None, name: str) -> Lexicon:
-    """Every plain token that can be written, with its row of the embedding table (float32, on the CPU)."""
+@capability(needs="text")
+def lexicon(model: TorchModel) -> Lexicon:
+    """List every plain token that can be written, with its row of the embedding table (float32, on the CPU)."""
+    return model.once("lexicon", lambda: _lexicon(model))
+
+
+def _lexicon(model: TorchModel) -> Lexicon:
+    reader = model.reader
     if not isinstance(reader, TextReader) or reader.pieces is None:
         raise Unsupported(
-            f"the vocabulary of {name}", expected="a text model whose tokens can be spelt",
+            f"the vocabulary of {model.name}", expected="a text model whose tokens can be spelt",
             got=reader.modality if not isinstance(reader, TextReader) else "an encode function of your own",
             remedy="a dictionary of substitutes (source=FILE.json)",
         )  # fmt: skip
-    weight = getattr(embedding, "weight", None)
+    weight = getattr(model.embedding, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
         raise Unsupported(
-            f"the vocabulary of {name}", expected="an embedding table", got=type(embedding).__name__,
+            f"the vocabulary of {model.name}", expected="an embedding table", got=type(model.embedding).__name__,
             remedy="a dictionary of substitutes (source=FILE.json)",
         )  # fmt: skip
     ids = np.asarray([i for i in reader.alphabet.plain.tolist() if i < len(weight)], np.int64)
     texts, begins = reader.pieces(ids.tolist())
     # a token without letters of its own (a byte of a character, a blank) cannot be written into a word
-    there = np.array([bool(text) and not any(c.isspace() or c == "\ufffd" for c in text) for text in texts], np.bool_)
-    kept = np.flatnonzero(there)
+    spelt = [bool(text) and not any(c.isspace() or c == "\ufffd" for c in text) for text in texts]
+    rows = np.flatnonzero(np.array(spelt, np.bool_))
     with torch.no_grad():
-        vectors = weight.detach().float().cpu().numpy()[ids[kept]]
-    return Lexicon(ids[kept], tuple(texts[i] for i in kept), np.asarray(begins, np.bool_)[kept], vectors)
+        vectors = weight.detach().float().cpu().numpy()[ids[rows]]
+    return Lexicon(ids[rows], tuple(texts[i] for i in rows), np.asarray(begins, np.bool_)[rows], vectors)

@@ -1,0 +1,59 @@
+"""Generic functions for everything that a model can do beyond `protocols.Model`.
+
+    @capability(needs="gradient")
+    def slopes(model: TorchModel, batch: Sequence[Encoded], ...) -> list[Slopes]: ...
+
+The decorated function serves torch models, and `slopes(model, batch, ...)` is how everybody calls it. A model of
+another class joins with `slopes.register(ItsClass, function)`; without that the call raises `Unsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch, update_wrapper
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from regard.errors import Unsupported
+from regard.models.adapter import TorchModel
+from regard.protocols import Model
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Capability(Generic[P, R]):
+    """A function of a model that dispatches on the class of the model."""
+
+    def __init__(self, function: Callable[Concatenate[Any, P], R], needs: str) -> None:
+        update_wrapper(self, function)
+        self.name, self.needs = function.__name__, needs
+        self._dispatch = singledispatch(self._refuse)
+        self.register(TorchModel, function)
+
+    def __call__(self, model: Model, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        answer: R = self._dispatch.dispatch(type(model))(model, *args, **kwargs)
+        return answer
+
+    def register(self, kind: type, function: Callable[Concatenate[Any, P], R]) -> None:
+        """Let models of this class answer with `function`; `object` stands for every class without its own."""
+        self._dispatch.register(kind, function)
+
+    def supports(self, model: Model) -> bool:
+        """Whether a function is registered for the class of this model."""
+        return self._dispatch.dispatch(type(model)) != self._refuse
+
+    def _refuse(self, model: Model, *_: object, **__: object) -> Any:
+        raise Unsupported(
+            f"{self.name} of {model.name}",
+            expected=f"a model that provides it (needs {self.needs})",
+            got=type(model).__name__,
+        )
+
+
+def capability(*, needs: str) -> Callable[[Callable[Concatenate[Any, P], R]], Capability[P, R]]:
+    """Make a function of torch models generic. needs: its requirement, in the words of `needs=` of the methods."""
+
+    def generic(function: Callable[Concatenate[Any, P], R]) -> Capability[P, R]:
+        return Capability(function, needs)
+
+    return generic

@@ -1,0 +1,59 @@
+"""The last linear layer of a classifier, found by running it: the one whose outputs are the logits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import Unsupported
+from regard.models.adapter import TorchModel, own
+from regard.models.ask.capability import capability
+from regard.records import Example
+
+AT_ONCE = 16
+EXACT = 1e-3
+
+
+@capability(needs="model")
+def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linear, Tensor, Tensor]:
+    """Return the linear layer that computes the logits, its inputs (example, feature), and the logits."""
+    seen: list[tuple[nn.Linear, Tensor]] = []
+
+    def watch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
+        if isinstance(module, nn.Linear) and given[0].ndim == 2:
+            seen.append((module, given[0].detach().clone()))
+
+    hooks = [m.register_forward_hook(watch) for m in model.module.modules() if isinstance(m, nn.Linear)]
+    inputs, logits, layer = [], [], None
+    try:
+        for k in range(0, len(examples), AT_ONCE):
+            items = [own(model.encode(e)) for e in examples[k : k + AT_ONCE]]
+            for group in model.pieces(items):
+                seen.clear()
+                with torch.no_grad():
+                    outputs, _ = model.outputs([items[i] for i in group], None)
+                found = outputs["logits"]
+                fitting = [s for s in seen if s[1].shape[0] == len(group) and _is(s, found)]
+                if not fitting or (layer is not None and fitting[-1][0] is not layer):
+                    raise Unsupported(
+                        f"last layer of {model.name}", expected="a last layer that is linear", got="another"
+                    )
+                layer = fitting[-1][0]
+                order = [k + i for i in group]
+                inputs += list(zip(order, fitting[-1][1], strict=True))
+                logits += list(zip(order, found, strict=True))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert layer is not None
+    rows = [torch.stack([row for _, row in sorted(some, key=lambda pair: pair[0])]) for some in (inputs, logits)]
+    return layer, rows[0].double(), rows[1].double()
+
+
+def _is(seen: tuple[nn.Linear, Tensor], logits: Tensor) -> bool:
+    layer, given = seen
+    return layer.out_features == logits.shape[-1] and torch.allclose(
+        nn.functional.linear(given, layer.weight, layer.bias), logits, atol=EXACT
+    )

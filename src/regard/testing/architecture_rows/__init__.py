@@ -1,1 +1,0 @@
-"""The rows of the support table, one file per family."""
