@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from regard.attacks._goal import TIE, Goal, goal_of
 from regard.attacks._text import Text, Words, texts
+from regard.desk.changes import Replaced
+from regard.desk.questions import answers_to, input_gradients, token_ids
 from regard.measures.ranking import order
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Ints, Threat, Units
@@ -114,7 +116,7 @@ def _answered(
         parts = {i: words for i, words in parts.items() if words and not hunts[i].done}
         if not parts:
             break
-        said = case.asked([[h.text.made(words) for words in parts.get(i, ())] for i, h in enumerate(hunts)])
+        said = answers_to(case, [[h.text.made(words) for words in parts.get(i, ())] for i, h in enumerate(hunts)])
         assert said.distribution is not None
         for i, words in parts.items():
             mine = said.rows(i)
@@ -154,12 +156,12 @@ def _slopes(case: Case, goal: Goal, hunts: Sequence[Hunt], looks: dict[int, Word
         return {}
     some = list(looks)
     made = [hunts[i].text.made(looks[i]) for i in some]
-    there = case.subset(some).instead(made, None if goal.wanted is None else [goal.wanted] * len(some))
+    there = case.subset(some).variant(Replaced(made, None if goal.wanted is None else [goal.wanted] * len(some)))
     sign = -1 if goal.wanted is None else 1
-    found = there.input_gradients()
+    found = input_gradients(there)
     for i in some:
         hunts[i].queries += 1
-    return {i: Slope(sign * found[k], there.units[k], there.read(made[k])) for k, i in enumerate(some)}
+    return {i: Slope(sign * found[k], there.units[k], token_ids(there, made[k])) for k, i in enumerate(some)}
 
 
 def _record(case: Case, goal: Goal, i: int, h: Hunt, name: str, why: str, notes: tuple[str, ...]) -> Attacked:

@@ -10,6 +10,7 @@ from regard.attacks._drift import by_place, drift, mass_on_top
 from regard.attacks._goal import TIE, Goal, goal_of
 from regard.attacks._substitutes import substitutes
 from regard.attacks._text import Text, Words, texts, with_word
+from regard.desk.changes import Replaced
 from regard.measures.ranking import order
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
@@ -91,7 +92,7 @@ def _tried(
     if not flat:
         return {}
     made = [each[i].made(words) for i, words in flat]
-    there = case.subset([i for i, _ in flat]).instead(made)
+    there = case.subset([i for i, _ in flat]).variant(Replaced(made))
     said, told = there.base(), there.relevance(explainer)
     assert said.distribution is not None
     best: dict[int, Tried] = {}

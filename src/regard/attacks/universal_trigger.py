@@ -9,6 +9,8 @@ import numpy as np
 from regard.attacks._goal import Goal, goal_of
 from regard.attacks._substitutes import whole_words
 from regard.attacks._text import rewritten
+from regard.desk.changes import Replaced
+from regard.desk.questions import answers_to, input_gradients, vocabulary
 from regard.measures.ranking import order
 from regard.measures.text_distance import ngram_overlap
 from regard.protocols import Case
@@ -66,7 +68,7 @@ def _found(
     case: Case, goal: Goal, seen: Sequence[int], threat: Threat, words: int, rounds: int, many: int, first: str
 ) -> tuple[list[str], int]:
     """The trigger, and the questions it took for each of the examples it was found on."""
-    known, vectors = whole_words(case.lexicon())
+    known, vectors = whole_words(vocabulary(case))
     kept = {word.casefold() for word in threat.keep}
     at = {word: k for k, word in enumerate(known)}
     trigger, spent, best = [first] * words, 0, -np.inf
@@ -77,14 +79,14 @@ def _found(
             room = threat.budget - spent - 1
             if room < 1:
                 return trigger, spent
-            shown = some.instead(
+            shown = some.variant(Replaced(
                 [_with(e, trigger) for e in some.examples],
                 None if goal.wanted is None else [goal.wanted] * len(seen),
-            )  # fmt: skip
+            ))  # fmt: skip
             spent += 1
             slopes = [
                 g[_unit(shown.units[n].places, shown.units[n].free, trigger, place)]
-                for n, g in enumerate(shown.input_gradients())
+                for n, g in enumerate(input_gradients(shown))
             ]
             gain = (vectors @ (sign * np.mean(slopes, axis=0))).astype(np.float64)
             gain[[at[w] for w in (trigger[place],) if w in at]] = -np.inf
@@ -107,7 +109,7 @@ def _unit(places: Floats, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
 
 def _scores(goal: Goal, some: Case, seen: Sequence[int], triggers: Sequence[Sequence[str]]) -> Floats:
     """(triggers,) the mean over the examples of how near each brings them to the goal."""
-    said = some.asked([[_with(e, trigger) for trigger in triggers] for e in some.examples])
+    said = answers_to(some, [[_with(e, trigger) for trigger in triggers] for e in some.examples])
     assert said.distribution is not None
     each = [goal.score(i, said.value[said.rows(n)], said.distribution[said.rows(n)]) for n, i in enumerate(seen)]
     return np.asarray(np.mean(each, axis=0))
@@ -118,7 +120,7 @@ def _tried(case: Case, goal: Goal, rest: Sequence[int], trigger: Sequence[str]) 
         return {}
     part = case.subset(rest)
     made = [_with(e, trigger) for e in part.examples]
-    rows = part.asked([[e] for e in made]).distribution
+    rows = answers_to(part, [[e] for e in made]).distribution
     assert rows is not None
     out = {}
     for n, i in enumerate(rest):

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.attacks._drift import by_place, drift
 from regard.desk.case import DeskCase
+from regard.desk.changes import Replaced
 from regard.records import Attacked, Floats
 
 FIRST = 3
@@ -25,7 +26,7 @@ def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[A
     if not some:
         return list(found)
     made = [example for i in some if (example := found[i].example) is not None]
-    before, there = case.subset(some), case.subset(some).instead(made)
+    before, there = case.subset(some), case.subset(some).variant(Replaced(made))
     one, other = before.relevance(explainer), there.relevance(explainer)
     out = list(found)
     for n, i in enumerate(some):

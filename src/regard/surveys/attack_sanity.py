@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from regard.desk.case import DeskCase
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.measures.intervals import binomial_tail
 from regard.records import Attacked, Json, Spec, Threat
@@ -93,12 +94,12 @@ def _everything(
             min_similarity=0.0,
         )  # fmt: skip
         rates["as asked"] = rate
-        rates["any word, 4 times the budget"] = _rate(some.attacked(spec, free))
+        rates["any word, 4 times the budget"] = _rate(attacked(some, spec, free))
     else:
         eps = _eps(spec)
         for size in [*(eps * k for k in LADDER if eps * k < 1), 1.0]:
             larger = Spec("attack", spec.name, _with_eps(spec, size))
-            rates[f"eps {size:g}"] = rate if size == eps else _rate(some.attacked(larger, threat))
+            rates[f"eps {size:g}"] = rate if size == eps else _rate(attacked(some, larger, threat))
     values = list(rates.values())
     rises = all(b >= a - 1 / len(some.ids) - 1e-9 for a, b in pairwise(values))
     passed = rises and values[-1] >= NEARLY_ALL
@@ -141,7 +142,7 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
     )
     mine = known[str(spec)]
     return _compared(
-        "stronger than noise of the same size", spec, mine, control, lambda: some.attacked(control, threat),
+        "stronger than noise of the same size", spec, mine, control, lambda: attacked(some, control, threat),
         "noise of the same size does as well: this is no attack",
     )  # fmt: skip
 
@@ -159,10 +160,10 @@ def _boxes(
         one = Spec("attack", "hotflip") if text else Spec("attack", "pgd", {"eps": eps})
     if other is None:
         other = Spec("attack", "greedy_word") if text else Spec("attack", "square", {"eps": eps})
-    mine = known[str(one)] if str(one) in known else some.attacked(one, threat)
+    mine = known[str(one)] if str(one) in known else attacked(some, one, threat)
     return _compared(
         "white box at least as strong as black box", one, mine, other,
-        lambda: known[str(other)] if str(other) in known else some.attacked(other, threat),
+        lambda: known[str(other)] if str(other) in known else attacked(some, other, threat),
         "gradients help less than blind search: they may be masked", tie=True,
     )  # fmt: skip
 
