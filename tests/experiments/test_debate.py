@@ -37,7 +37,7 @@ from regard.experiments.top_word import top_word
 from regard.measures.divergence import jsd
 from regard.measures.tau_significance import kendall_p
 from regard.models.adapter import TorchModel
-from regard.models.ask.weight_batches import with_weights
+from regard.models.ask import weight_batches
 from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.protocols import Findings, Point
@@ -475,9 +475,11 @@ def test_what_cannot_be_swept_says_so() -> None:
     case = case_of(bilstm(), 1)
     (m,) = maps(case, "last", "mean", "test")
     with pytest.raises(Exception, match="attention, head, query, key"):
-        with_weights(bilstm(), [bilstm().encode(case.examples[0])], [0], [[Edit("uniform", m.sites[0].read.site)]])
+        weight_batches.with_weights(
+            bilstm(), [bilstm().encode(case.examples[0])], [0], [[Edit("uniform", m.sites[0].read.site)]]
+        )
     with pytest.raises(Exception, match="site"):
-        with_weights(bilstm(),
+        weight_batches.with_weights(bilstm(),
             [bilstm().encode(case.examples[0])], [0],
             [[Edit("replace", "nowhere", values=np.ones((1, 1, 1, 1), np.float32))]],
         )  # fmt: skip
