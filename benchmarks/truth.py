@@ -51,14 +51,6 @@ OTHER_TEXTS = 1000
 """Added to a model's seed: its evidence is gathered on texts that neither training nor certificate saw."""
 ANSWERS = ("holds", "fails", "mixed", "uninformative")
 WRONG_BAR, POWER_BAR, CELLS_BAR = 0.03, 0.70, 150
-ASKED = {
-    "is there a map to read?": "map",
-    "do these weights matter to the prediction?": "matter",
-    "does it point at the evidence?": "points",
-    "does it agree with other measures as well as they agree with each other?": "agree",
-    "is it exclusive, or would very different attention give the same prediction?": "exclusive",
-    "is that the same for each predicted class?": "same",
-}
 CONFIDENT = ("read as evidence", "do not read", "nothing to read")
 
 
@@ -136,7 +128,7 @@ def judged(stand: Stand, run: Run, model: TorchModel) -> Row:
 
 
 def row(stand: Stand, truth: Truth, judgement: Judgement) -> Row:
-    said = {ASKED[v.question]: v for v in judgement.verdicts if v.question in ASKED}
+    said = {v.question: v for v in judgement.verdicts if v.question in QUESTIONS}
     answers = {q: str(said[q].answer) if q in said else "uninformative" for q in QUESTIONS}
     rules = {q: said[q].rule for q in said}
     return Row(stand, truth, answers, judgement.reading, rules)

@@ -60,6 +60,6 @@ def test_every_verdict_has_its_paragraph() -> None:
 
     text = (ROOT / "docs" / "verdicts.md").read_text("utf-8").lower()
     for key, question in catalogue("en").items():
-        if key.startswith("meaning.") and key.endswith(".question"):
-            words = question.rstrip("?").split(",")[0].removeprefix("the overall ")
-            assert words.split(" as well")[0] in text, f"docs/verdicts.md says nothing about: {question}"
+        if key.startswith("judge.") and key.endswith(".question"):
+            words = question.lower().rstrip("?").removeprefix("the overall ")
+            assert words in text, f"docs/verdicts.md says nothing about: {question}"

@@ -95,6 +95,78 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """A sentence as data: a key of the message catalogues and the values of its placeholders.
+
+    params: numbers, strings, lists, or other messages. `unit` and `input` name the nouns of the sentence ("patch",
+    "image"); a message inside another one inherits them.
+
+    >>> Message.of("judge.note", n=3, why=Message("judge.few")).to_json()
+    {'message': 'judge.note', 'params': {'n': 3, 'why': {'message': 'judge.few'}}}
+    """
+
+    key: str
+    params: Mapping[str, Json | Message] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        params = {name: encoded(value) for name, value in sorted(self.params.items())}
+        object.__setattr__(self, "params", MappingProxyType(params))
+
+    @staticmethod
+    def of(key: str, **params: Any) -> Message:
+        return Message(key, params)
+
+    def __hash__(self) -> int:
+        return hash((self.key, json.dumps(dict(self.params), sort_keys=True)))
+
+    def __str__(self) -> str:
+        """For developers; people read what `present.messages` renders."""
+        return f"{self.key} {dict(self.params)}" if self.params else self.key
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Message, (self.key, dict(self.params))
+
+    def to_json(self) -> dict[str, Json]:
+        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}  # type: ignore[dict-item]
+
+
+Text: TypeAlias = Message | str
+"""A message, or a text that no catalogue holds: the words of a foreign exception, a sentence of an older run."""
+
+
+def joined(sentences: Sequence[Text]) -> Text:
+    """Several sentences as one text; "" for none."""
+    return Message.of("sentences", parts=list(sentences)) if sentences else ""
+
+
+def encoded(value: Any) -> Any:
+    """The value with every message in it, at any depth, as JSON."""
+    if isinstance(value, Message):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {name: encoded(inner) for name, inner in value.items()}
+    return [encoded(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def decoded(value: Any) -> Text:
+    """The message, or the plain text, that `encoded` wrote.
+
+    >>> decoded({"message": "judge.few"})
+    Message(key='judge.few', params=mappingproxy({}))
+    """
+    if isinstance(value, Message):
+        return value
+    return Message(str(value["message"]), value.get("params", {})) if is_message(value) else str(value)
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is a message, or one in JSON."""
+    return isinstance(value, Message) or (
+        isinstance(value, Mapping) and "message" in value and set(value) <= {"message", "params"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """One thing the model is asked about.
 
@@ -372,9 +444,10 @@ class Contrast:
 
     claim: that the mean is above or below `margin`. p: one-sided, of the opposite; `corrected` after Holm's correction
     over the audit. low, high: the interval at `level`, that of the whole family. where: class, operator, sizes.
+    subject: the method or head that is compared; "" where the comparison is about the audited attention.
     """
 
-    name: str
+    name: Text
     claim: Literal["above", "below"]
     margin: float
     estimate: float
@@ -386,6 +459,7 @@ class Contrast:
     p: float
     corrected: float
     where: Mapping[str, Json] = field(default_factory=dict)
+    subject: str = ""
 
 
 Answer = Literal["holds", "fails", "mixed", "uninformative"]
@@ -395,22 +469,23 @@ Answer = Literal["holds", "fails", "mixed", "uninformative"]
 class Verdict:
     """An answer to one question, with the rule and the evidence behind it.
 
-    rule: its id; `rule_in_words` is for people. not_claimed: what the answer does not say. contrasts: every comparison
-    that was looked at; the first `rests_on` of them are those that the answer rests on, or that left the question open,
-    hardest first. rows: per class and operator what was found, where the question is asked so. decides_at: examples in
-    all that would probably decide it, where it is open for want of them.
+    question: its id ("points", "better_method"). rule: its id; `rule_in_words` is for people. not_claimed: the claims
+    that the answer does not make. contrasts: every comparison; the answer rests on the first `rests_on` of them, or
+    they left the question open, hardest first. rows: the findings per class and operator, where there are such.
+    decides_at: examples that would probably settle an open question. overruled: why the rule's answer was withdrawn.
     """
 
     question: str
     answer: Answer
-    sentence: str
+    sentence: Text
     rule: str
-    rule_in_words: str
-    not_claimed: str
+    rule_in_words: Text
+    not_claimed: Text
     contrasts: tuple[Contrast, ...] = ()
     rows: tuple[Mapping[str, Json], ...] = ()
     decides_at: int | None = None
     rests_on: int = 0
+    overruled: Text = ""
 
 
 Reading = Literal["read as evidence", "debugging only", "do not read", "nothing to read", "undecided"]
@@ -421,18 +496,18 @@ class Judgement:
     """The overall reading of one attention of one model, and the verdicts that it follows from.
 
     attention: which rows, layer and heads "the attention" is here, in words. classes: for which predictions the
-    reading holds; () where it does not depend on them. margins: every number that a rule compares with.
+    reading holds; () where it does not depend on them. margins: every number that a rule compares with, by its id.
     """
 
     reading: Reading
-    sentence: str
-    why: str
-    attention: str
+    sentence: Text
+    why: Text
+    attention: Text
     n: int
     verdicts: tuple[Verdict, ...]
     classes: tuple[str, ...] = ()
     margins: Mapping[str, Json] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     decides_at: int | None = None
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import multiprocessing
 import os
 import random
@@ -18,8 +19,10 @@ from run_content import content, stored_bytes
 from torch_toy import Texts, TorchToy, sentences
 
 from regard.audits.audit import audit
+from regard.audits.options import AuditOptions
 from regard.audits.repeatability import PROBES
 from regard.errors import EnvironmentProblem, InputError, RegardError, UnknownName
+from regard.records import Spec
 from regard.store.export import TABLES
 from regard.store.run import Run
 
@@ -305,3 +308,27 @@ def test_an_interruption_ends_the_workers_at_once(tmp_path: Path) -> None:
     assert multiprocessing.active_children() == []
     assert Run(tmp_path / "run").manifest["status"] == "interrupted"
     assert 0 < Run(tmp_path / "run").progress[0] < 20
+
+
+def test_python_gets_verdicts_and_their_fate_on_shifted_data(tmp_path: Path) -> None:
+    experiments = ["map_shape", "permutation:times=4", "route", "pointing:sizes=[1]", "top_word", "exclusive"]
+    run = audit(
+        "planted:pointed", out=tmp_path / "run", limit=12, explainers=["attention", "random"], metrics=["entropy"],
+        experiments=experiments, shift="planted_texts:seed=1",
+    )  # fmt: skip
+    (judgement,) = run.manifest["judgements"]
+    assert len(judgement["verdicts"]) >= 6
+    assert run.manifest["shift"]["attentions"]
+    assert Run(tmp_path / "run" / "shift").manifest["judgements"]
+
+
+def test_an_unknown_option_is_refused_with_near_misses(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="limit"):
+        audit("bilstm", out=tmp_path / "run", limits=3)
+
+
+def test_options_survive_json() -> None:
+    options = AuditOptions(
+        limit=3, explainers=["random", Spec("explainer", "attention", {"heads": 1})], labels={"a": 0}
+    )
+    assert AuditOptions.from_json(json.loads(json.dumps(options.to_json()))) == options

@@ -28,7 +28,7 @@ from regard.measures.intervals import ClusterSums
 from regard.measures.mean_interval import mean_interval
 from regard.present.pack.pack import pack_of_run
 from regard.present.report.report import report
-from regard.records import Answers, Edit, Judgement, Score, Site
+from regard.records import Answers, Edit, Judgement, Message, Score, Site
 from regard.store.run import Run
 from regard.surveys.heads.importance import ranking, same_decision
 from regard.surveys.heads.naming import Head
@@ -159,8 +159,8 @@ def test_edits_that_give_nan_do_not_say_that_attention_is_unused(value: float, m
     seen = examine(model, EXAMPLES[:3])
     assert seen.sites == 1
     assert not seen.defects
-    assert "whether" in seen.notes[0]
-    assert "could not be tested" in seen.notes[0]
+    assert isinstance(seen.notes[0], Message)
+    assert seen.notes[0].key == "defect.untested"
 
 
 def test_the_desk_remembers_nothing_that_is_unknown() -> None:

@@ -15,7 +15,7 @@ from regard.errors import CaptureError
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier
-from regard.records import Example
+from regard.records import Example, Message
 
 TEXTS = ["the door was awful in the garden", "a superb boat went down the river", "one two three four"]
 
@@ -84,7 +84,7 @@ def test_one_word_has_one_key_rightly() -> None:
     found = preconditions(load("planted:constant"), ["superb", "awful"])
     assert found.defects == ()
     assert found.n == 0
-    assert "nothing was tested" in found.notes[0]
+    assert found.notes == (Message("defect.nothing_tested"),)
     mixed = preconditions(load("planted:one_key"), ["superb", "a superb boat"])
     assert (mixed.defects[0].what, mixed.n) == ("one_key", 1)
 
@@ -96,7 +96,7 @@ def test_units_that_look_the_same_are_no_evidence_of_uniform_weights() -> None:
 def test_a_head_is_named() -> None:
     (defect,) = preconditions(wrapped("one head of two"), TEXTS).defects  # type: ignore[arg-type]
     assert (defect.what, defect.heads) == ("uniform", (1,))
-    assert "head 1 of this attention is uniform" in defect.sentence
+    assert defect.sentence.params["heads"] == [1]
 
 
 def test_the_mended_tutorial_in_other_spellings() -> None:

@@ -19,11 +19,11 @@ from regard.gate.gate import gate
 from regard.gate.policy import Gate, Policy
 from regard.judge.verdicts import verdicts
 from regard.models.open.training_mode import training_modules
-from regard.present.messages.messages import speaking
+from regard.present.messages.messages import render, speaking
 from regard.present.report.as_json import run_json
 from regard.present.report.as_markdown import run_markdown
 from regard.present.report.report import report
-from regard.records import Answers, Example
+from regard.records import Answers, Example, joined
 from regard.store.run import Run
 
 FEW: dict[str, Any] = {
@@ -59,7 +59,7 @@ def test_the_noise_is_measured() -> None:
     assert 0.4 < seen.noise.value_sd < 1.1
     assert seen.noise.value_largest > seen.noise.value_sd
     assert 0 < seen.noise.probability_sd < seen.noise.probability_largest < 1
-    assert f"standard deviation {seen.noise.value_sd:.2g}" in " ".join(seen.sentences)
+    assert f"standard deviation {seen.noise.value_sd:.2g}" in render(joined(seen.sentences))
 
 
 @pytest.mark.parametrize("fault", [None, broken.rounding])
@@ -104,7 +104,7 @@ def test_dropout_in_training_mode_is_named_with_its_module() -> None:
     seen = RepeatCheck(model, broken.texts(5)).start()
     assert seen.kinds == ("is in training mode",)
     assert seen.modules == ("drop (Dropout)",)
-    assert "in training mode (drop (Dropout))" in seen.sentences[0]
+    assert "in training mode (drop (Dropout))" in render(seen.sentences[0])
 
 
 def test_normalisation_by_the_batch_needs_no_noise_to_be_named() -> None:
@@ -161,7 +161,9 @@ def test_one_example_is_enough_for_a_warning() -> None:
     net = broken.Net()
     assert warning(broken.model(net), example) == ""
     assert net.calls == 2
-    assert warning(broken.model(broken.Net(broken.noise)), example).startswith("The model answers by chance")
+    assert warning(broken.model(broken.Net(broken.noise)), example).params["parts"][0] == {
+        "message": "repeatability.random"
+    }  # type: ignore[union-attr, index, call-overload]
 
 
 # ---------------------------------------------------------------------- whole audits
@@ -174,7 +176,7 @@ def noisy_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     torch.manual_seed(0)
     said: list[str] = []
     run = audit(broken.model(broken.Net(broken.noise)), broken.texts(24), out=out, announce=said.append, **FEW)
-    assert any("answers by chance" in sentence for sentence in said)
+    assert any("repeatability.random" in str(sentence) for sentence in said)
     verdicts(run, keep=True)
     return Run(out)
 
@@ -186,21 +188,21 @@ def test_every_verdict_is_refused_and_the_tables_stay(noisy_run: Run) -> None:
     (judgement,) = verdicts(noisy_run)
     assert judgement.reading == "undecided"
     assert {v.answer for v in judgement.verdicts} == {"uninformative"}
-    assert all("not answer the same input the same way" in v.sentence for v in judgement.verdicts)
+    assert all("judge.because.not_repeatable" in str(v.sentence) for v in judgement.verdicts)
     assert {row["answer"] for v in judgement.verdicts for row in v.rows if "answer" in row} <= {"imprecise"}
 
 
 def test_nothing_that_is_shown_makes_a_claim(noisy_run: Run) -> None:
     page, text, json = report(noisy_run), run_markdown(noisy_run), run_json(noisy_run)
     for shown in (page, text):
-        assert "The model answers by chance" in shown
+        assert "The model is random" in shown
         assert "Clearly better" not in shown
-    assert page.index("The model answers by chance") < page.index("<main")
+    assert page.index("The model is random") < page.index("<main")
     assert 'id="exhibit-instead"' not in page
     assert {d["reading"] for d in json["differences"]} == {"undefined"}  # type: ignore[index, union-attr, call-overload]
     assert json["exhibits"] == {"other_attention": None, "reliance": None, "instead": None}
     with speaking("zh"):
-        assert "该模型的回答带有随机性" in report(noisy_run)
+        assert "该模型的预测带有随机性" in report(noisy_run)
 
 
 def test_a_gate_refuses_the_run(noisy_run: Run) -> None:
@@ -218,7 +220,7 @@ def test_weights_that_change_during_the_audit(tmp_path: Path) -> None:
 
     run = audit(broken.model(net), broken.texts(6), out=tmp_path / "run", progress=train_on, explainers=["attention"])
     assert run.manifest["repeatability"]["kinds"] == ["changed"]
-    assert "weights changed during the audit" in run.manifest["repeatability"]["sentence"]
+    assert "repeatability.changed" in str(run.manifest["repeatability"]["sentence"])
 
 
 class NoisyToy(TorchToy):

@@ -43,10 +43,10 @@ def test_version_is_the_installed_one() -> None:
     ("code", "absent"),
     [
         ("import regard", {"torch", "numpy", "click", "rich", "regard.records"}),
-        (HELP, {"torch", "numpy", "rich", "regard.records", "regard.cli.commands.audit", "regard.present.retelling"}),
+        (HELP, {"torch", "numpy", "rich", "regard.records", "regard.cli.commands.audit"}),
         ("import regard; regard.names('explainer')", {"torch", "transformers"}),
         ("import sys; sys.argv = ['regard', 'list', 'explainer']\nfrom regard.cli import main\nmain()", {"torch"}),
-        ("from regard.present import report, terminal, as_json, evidence_table", {"torch", "transformers"}),
+        ("import regard.present.report.as_json, regard.present.terminal.results", {"torch", "transformers"}),
     ],
 )
 def test_nothing_heavy_is_imported(code: str, absent: set[str]) -> None:

@@ -211,8 +211,8 @@ def test_an_audit_of_a_member_asks_its_siblings_and_the_judge_reads_it(
     )  # fmt: skip
     (found,) = verdicts(run)
     said = {v.question: v.answer for v in found.verdicts}
-    assert said["does it transfer to another model?"] == "holds"
-    assert said["is other attention with the same answer more than seed noise?"] in ("holds", "fails")
+    assert said["transfer"] == "holds"
+    assert said["seeds"] in ("holds", "fails")
 
 
 def test_telling_words(made: Origin) -> None:

@@ -42,9 +42,9 @@ def test_what_survives_is_kept_and_shown(shifted: Path) -> None:
     assert isinstance(attention, dict)
     fates = {row["question"]: row["fate"] for row in attention["questions"]}  # type: ignore[union-attr, index, call-overload]
     assert attention["fate"] == "open there"
-    assert fates["does it point at the evidence?"] == "open there"
-    assert fates["is there a map to read?"] == "survives"
-    assert fates["which head deserves to be read instead?"] == "open", "there is one head"
+    assert fates["points"] == "open there"
+    assert fates["map"] == "survives"
+    assert fates["better_head"] == "open", "there is one head"
     shown = CliRunner().invoke(root, ["verdicts", str(shifted)])
     assert shown.exit_code == 0, shown.output
     assert "SHIFT: 64 texts -> 20 texts" in shown.output

@@ -14,7 +14,7 @@ from regard.datasets.examples import Examples
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.improve.before_after import compared
 from regard.improve.improve import Improvement, improve
-from regard.improve.measurements import Looking, Plan, drawn, plan_for, read_columns, write_columns
+from regard.improve.measurements import NetworkMeasurements, Plan, drawn, plan_for, read_columns, write_columns
 from regard.improve.origin import origin
 from regard.improve.recipe import Recipe
 from regard.measures.keyed_random import keyed_rng
@@ -253,14 +253,14 @@ def test_accuracy_is_what_the_training_found_on_the_test_split(found: Improvemen
 
 
 def test_looking_leaves_out_what_a_model_does_not_support(found: Improvement, monkeypatch: pytest.MonkeyPatch) -> None:
-    looking = Looking(found.folder("plain") / "seed-0", DATA.test, PLAN)
+    measurements = NetworkMeasurements(found.folder("plain") / "seed-0", DATA.test, PLAN)
 
     def refuse() -> None:
         raise Unsupported("attention", expected="some", got="none")
 
-    monkeypatch.setattr(looking, "_attention", refuse)
-    monkeypatch.setattr(looking, "_stability", refuse)
-    assert set(looking.columns()) == {
+    monkeypatch.setattr(measurements, "_attention", refuse)
+    monkeypatch.setattr(measurements, "_stability", refuse)
+    assert set(measurements.columns()) == {
         "accuracy", "noise_accuracy", "other_noise_accuracy", "attack_success", "attack_accuracy",
     }  # fmt: skip
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from made_evidence import made
 
-from regard.judge.better_method import heads_instead
+from regard.judge.better_method import better_head
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.mean_tests import Mean
 from regard.judge.other_evidence import Beside, Table, beside_of
-from regard.records import Floats, Json, Judgement, Score, Verdict
+from regard.records import Floats, Json, Judgement, Message, Score, Verdict, encoded
 
 N = 120
 RNG = np.random.default_rng(7)
-SEEDS, TRANSFER, STABLE, METHOD, HEAD = "seed noise", "transfer", "stable", "explanation method", "which head"
+SEEDS, TRANSFER, STABLE, METHOD, HEAD = "seeds", "transfer", "stable", "better_method", "better_head"
 
 
 def table(mean: float, seeds: int = 1, spread: float = 0.05, **where: Json) -> Table:
@@ -32,8 +33,22 @@ def asked(beside: Beside, evidence: Evidence | None = None) -> Judgement:
     return judge(replace(base, single=single, beside=beside))
 
 
-def the(judgement: Judgement, words: str) -> Verdict:
-    (found,) = [v for v in judgement.verdicts if words in v.question]
+def first(verdict: Verdict) -> dict[str, Any]:
+    """The sentence, or the first of several."""
+    sentence: Any = encoded(verdict.sentence)
+    return sentence["params"]["parts"][0] if sentence["message"] == "sentences" else sentence
+
+
+def key(verdict: Verdict) -> str:
+    return str(first(verdict)["message"])
+
+
+def params(verdict: Verdict) -> dict[str, Any]:
+    return first(verdict)["params"]
+
+
+def the(judgement: Judgement, question: str) -> Verdict:
+    (found,) = [v for v in judgement.verdicts if v.question == question]
     return found
 
 
@@ -53,7 +68,7 @@ def test_nothing_known_beside_the_map_is_said_so_and_changes_no_other_answer() -
     assert plain.reading == more.reading
     for verdict in plain.verdicts[6:]:
         assert verdict.answer == "uninformative"
-        assert verdict.sentence.startswith("Not tested")
+        assert key(verdict).endswith("not_tested")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +111,7 @@ def words(base: float, flat: float) -> Beside:
 def test_transfer_by_words(base: float, answer: str) -> None:
     found = the(asked(words(base, 0.7 if base > 0.8 else 0.72)), TRANSFER)
     assert found.answer == answer
-    assert "bag of words" in found.sentence
+    assert key(found).startswith("judge.transfer.bag_")
 
 
 def test_two_ways_that_contradict_are_mixed() -> None:
@@ -119,7 +134,7 @@ def test_noise_in_the_text_counts_by_rank_and_only_for_attention() -> None:
     ranks = (table(0.95, of="attention", noise="keyboard", severity=3), table(0.0, of="random", noise="keyboard"))
     found = the(asked(Beside({"explanation_rank": ranks})), STABLE)
     assert found.answer == "holds"
-    assert "under keyboard at severity 3" in found.sentence
+    assert {"noise": "keyboard", "severity": 3} in [n["params"] for n in params(found)["still"]]
     low = (table(0.05, of="attention", noise="swap", severity=5),)
     assert the(asked(Beside({"explanation_rank": low})), STABLE).answer == "fails"
 
@@ -133,14 +148,13 @@ def methods(**worth: float) -> dict[str, dict[str, Floats]]:
 def test_the_best_method_is_named_and_compared_with_attention() -> None:
     found = the(asked(Beside(methods=methods(attention=0.1, rollout=0.0, gradients=0.3))), METHOD)
     assert found.answer == "holds"
-    assert found.sentence.startswith("Read gradients")
-    assert "and more than attention's" in found.sentence
+    assert (key(found), params(found)["method"]) == ("judge.better_method.holds", "gradients")
     assert [row["method"] for row in found.rows] == ["gradients", "attention", "rollout"]
 
 
 def test_attention_itself_may_be_the_best() -> None:
     found = the(asked(Beside(methods=methods(attention=0.3, rollout=0.0))), METHOD)
-    assert found.sentence.startswith("None is better than attention itself")
+    assert key(found) == "judge.better_method.attention"
 
 
 def test_none_that_beats_random_is_an_answer() -> None:
@@ -175,28 +189,28 @@ def test_heads(worth: tuple[float, ...], answer: str) -> None:
     found = the(asked(heads(*worth)), HEAD)
     assert found.answer == answer
     if answer == "holds":
-        assert found.sentence.startswith("Read layer 0, head 0")
+        assert params(found)["head"] == "layer 0, head 0"
 
 
 def test_many_heads_of_pure_chance_are_rarely_one_worth_reading() -> None:
     """The null: 72 heads that are all like the audited attention, 40 times."""
     evidence = made(n=5)
-    wrong = sum(heads_instead(evidence, heads(*([0.1] * 72))).answer == "holds" for _ in range(40))
+    wrong = sum(better_head(replace(evidence, beside=heads(*([0.1] * 72)))).answer == "holds" for _ in range(40))
     assert wrong <= 2
 
 
 def test_what_training_says_is_only_asked_where_it_was_tried() -> None:
     plain = [v.question for v in asked(Beside()).verdicts]
-    assert not any("need" in q or "hide" in q for q in plain)
+    assert not any(q in ("task", "hide") for q in plain)
     ids = tuple(map(str, range(1500)))
 
     def right(p: float, name: str) -> Table:
         return Table(ids, ids, (RNG.random((1500, 3)) < p).astype(float), {"attention": name})
 
     control = Beside({"control_correct": (right(0.9, "trained"), right(0.7, "uniform"))})
-    assert the(asked(control), "need").answer == "holds"
+    assert the(asked(control), "task").answer == "holds"
     control = Beside({"control_correct": (right(0.9, "trained"), right(0.9, "uniform"))})
-    assert the(asked(control), "need").answer == "fails"
+    assert the(asked(control), "task").answer == "fails"
     hidden = {"network": "deceptive", "rows": "texts"}
     for mass, use, answer in ((0.01, 0.4, "holds"), (0.3, 0.4, "fails"), (0.01, 0.0, "fails")):
         beside = Beside(
@@ -211,7 +225,7 @@ def test_where_there_is_nothing_to_read_other_methods_are_still_named() -> None:
     assert found.reading == "nothing to read"
     for words_ in (SEEDS, TRANSFER, STABLE):
         assert the(found, words_).answer == "uninformative"
-        assert the(found, words_).sentence.startswith("Not asked")
+        assert the(found, words_).overruled == Message("judge.rule.not_asked")
     assert the(found, METHOD).answer == "holds"
 
 
@@ -263,8 +277,8 @@ def test_of_good_methods_the_one_that_is_surest_to_be_good_is_named() -> None:
     few["lime"] = {o: np.where(np.arange(N) < 14, values + spread, np.nan) for o, values in few["lime"].items()}
     found = the(asked(Beside(methods=few)), METHOD)
     assert found.answer == "holds"
-    assert found.sentence.startswith("Read gradients")
-    assert "lime" in found.sentence
-    # the report's exhibit shows the second comparison
-    assert found.rule.startswith("Q11.")
-    assert found.contrasts[1].name == "gradients - attention"
+    assert params(found)["method"] == "gradients"
+    assert "lime" in str(found.sentence)
+    # what the report's exhibit goes by
+    assert found.question == METHOD
+    assert found.contrasts[0].subject == "gradients"

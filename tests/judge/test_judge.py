@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from regard.judge.judge import judge
 from regard.judge.margins import FEWEST, PRINTED
 from regard.judge.mean_tests import Mean
 from regard.judge.points_at_evidence import by_class
-from regard.records import Contrast, Judgement, Score
+from regard.records import Contrast, Judgement, Message, Score, Verdict, encoded
 from regard.store.judgements import judgement_from_json, judgement_to_json
 
 MATTER, POINTS, AGREE, EXCLUSIVE, SAME = 1, 2, 3, 4, 5
@@ -28,6 +29,15 @@ MATTER, POINTS, AGREE, EXCLUSIVE, SAME = 1, 2, 3, 4, 5
 
 def answers(judgement: Judgement) -> list[str]:
     return [v.answer for v in judgement.verdicts]
+
+
+def parts(verdict: Verdict) -> list[Any]:
+    """The sentences of a verdict that has several."""
+    return encoded(verdict.sentence)["params"]["parts"]  # type: ignore[no-any-return]
+
+
+def by_default(classes: list[str]) -> Any:
+    return encoded(Message.of("judge.points.by_default", classes=classes))
 
 
 @pytest.mark.parametrize(
@@ -54,8 +64,8 @@ def test_what_attention_points_at_decides_the_reading(
 def test_the_reading_names_the_classes_that_it_holds_for() -> None:
     found = judge(made(how={"negative": "default", "positive": "evidence"}))
     assert found.classes == ("positive",)
-    assert "when it answers positive" in found.sentence
-    assert "negative seems to be the answer by default" in found.verdicts[POINTS].sentence
+    assert "positive" in str(found.sentence)
+    assert by_default(["negative"]) in parts(found.verdicts[POINTS])
 
 
 @pytest.mark.parametrize(
@@ -121,8 +131,8 @@ def test_without_a_route_it_matters_in_part_at_best() -> None:
 def test_below_thirty_of_a_class_it_refuses_in_words() -> None:
     found = judge(made(n=FEWEST - 1))
     assert found.reading == "undecided"
-    assert f"below {FEWEST} predictions" in found.sentence
-    assert "negative has 29" in found.sentence
+    assert f"'fewest': {FEWEST}" in str(found.sentence)
+    assert "{'n': 29, 'name': 'negative'}" in str(found.sentence)
     assert judge(made(n=FEWEST)).reading == "read as evidence"
 
 
@@ -140,7 +150,7 @@ def test_of_many_classes_a_rare_one_is_named_and_set_aside() -> None:
     found = judge(part(whole, rare))
     assert found.reading == "read as evidence"
     assert found.classes == ("a", "b")
-    assert "Too few predictions to say anything about c" in found.verdicts[POINTS].sentence
+    assert encoded(Message.of("judge.points.aside", classes=["c"])) in parts(found.verdicts[POINTS])
 
 
 def test_undecided_says_how_many_would_decide_and_that_many_do() -> None:
@@ -301,12 +311,12 @@ def test_mean_against_scipy() -> None:
 
 def test_claims_are_corrected_together_and_what_does_not_survive_is_open() -> None:
     def draft(p: float) -> Draft:
-        return Draft("q", "holds", p, "yes", "open", "r", "", "")
+        return Draft("q", "holds", p, Message("yes"), "r")
 
     assert [v.answer for v in settled([draft(0.03), draft(0.04)])] == ["uninformative", "uninformative"]
     assert [v.answer for v in settled([draft(0.02), draft(0.04)])] == ["holds", "holds"]
     assert [v.answer for v in settled([draft(0.03), draft(math.nan)])] == ["holds", "holds"]
-    assert settled([draft(0.03), draft(0.04)])[0].sentence == "open"
+    assert settled([draft(0.03), draft(0.04)])[0].sentence == Message("judge.q.lost")
 
 
 def _first(found: Judgement, which: int) -> Contrast:
@@ -319,17 +329,17 @@ def test_an_open_verdict_shows_what_left_it_open_not_a_precondition_that_passed(
     # the others agree with each other beyond doubt, but hardly above the margin that agreement is asked at
     found = judge(made(ceiling=0.09, agreement=0.09, noise=0.01))
     assert found.verdicts[AGREE].answer == "uninformative"
-    assert _first(found, AGREE).name == "others agree with each other, above chance"
+    assert _first(found, AGREE).name == Message("judge.agree.others")
     # whether it matters is open because of the route alone: weights plainly move the answer
     open_route = judge(made(n=32, route=0.5))
     assert open_route.verdicts[MATTER].answer == "uninformative"
     hardest = _first(open_route, MATTER)
-    assert hardest.name == "decisions that follow the attention's output"
+    assert hardest.name == Message("judge.matter.route")
     assert hardest.p > 0.05
     # Q2 lost nothing but is imprecise: not that there is something to be found, which is certain
     imprecise = judge(made(n=32, how={"negative": "half", "positive": "half"}, noise=0.35))
     assert imprecise.verdicts[POINTS].answer == "uninformative"
-    assert not _first(imprecise, POINTS).name.startswith("gain of integrated")
+    assert _first(imprecise, POINTS).name != Message.of("judge.points.gain", ranking="integrated_gradients")
 
 
 @pytest.mark.parametrize(
@@ -368,7 +378,7 @@ def test_every_verdict_carries_what_is_needed_to_check_it() -> None:
         assert verdict.rule
         assert verdict.rule_in_words
         assert verdict.not_claimed
-        assert verdict.sentence.endswith(".")
+        assert isinstance(verdict.sentence, Message)
     rows = found.verdicts[POINTS].rows
     assert {(r["class"], r["operator"]) for r in rows} == {
         (c, o) for c in ("negative", "positive") for o in (*OPERATORS, "together")

@@ -48,8 +48,8 @@ def test_exactly_its_defect(name: str) -> None:
 
 def test_the_sentence_of_the_trap() -> None:
     (sentence,) = preconditions(opened("one_key"), planted(n=5)).sentences()
-    assert "this attention has one key: its weight is always 1 and carries no information" in sentence
-    assert "all 5 examples" in sentence
+    assert sentence.params["defect"] == {"message": "defect.one_key"}
+    assert sentence.params["n"] == {"message": "count.example.many", "params": {"n": 5}}
 
 
 @pytest.mark.parametrize("name", FIRST)

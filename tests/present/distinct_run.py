@@ -29,7 +29,7 @@ DRIFT = ("rank", "top_k", "jsd", "centre", "unaligned", "per_change", "excess")
 
 def _verdict(rule: str, margin: float, n: int) -> Verdict:
     compared = Contrast("change under permuted weights", "above", margin, 0.4, 0.3, 0.5, 0.95, n, n, 0.001, 0.006)
-    return Verdict("do these weights matter to the prediction?", "holds", "Yes.", rule, "If ...", "No.", (compared,))
+    return Verdict("matter", "holds", "Yes.", rule, "If ...", "No.", (compared,))
 
 
 JUDGEMENT = Judgement(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.measures.summarise import summarise
-from regard.records import Attention, Contrast, Judgement, Relevance, Score, Site, Summary, Verdict
+from regard.records import Attention, Contrast, Judgement, Message, Relevance, Score, Site, Summary, Verdict
 
 METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
 SIGNED = {"input_x_gradient", "integrated_gradients", "leave_one_out"}
@@ -27,12 +27,12 @@ SENTENCES = (
     "I laughed , I cried , I checked my watch .",
 )
 JUDGEMENT = Judgement(
-    "read as evidence", "You may use this map.", "it matters, and it points at the evidence", "the pooling weights", 40,
+    "read as evidence", "You may use this map.", Message("judge.why.read_as_evidence"), "the pooling weights", 40,
     (
         Verdict(
-            "do these weights matter to the prediction?", "holds", "Its answer would change.", "Q1.holds",
-            "Holds if ...", "It does not say that the weights point at a reason.",
-            (Contrast("change under permuted weights", "above", 0.05, 0.4, 0.3, 0.5, 0.95, 40, 40, 0.001, 0.006),),
+            "matter", "holds", "Its answer would change.", "Q1.holds",
+            Message("judge.same.rule"), Message("judge.matter.not_claimed"),
+            (Contrast(Message("judge.matter.change"), "above", 0.05, 0.4, 0.3, 0.5, 0.95, 40, 40, 0.001, 0.006),),
         ),
     ),
     ("positive",), {"level": 0.05},

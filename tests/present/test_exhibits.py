@@ -148,12 +148,11 @@ def judged(p: float, answer: str = "holds") -> dict[str, Any]:
     """A judgement that compares two methods with attention, for the better where p is small."""
     both = {"claim": "above", "margin": 0.0, "level": 0.975, "n": 37, "clusters": 37, "corrected": p, "p": p}
     where = {"operator": "mask, delete"}
-    names = ("integrated_gradients - random words", "integrated_gradients - attention")
     ends = {"estimate": 0.25, "low": 0.125, "high": 0.375}
     verdict = {
         "question": "which?", "answer": answer, "sentence": "As the judge says.", "rule": f"Q11.{answer}",
         "rule_in_words": "", "not_claimed": "", "rests_on": 1, "decides_at": None,
-        "contrasts": [{**both, **ends, "name": name, "where": where} for name in names],
+        "contrasts": [{**both, **ends, "name": "", "subject": "integrated_gradients", "where": where}] * 2,
         "rows": [{"method": m} for m in ("attention", "rollout", "integrated_gradients")],
     }  # fmt: skip
     return {

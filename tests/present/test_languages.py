@@ -1,4 +1,4 @@
-"""One catalogue per language with the same keys; no section holds words of its own; the judge's words are retold."""
+"""Languages have the same keys; no section holds words of its own; messages are rendered."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import regard.present
 from regard.errors import UnknownName
 from regard.judge.evidence import Curves, Evidence
 from regard.judge.judge import judge
-from regard.present.messages.messages import _table, catalogue, count, say, speaking
+from regard.present.messages.messages import _table, catalogue, count, render, say, speaking
 from regard.present.report.report import report
-from regard.present.retelling import retold
-from regard.present.verdict_words import contrast, said
+from regard.present.verdict_words import answer, contrast, question, said
+from regard.records import Message
 from regard.registry import names
 from regard.store.judgements import judgement_to_json
 
@@ -94,7 +94,7 @@ def test_no_section_holds_words_of_its_own(file: Path) -> None:
 def test_an_unknown_language_is_refused() -> None:
     with pytest.raises(UnknownName), speaking("klingon"):
         raise AssertionError("not reached")
-    assert say("answer.holds") == "holds", "and the language is as before"
+    assert say("answer.holds") == "yes", "and the language is as before"
 
 
 def test_counting() -> None:
@@ -123,37 +123,39 @@ def evidence(seed: int, strength: float, n: int = 80, classes: int = 2) -> Evide
     names = tuple(f"class {i % classes}" for i in range(n))
     ids = tuple(map(str, range(n)))
     return Evidence(ids, names, ids, np.full(n, 0.92), np.full(n, 0.5), single, pointing, (1,),
-                    "the pooling weights of `attention`, layer 0, its one head")  # fmt: skip
+                    Message("map.one_head"))  # fmt: skip
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.2, 0.5, 0.8, 1.0])
 @pytest.mark.parametrize(("n", "classes"), [(80, 2), (12, 2), (80, 5)])
-def test_whatever_the_judge_says_is_retold(strength: float, n: int, classes: int) -> None:
+def test_every_sentence_of_the_judge_is_rendered_in_chinese(strength: float, n: int, classes: int) -> None:
     judged: dict[str, Any] = judgement_to_json(judge(evidence(3, strength, n, classes)))
     with speaking("zh"):
-        told = [retold(judged["sentence"]), retold(judged["why"]), retold(judged["attention"])]
-        told += [retold(note) for note in judged["notes"]] + [retold(key) for key in judged["margins"]]
+        told = [render(judged["sentence"]), render(judged["why"]), *map(render, judged["notes"])]
+        told += [say(f"margin.{name}") for name in judged["margins"]]
         for v in judged["verdicts"]:
-            told += [retold(v["question"]), said(v), retold(v["rule_in_words"]), retold(v["not_claimed"])]
+            told += [question(v), answer(v), said(v), render(v["rule_in_words"]), render(v["not_claimed"])]
             told += [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
     assert [words for words in told if not CHINESE.search(words)] == []
     english = re.compile(r"\b(?:the|its|is|that|would|could)\b")
     assert [words for words in told if english.search(words)] == []
 
 
-def test_what_is_said_of_patches_is_retold_of_patches() -> None:
+def test_a_message_names_the_units_of_its_model() -> None:
+    lost = Message.of("judge.exclusive.lost", input="image")
+    assert "images" in render(lost)
+    patch = Message.of("sentences", parts=[Message("judge.agree.fails")], unit="patch")
+    assert "patch" in render(patch), "a message inside another one inherits its nouns"
     with speaking("zh"):
-        told = retold("Too few images to tell whether other attention would do as well.")
-        assert told == "图像太少，无法判断其他注意力是否同样可行。"
-        assert "图块" in retold("Other methods agree on a patch, and it is rarely this one.")
-        assert retold("distance from the shuffled row's map") == "与打乱数据行后的图的距离"
+        assert "图像" in render(lost)
+        assert "图块" in render(patch.to_json())
+    assert "segmentoids" in render(Message.of("judge.reading.do_not_read", unit="segmentoid")), "a noun of a plug-in"
 
 
-def test_what_nobody_knows_is_quoted() -> None:
+def test_a_plain_text_stays_as_it_is() -> None:
     with speaking("zh"):
-        assert retold("ValueError: something else happened.") == "ValueError: something else happened."
-        assert retold("") == ""
-    assert retold("The same is true for every answer the model gives.").startswith("The same")
+        assert render("ValueError: something else happened.") == "ValueError: something else happened."
+        assert render("") == ""
 
 
 def test_a_page_in_chinese_has_no_english_sentence_of_ours() -> None:
@@ -162,7 +164,7 @@ def test_a_page_in_chinese_has_no_english_sentence_of_ours() -> None:
         page = report(run)
     assert '<html lang="zh-Hans">' in page
     for key, text in catalogue("en").items():
-        if len(text) > 40 and not places(text) and not key.startswith("retold."):
+        if len(text) > 40 and not places(text):
             assert text.replace("'", "&#x27;") not in page.split('<script type="application/json"')[0], key
 
 

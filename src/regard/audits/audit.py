@@ -31,7 +31,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.records import Example, Json
+from regard.records import Example, Json, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
@@ -194,7 +194,7 @@ def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None
     seen = check.start()
     if not seen.repeats:  # at once: whatever stops this session, the next one must know
         writer.note_repeatability({**worse(stored, seen), "finished": False})
-        say(" ".join(seen.sentences))
+        say(joined(seen.sentences))
     return check
 
 
@@ -206,7 +206,7 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
     seen = check.end(found.examples())
     writer.note_repeatability({**worse(stored, seen), "finished": True})
     if not seen.repeats and stored is None:
-        say(" ".join(seen.sentences))
+        say(joined(seen.sentences))
 
 
 def _capture_check(plan: Plan) -> CaptureCheck:

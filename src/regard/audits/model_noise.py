@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from regard.records import Answers, Floats
+from regard.records import Answers, Floats, Message
 
 SEED = 20_240_613
 
@@ -79,21 +79,25 @@ class Noise:
     probability_largest: float = 0.0
     unknown: int = 0
 
-    def in_words(self, examples: int, times: int) -> str:
+    def in_words(self, examples: int, times: int) -> list[Message]:
         """
-        >>> Noise(0.5, 1.5, 0.1, 0.3).in_words(3, 8)[:56]
-        'Asked 8 times about each of 3 examples, its score differ'
+        >>> [message.key for message in Noise(0.5, 1.5, 0.1, 0.3).in_words(3, 8)]
+        ['repeatability.noise']
         """
         parts = []
         if self.value_largest or self.probability_largest:
-            parts.append(
-                f"Asked {times} times about each of {examples} examples, its score differs by up to "
-                f"{self.value_largest:.2g} (standard deviation {self.value_sd:.2g}) and its probability by up to "
-                f"{self.probability_largest:.2g} (standard deviation {self.probability_sd:.2g})."
-            )
+            numbers = {
+                "value": self.value_largest,
+                "value_sd": self.value_sd,
+                "probability": self.probability_largest,
+                "probability_sd": self.probability_sd,
+            }
+            # two digits here, for a number that is not finite is no JSON
+            shown = {name: f"{number:.2g}" for name, number in numbers.items()}
+            parts.append(Message.of("repeatability.noise", times=times, n=examples, **shown))
         if self.unknown:
-            parts.append(f"Of {examples * times} repeated answers {self.unknown} are NaN or infinite.")
-        return " ".join(parts)
+            parts.append(Message.of("repeatability.unknown", n=examples * times, unknown=self.unknown))
+        return parts
 
 
 def measured(answers: Sequence[Sequence[Answer]]) -> Noise:

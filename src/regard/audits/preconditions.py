@@ -1,6 +1,6 @@
 """Is there anything to look at? Defects that make an attention map meaningless, found before one is shown.
 
-    regard.preconditions("planted:one_key", ["a superb boat", "the door was awful"]).sentences()
+    regard.preconditions("planted:one_key", ["a superb boat", "the door was awful"]).defects
 
 Nothing is taken from names or from the code: examples are run, a second time with half of their units replaced, and
 with edited weights.
@@ -23,7 +23,8 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.encoder_decoder import encoder_decoder
 from regard.models.ask.unknown_units import unknown_units
 from regard.protocols import Encoded, Model, SiteAttention, Target
-from regard.records import Answers, Edit, Example, Json, Site
+from regard.records import Answers, Edit, Example, Json, Message, Site, Text
+from regard.records import encoded as as_json
 
 What = Literal["one_key", "uniform", "constant", "unused"]
 
@@ -33,12 +34,6 @@ UNMOVED: Final = 1e-6
 """Answers (log-odds and probabilities) that differ by less count as the same."""
 _CLEARLY: Final = 1e-3
 _ROWS: Final = 64
-_WORDS: Final[dict[What, str]] = {
-    "one_key": "has one key: its weight is always 1 and carries no information",
-    "uniform": "is uniform: every key gets the same weight, so it chooses nothing",
-    "constant": "is constant across inputs: it does not depend on what is read",
-    "unused": "is never used downstream: uniform, shuffled or zero weights leave every answer as it is",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +51,26 @@ class Defect:
     limit: float
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Message:
         """
-        >>> Defect("one_key", "attention", None, 8, 0.0, 0.0).sentence
-        'attention: this attention has one key: its weight is always 1 and carries no information (all 8 examples)'
+        >>> Defect("one_key", "attention", None, 8, 0.0, 0.0).sentence.key
+        'defect.all'
         """
-        those = "" if self.heads is None else f"head{'s' * (len(self.heads) > 1)} {', '.join(map(str, self.heads))} of "
-        many = f"all {self.n} examples" if self.n > 1 else "1 example"
-        found = f", largest gap {self.measured:.0e}" if self.what != "one_key" else ""
-        return f"{self.site}: {those}this attention {_WORDS[self.what]} ({many}{found})"
+        params: dict[str, Any] = {
+            "site": self.site,
+            "defect": Message(f"defect.{self.what}"),
+            "n": Message.of(f"count.example.{'one' if self.n == 1 else 'many'}", n=self.n),
+            "gap": Message.of("defect.gap", measured=self.measured) if self.what != "one_key" else "",
+        }
+        if self.heads is None:
+            return Message("defect.all", params)
+        return Message("defect.heads", {**params, "heads": list(self.heads)})
 
     def to_json(self) -> dict[str, Json]:
         heads: Json = None if self.heads is None else list(self.heads)
         return {
             "what": self.what, "site": self.site, "heads": heads, "n": self.n, "measured": self.measured,
-            "limit": self.limit, "sentence": self.sentence,
+            "limit": self.limit, "sentence": self.sentence.to_json(),
         }  # fmt: skip
 
 
@@ -81,15 +81,14 @@ class Preconditions:
     n: int
     sites: int
     defects: tuple[Defect, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
 
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Message]:
         return [defect.sentence for defect in self.defects]
 
     def to_json(self) -> dict[str, Json]:
-        return {
-            "n": self.n, "sites": self.sites, "defects": [d.to_json() for d in self.defects], "notes": list(self.notes)
-        }  # fmt: skip
+        defects: list[Json] = [d.to_json() for d in self.defects]
+        return {"n": self.n, "sites": self.sites, "defects": defects, "notes": as_json(self.notes)}
 
 
 def preconditions(model: str | Model, inputs: Any, *, seed: int = 0) -> Preconditions:
@@ -161,7 +160,7 @@ def examine(
             continue
         read.append((encoded, target, plain))
     if not read:
-        return Preconditions(0, 0, (), ("no example of at least two different known units: nothing was tested",))
+        return Preconditions(0, 0, (), (Message("defect.nothing_tested"),))
     defects: list[Defect] = []
     notes: list[str] = []
     for found in seen.values():
@@ -171,7 +170,7 @@ def examine(
             if np.isnan(moved):
                 raise unknown(f"answer of {model.name} under changed attention", 1, len(read))
         except RegardError as refusal:
-            notes.append(f"whether {found.site.key} is used could not be tested: {refusal}")
+            notes.append(Message.of("defect.untested", site=found.site.key, why=str(refusal)))
             continue
         if moved <= UNMOVED:
             defects.append(Defect("unused", found.site.key, None, len(read), moved, UNMOVED))

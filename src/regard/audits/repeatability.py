@@ -20,7 +20,7 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.current_fingerprint import current_fingerprint
 from regard.models.open.training_mode import normalises_by_batch, training_modules
 from regard.protocols import Encoded, Model, Target
-from regard.records import Answers, Example, Json
+from regard.records import Answers, Example, Json, Message, Text, encoded, joined
 from regard.store.codec import fields_to_json
 
 Kind = Literal["answers by chance", "keeps state", "is in training mode", "changed", "returns NaN", "depends on batch"]
@@ -42,15 +42,13 @@ DRIFTING: Final = 5
 NAMED: Final = 3
 """Modules in training mode that are named."""
 
-_SENTENCES: Final[dict[Kind, str]] = {
-    "answers by chance": "The model answers by chance: the same input gets another answer each time.",
-    "keeps state": "The model keeps state: its answer depends on the calls before.",
-    "is in training mode": "The model is in training mode ({modules}).",
-    "changed": "The model's weights changed during the audit.",
-    "returns NaN": "The model returns NaN or infinity at times for an input that it answers at other times.",
-    "depends on batch": "The model's answer to an example depends on the other examples in its batch.",
+_SENTENCES: Final[dict[Kind, Message]] = {
+    "answers by chance": Message("repeatability.random"),
+    "keeps state": Message("repeatability.state"),
+    "changed": Message("repeatability.changed"),
+    "returns NaN": Message("repeatability.nan"),
+    "depends on batch": Message("repeatability.batch"),
 }
-REFUSED: Final = "Verdicts are refused: this could explain any difference between methods."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +71,18 @@ class Repeatability:
         return not self.kinds
 
     @property
-    def sentences(self) -> list[str]:
+    def sentences(self) -> list[Message]:
         """What is wrong, and how large the noise is; nothing for a sound model."""
         if self.repeats:
             return []
-        named = ", ".join(self.modules[:NAMED])
-        rest = len(self.modules) - NAMED
-        named += f" and {rest} more" if rest > 0 else ""
-        told = [_SENTENCES[kind].format(modules=named) for kind in self.kinds]
-        size = self.noise.in_words(self.examples, self.times)
-        return [*told, *([size] if size else []), REFUSED]
+        kinds = [_SENTENCES.get(kind) or self._training_mode() for kind in self.kinds]
+        return [*kinds, *self.noise.in_words(self.examples, self.times), Message("repeatability.refused")]
+
+    def _training_mode(self) -> Message:
+        names, rest = list(self.modules[:NAMED]), len(self.modules) - NAMED
+        if rest > 0:
+            return Message.of("repeatability.training_mode_more", modules=names, rest=rest)
+        return Message.of("repeatability.training_mode", modules=names)
 
     def to_json(self) -> dict[str, Json]:
         return {
@@ -90,7 +90,7 @@ class Repeatability:
             "tolerance": TOLERANCE,
             "stored_tolerance": STORED_TOLERANCE,
             "modules": [*self.modules],
-            "sentence": " ".join(self.sentences),
+            "sentence": encoded(joined(self.sentences)),
             "measured": "the same examples, one at a time, in changing order, before and after the audit",
         }
 
@@ -256,14 +256,14 @@ class RepeatCheck:
         return any(differs(p.answers[0], row, STORED_TOLERANCE) for p, row in zip(probes, rows, strict=True))
 
 
-def warning(model: Model, example: Example) -> str:
+def warning(model: Model, example: Example) -> Text:
     """What is wrong with a model that does not repeat its answer to one example; "" for a sound one.
 
     Two forward passes, more only if they differ.
     """
     check = RepeatCheck(model, [example])
     seen = check.start()
-    return " ".join(seen.sentences[:-1])
+    return joined(seen.sentences[:-1])
 
 
 def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Json]:

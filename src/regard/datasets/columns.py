@@ -1,4 +1,4 @@
-"""Which column is what: as the user said, or guessed from names and the first rows, and then said in a note."""
+"""Roles of columns: set by the user, or guessed from names and the first rows and then noted."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ PEEKED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the user chose; None means guess, "" means none."""
+class ColumnChoice:
+    """Columns set by the user; None means guess, "" means none."""
 
     text: str | None = None
     pair: str | None = None
@@ -86,7 +86,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The decision. main: the columns of the input: one text, image or series, or the numbers of a table row."""
+    """Columns by role. main: the input: one text, image or series, or the numbers of a table row."""
 
     modality: Modality
     main: tuple[str, ...]
@@ -100,33 +100,33 @@ class Columns:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every column that must be read."""
+        """All columns in use."""
         single = (self.pair, self.label, self.rationale, self.group, self.id)
         return tuple(dict.fromkeys((*self.main, *(c for c in single if c), *self.slices)))
 
 
-def choose(table: Table, asked: Asked) -> Columns:
-    """Columns for every role; an error with near misses where a named column is missing."""
+def choose(table: Table, choice: ColumnChoice) -> Columns:
+    """Find the column of every role; an error about a missing column lists similar names."""
     for option, name in (
-        ("text", asked.text),
-        ("pair", asked.pair),
-        ("label", asked.label),
-        ("rationale", asked.rationale),
-        ("group", asked.group),
-        ("id", asked.id),
-        *(("slice", name) for name in asked.slices),
+        ("text", choice.text),
+        ("pair", choice.pair),
+        ("label", choice.label),
+        ("rationale", choice.rationale),
+        ("group", choice.group),
+        ("id", choice.id),
+        *(("slice", name) for name in choice.slices),
     ):
         if name and name not in table.columns:
             raise missing(table, option, name)
     by_name = {re.sub(r"[\s-]+", "_", name.strip().lower()): name for name in reversed(table.columns)}
-    taken_columns = {name for name in (asked.text, asked.pair, asked.label, asked.group, asked.id) if name} | set(
-        asked.slices
+    taken_columns = {name for name in (choice.text, choice.pair, choice.label, choice.group, choice.id) if name} | set(
+        choice.slices
     )
     notes: list[str] = []
 
-    def find(option: str, chosen: str | None, candidates: Sequence[str]) -> str | None:
-        if chosen is not None:
-            return chosen or None
+    def find(option: str, name: str | None, candidates: Sequence[str]) -> str | None:
+        if name is not None:
+            return name or None
         free = (by_name[c] for c in candidates if c in by_name and by_name[c] not in taken_columns)
         column = next(free, None)
         if column is not None:
@@ -134,24 +134,25 @@ def choose(table: Table, asked: Asked) -> Columns:
             notes.append(f"{option} column: {column!r} (guessed; override with --{option}-column)")
         return column
 
-    label = find("label", asked.label, LABELS)
-    ident = find("id", asked.id, IDS)
-    group = find("group", asked.group, GROUPS)
-    rationale = find("rationale", asked.rationale, RATIONALES)
-    modality, main, pair = _inputs(table, asked, by_name, taken_columns, notes)
+    label = find("label", choice.label, LABELS)
+    ident = find("id", choice.id, IDS)
+    group = find("group", choice.group, GROUPS)
+    rationale = find("rationale", choice.rationale, RATIONALES)
+    modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
     if label is None:
         notes.append("no labels: everything is about the predicted class")
-    return Columns(modality, main, pair, label, rationale, group, ident, asked.slices, tuple(notes))
+    roles = {"pair": pair, "label": label, "rationale": rationale, "group": group, "id": ident}
+    return Columns(modality, main, **roles, slices=choice.slices, notes=tuple(notes))
 
 
 def _inputs(
-    table: Table, asked: Asked, by_name: Mapping[str, str], used: set[str], notes: list[str]
+    table: Table, choice: ColumnChoice, by_name: Mapping[str, str], taken_columns: set[str], notes: list[str]
 ) -> tuple[Modality, tuple[str, ...], str | None]:
-    if asked.text:
-        return "text", (asked.text,), asked.pair or None
-    if asked.pair is None:
+    if choice.text:
+        return "text", (choice.text,), choice.pair or None
+    if choice.pair is None:
         for first, second in PAIRS:
-            if {first, second} <= set(by_name) and not {by_name[first], by_name[second]} & used:
+            if {first, second} <= set(by_name) and not {by_name[first], by_name[second]} & taken_columns:
                 text, pair = by_name[first], by_name[second]
                 notes.append(
                     f"text columns: {text!r} and {pair!r} (guessed; override with --text-column and --pair-column)"
@@ -159,21 +160,21 @@ def _inputs(
                 return "text", (text,), pair
     arrays: tuple[Modality, ...] = ("image", "series")
     for modality in arrays:
-        if modality in by_name and by_name[modality] not in used:
+        if modality in by_name and by_name[modality] not in taken_columns:
             notes.append(f"{modality} column: {by_name[modality]!r} (guessed)")
             return modality, (by_name[modality],), None
-    by_title = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in used), None)
+    by_title = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in taken_columns), None)
     rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
-    free = [c for c in table.columns if c not in used and c.lower() not in ("split", "row")]
+    free = [c for c in table.columns if c not in taken_columns and c.lower() not in ("split", "row")]
     lengths = _lengths(rows, free)
     longest = max(lengths, key=lambda column: lengths[column]) if lengths else None
-    found = by_title or longest
+    text_column = by_title or longest
     if by_title is not None and longest is not None and by_title.lower() in WEAK:
         own = [len(v) for v in (row.get(by_title) for row in rows) if isinstance(v, str)]
-        found = longest if own and lengths[longest] > LONGER * sum(own) / len(own) else by_title
-    if found is not None:
-        notes.append(f"text column: {found!r} (guessed; override with --text-column)")
-        return "text", (found,), asked.pair or None
+        text_column = longest if own and lengths[longest] > LONGER * sum(own) / len(own) else by_title
+    if text_column is not None:
+        notes.append(f"text column: {text_column!r} (guessed; override with --text-column)")
+        return "text", (text_column,), choice.pair or None
     numbers = tuple(c for c in free if rows and all(_is_number(row.get(c)) for row in rows))
     if numbers:
         left = sorted(set(free) - set(numbers))
@@ -182,12 +183,10 @@ def _inputs(
             + (f" (left out: {listed(left)})" if left else "")
         )
         return "tabular", numbers, None
-    raise InputError(
-        f"file {table.name}",
-        expected="a column of texts, or columns of numbers",
-        got=f"the columns {listed(table.columns)}" + ("" if rows else " and no rows"),
-        remedy="--text-column NAME" if rows else "a file with rows",
-    )
+    remedy = "--text-column NAME" if rows else "a file with rows"
+    problem = f"the columns {listed(table.columns)}" + ("" if rows else " and no rows")
+    expected = "a column of texts, or columns of numbers"
+    raise InputError(f"file {table.name}", expected=expected, got=problem, remedy=remedy)
 
 
 def _lengths(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[str, float]:
@@ -214,12 +213,9 @@ def _is_number(value: Any) -> bool:
 
 
 def missing(table: Table, option: str, name: str) -> InputError:
-    """A column that is not there, with the nearest names that are."""
+    """Error for a missing column, with similar names."""
     near = difflib.get_close_matches(name, table.columns, n=3, cutoff=0.5)
     near = near or [c for c in table.columns if c.lower() == name.lower()]
-    return InputError(
-        f"column {name!r} of {table.name}",
-        expected=f"one of {listed(table.columns)}",
-        got="no such column",
-        remedy=" or ".join(f"--{option}-column {shlex.quote(n)}" for n in near),
-    )
+    remedy = " or ".join(f"--{option}-column {shlex.quote(n)}" for n in near)
+    subject = f"column {name!r} of {table.name}"
+    return InputError(subject, expected=f"one of {listed(table.columns)}", got="no such column", remedy=remedy)

@@ -1,4 +1,4 @@
-"""Generated examples: drawn from a seed until there are enough, each text once, each split by its own content."""
+"""Generated examples: unique draws from a seed, assigned to splits by content."""
 
 from __future__ import annotations
 
@@ -60,9 +60,8 @@ def generated(
     while len(items) < n:
         tries += 1
         if tries > PATIENCE:
-            raise InputError(
-                f"{name}.n", expected="fewer examples, or settings that allow more", got=f"{len(items)} of {n} found"
-            )
+            expected = "fewer examples, or settings that allow more"
+            raise InputError(f"{name}.n", expected=expected, got=f"{len(items)} of {n} found")
         candidate = draw(rng, count)
         if split != "all" and split_of(f"{name} {candidate.home}", fractions=THIRDS) != split:
             continue
@@ -81,9 +80,8 @@ def generated(
                     draft.label,
                     draft.rationale,
                     candidate.group,
-                    None,
-                    draft.slices,
-                    draft.alignment,
+                    slices=draft.slices,
+                    alignment=draft.alignment,
                 )
             )
     return tuple(items)
@@ -103,7 +101,7 @@ def note(what: str, count: int, *, split: str, seed: int, known: str) -> str:
 
 
 def share(name: str, value: float) -> float:
-    """A share in 0..1, or an error that names the parameter."""
+    """Check a share in 0..1; an error names the parameter."""
     if not 0 <= value <= 1:
         raise InputError(name, expected="a share in 0..1", got=str(value))
     return value

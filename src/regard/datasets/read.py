@@ -1,4 +1,4 @@
-"""The door of the room: a built-in name, a file or a directory -> Examples."""
+"""Entry point: read a built-in name, a file or a directory as Examples."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 from regard.datasets import sampling
 from regard.datasets.cells import named_labels
-from regard.datasets.columns import Asked, choose
+from regard.datasets.columns import ColumnChoice, choose
 from regard.datasets.examples import Examples
 from regard.datasets.formats.sounds import is_sounds, read_sounds
-from regard.datasets.rows import Wanted, examples_of
+from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
 from regard.files import kind_of, limited
@@ -41,7 +41,7 @@ def read(
     whole_groups: bool = False,
     max_bytes: int | None = None,
 ) -> Examples:
-    """At most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory on disk.
+    """Read at most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory.
 
     source: `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl, .json or .parquet file
     (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or a directory of them,
@@ -56,10 +56,16 @@ def read(
     """
     if limit is not None and limit < 1:
         raise InputError("limit", expected="at least 1 example", got=str(limit))
-    columns = Asked(
-        text_column, pair_column, label_column, rationale_column, group_column, id_column, tuple(slice_columns)
+    columns = ColumnChoice(
+        text=text_column,
+        pair=pair_column,
+        label=label_column,
+        rationale=rationale_column,
+        group=group_column,
+        id=id_column,
+        slices=tuple(slice_columns),
     )
-    selection = Wanted(split, limit, seed, whole_groups, skip_bad)
+    selection = Selection(split, limit, seed, whole_groups, skip_bad)
     names = named_labels(dict(labels) if isinstance(labels, Mapping) else labels or ())
     if str(source).partition(":")[0] in known_names("dataset"):
         return _builtin(str(source), columns, selection, names)
@@ -67,29 +73,29 @@ def read(
         return _from_disk(source, columns, selection, names)
 
 
-def _from_disk(source: str | Path, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:
+def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, names: tuple[str, ...]) -> Examples:
     try:
         path = Path(source).expanduser()
-    except RuntimeError as error:  # ~name of a user who is not there
+    except RuntimeError as error:  # ~name of a user that does not exist
         raise InputError(f"data {source}", expected="a path", got=str(error)) from None
     if is_sounds(path):
-        if wanted.split is not None or asked != Asked():
-            raise InputError(f"sounds {path}", expected="no split and no columns", got=wanted.split or str(asked))
-        return _limited(read_sounds(path), wanted, names)
-    table = open_table(path, split=wanted.split)
+        if selection.split is not None or choice != ColumnChoice():
+            raise InputError(f"sounds {path}", expected="no split and no columns", got=selection.split or str(choice))
+        return _limited(read_sounds(path), selection, names)
+    table = open_table(path, split=selection.split)
     if table.split is not None:
-        wanted = dataclasses.replace(wanted, split=None)
-    return examples_of(table, choose(table, asked), wanted, names)
+        selection = dataclasses.replace(selection, split=None)
+    return examples_of(table, choose(table, choice), selection, names)
 
 
 def open_table(path: Path, *, split: str | None = None) -> Table:
-    """A file or directory as a table, by its suffix; only the reader of that format is imported."""
-    there = kind_of(path)
-    if there == "directory":
+    """Open a file or directory as a table by its suffix, importing only the reader of that format."""
+    kind_on_disk = kind_of(path)
+    if kind_on_disk == "directory":
         from regard.datasets.formats.hugging_face import open_hugging_face
 
         return open_hugging_face(path, split=split)
-    if there == "nothing":
+    if kind_on_disk == "nothing":
         raise _nobody(str(path))
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if kind in (".csv", ".tsv"):
@@ -104,44 +110,38 @@ def open_table(path: Path, *, split: str | None = None) -> Table:
         from regard.datasets.formats.parquet import open_parquet
 
         return open_parquet([path], name=path.name)
-    raise InputError(
-        f"file {path}",
-        expected=f"a name that ends in {', '.join(SUFFIXES)}",
-        got=kind or "no ending",
-        remedy="rename it after its format",
-    )
+    remedy = "rename it after its format"
+    expected = f"a name that ends in {', '.join(SUFFIXES)}"
+    raise InputError(f"file {path}", expected=expected, got=kind or "no ending", remedy=remedy)
 
 
-def _builtin(source: str, asked: Asked, wanted: Wanted, names: tuple[str, ...]) -> Examples:
-    if asked != Asked():
-        raise InputError(
-            f"data {source!r}",
-            expected="no column options: its columns are known",
-            got=str(asked),
-            remedy=f"a path, if the file {source!r} was meant (./{source})",
-        )
+def _builtin(source: str, choice: ColumnChoice, selection: Selection, names: tuple[str, ...]) -> Examples:
+    if choice != ColumnChoice():
+        remedy = f"a path, if the file {source!r} was meant (./{source})"
+        expected = "no column options: its columns are known"
+        raise InputError(f"data {source!r}", expected=expected, got=str(choice), remedy=remedy)
     spec = Spec.parse("dataset", source)
-    if wanted.split is not None:
-        spec = Spec(spec.kind, spec.name, {**spec.params, "split": wanted.split})
+    if selection.split is not None:
+        spec = Spec(spec.kind, spec.name, {**spec.params, "split": selection.split})
     data = build(spec)()
     if not isinstance(data, Examples):
         raise InputError(f"dataset {spec.name!r}", expected="Examples", got=type(data).__name__)
-    return _limited(data, wanted, names)
+    return _limited(data, selection, names)
 
 
-def _limited(data: Examples, wanted: Wanted, names: tuple[str, ...]) -> Examples:
-    """At most as many as are wanted, drawn as the note says."""
+def _limited(data: Examples, selection: Selection, names: tuple[str, ...]) -> Examples:
+    """Draw at most `selection.limit` examples and note how."""
     if names:
         data = dataclasses.replace(data, labels=names)
-    if wanted.limit is None or len(data) <= wanted.limit:
+    if selection.limit is None or len(data) <= selection.limit:
         return data
-    if wanted.whole_groups:
-        sample, how = sampling.whole_groups(data, wanted.limit, seed=wanted.seed), "whole groups"
+    if selection.whole_groups:
+        sample, how = sampling.whole_groups(data, selection.limit, seed=selection.seed), "whole groups"
     else:
-        sample = sampling.stratified(data, wanted.limit, seed=wanted.seed)
+        sample = sampling.stratified(data, selection.limit, seed=selection.seed)
         distinct = {sampling.stratum_of(e.label) for e in data}
         how = sampling.how([e.label for e in data], strata=len(distinct) <= sampling.MOST_STRATA)
-    return data.keep(sample, sampling.note(len(sample), len(data), seed=wanted.seed, how=how))
+    return data.keep(sample, sampling.note(len(sample), len(data), seed=selection.seed, how=how))
 
 
 def _nobody(source: str) -> InputError:
@@ -152,15 +152,9 @@ def _nobody(source: str) -> InputError:
         Path(source).name, [p.name for p in folder.iterdir()] if folder.is_dir() else [], n=2, cutoff=0.7
     )
     if Path(source).suffix or folder != Path("."):
-        return InputError(
-            f"data {source!r}",
-            expected="a csv, jsonl or parquet file, or a directory",
-            got="no such file",
-            remedy=" or ".join(near),
-        )
-    return InputError(
-        f"data {source!r}",
-        expected=f"a built-in ({', '.join(builtin_names)}), a csv, jsonl or parquet file, or a directory",
-        got="no such name and no such file",
-        remedy=" or ".join(near),
-    )
+        remedy = " or ".join(near)
+        expected = "a csv, jsonl or parquet file, or a directory"
+        return InputError(f"data {source!r}", expected=expected, got="no such file", remedy=remedy)
+    remedy = " or ".join(near)
+    expected = f"a built-in ({', '.join(builtin_names)}), a csv, jsonl or parquet file, or a directory"
+    return InputError(f"data {source!r}", expected=expected, got="no such name and no such file", remedy=remedy)

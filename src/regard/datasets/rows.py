@@ -18,7 +18,7 @@ from regard.records import Example, Json
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Selection:
     """Which rows: of one split, at most `limit`, whole groups or stratified by label, bad rows skipped or refused."""
 
     split: str | None = None
@@ -28,9 +28,9 @@ class Wanted:
     skip_bad: bool = False
 
 
-def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str, ...]) -> Examples:
-    """The wanted rows as examples, with notes on everything that was guessed, skipped or left out."""
-    stream = _Stream(table, columns, wanted)
+def examples_of(table: Table, columns: Columns, selection: Selection, names: tuple[str, ...]) -> Examples:
+    """Read the selected rows as examples, with notes on everything guessed or skipped."""
+    stream = _Stream(table, columns, selection)
     stream.run()
     sample = stream.chosen()
     notes = [*table.notes, *columns.notes, *stream.notes(len(sample))]
@@ -39,7 +39,7 @@ def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str
         try:
             example = stream.example(row, ident, label)
         except RowError as bad:
-            if not wanted.skip_bad:
+            if not selection.skip_bad:
                 raise stream.refusal(row, bad) from None
             continue
         examples.append(example)
@@ -52,22 +52,22 @@ def examples_of(table: Table, columns: Columns, wanted: Wanted, names: tuple[str
         notes.append(f"{unlabelled:,} of {len(examples):,} have no label: those are about the predicted class only")
     names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
     features = columns.main if columns.modality == "tabular" else ()
-    return Examples(table.name, tuple(examples), names, tuple(notes), features, columns.modality)
+    return Examples(table.name, tuple(examples), names, tuple(notes), columns=features, modality=columns.modality)
 
 
 class _Stream:
     """One pass over a table."""
 
-    def __init__(self, table: Table, columns: Columns, wanted: Wanted) -> None:
-        self.table, self.columns, self.wanted = table, columns, wanted
+    def __init__(self, table: Table, columns: Columns, selection: Selection) -> None:
+        self.table, self.columns, self.selection = table, columns, selection
         self.split_column = next((c for c in table.columns if c.lower() == "split"), None)
-        self.split = wanted.split
+        self.split = selection.split
         if self.split is not None and self.split_column is None:
             self.split = checked(self.split)
         self.sample: sampling.StratifiedSample[tuple[Row, str, Json]]
-        self.sample = sampling.StratifiedSample(wanted.limit, seed=wanted.seed)
+        self.sample = sampling.StratifiedSample(selection.limit, seed=selection.seed)
         self.groups: sampling.GroupSample[tuple[Row, str, Json]]
-        self.groups = sampling.GroupSample(wanted.limit, seed=wanted.seed)
+        self.groups = sampling.GroupSample(selection.limit, seed=selection.seed)
         self.seen: set[int] = set()
         self.again: Counter[int] = Counter()
         self.bad: list[int] = []
@@ -84,7 +84,7 @@ class _Stream:
             try:
                 self._take(row)
             except RowError as bad:
-                if not self.wanted.skip_bad:
+                if not self.selection.skip_bad:
                     raise self.refusal(row, bad) from None
                 self.bad.append(row.number)
 
@@ -97,13 +97,13 @@ class _Stream:
         if not self._in_split(row, inputs, group):
             return
         ident = self._ident(row, inputs)
-        if self.wanted.whole_groups:
+        if self.selection.whole_groups:
             self.groups.add(group or ident, (row, ident, label))
         else:
             self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
 
     def _label(self, row: Row) -> Json:
-        """The label; what kind of labels they are is learnt from every row, so that all splits agree about it."""
+        """Parse the label; every row counts towards the label type, so that all splits agree."""
         label = label_of(row.values.get(self.columns.label), typed=self.table.typed) if self.columns.label else None
         if label == -1 and self.columns.label in self.table.labels:
             label = None  # how Hugging Face marks a withheld label
@@ -147,12 +147,11 @@ class _Stream:
         remedy = "mend the row, or leave such rows out with --skip-bad"
         if bad.expected == "ids that differ":
             remedy = "another --id-column, or --id-column '' for ids made from the content"
-        return InputError(
-            f"{self.table.name}, {self.table.counted} {row.number}", expected=bad.expected, got=bad.got, remedy=remedy
-        )
+        subject = f"{self.table.name}, {self.table.counted} {row.number}"
+        return InputError(subject, expected=bad.expected, got=bad.got, remedy=remedy)
 
     def chosen(self) -> list[tuple[Row, str, Json]]:
-        return self.groups.chosen() if self.wanted.whole_groups else self.sample.chosen()
+        return self.groups.chosen() if self.selection.whole_groups else self.sample.chosen()
 
     def example(self, row: Row, ident: str, label: Json) -> Example:
         inputs = inputs_of(row, self.columns)
@@ -161,15 +160,15 @@ class _Stream:
             label = int(label) if self.kind == 2 else float(label)
         slices = {column: word(row.values.get(column)) for column in self.columns.slices}
         rationale = rationale_of(row, self.columns, inputs)
-        return Example(ident, inputs, label, rationale, group or None, None, slices)
+        return Example(ident, inputs, label, rationale, group or None, slices=slices)
 
     def label_names(self) -> tuple[str, ...]:
         """Labels that are words are their own names."""
         few = len(self.words) <= sampling.MOST_STRATA
         return tuple(sorted(self.words)) if few and self.all_words and not self.kind else ()
 
-    def notes(self, taken: int) -> list[str]:
-        total = self.groups.total if self.wanted.whole_groups else self.sample.total
+    def notes(self, size: int) -> list[str]:
+        total = self.groups.total if self.selection.whole_groups else self.sample.total
         notes = []
         home = "group" if self.columns.group else "content"
         if self.split is not None and self.split != "all" and self.split_column is None:
@@ -185,11 +184,11 @@ class _Stream:
             notes.append(f"{len(self.bad):,} bad rows left out ({self.table.counted} {first}{more})")
         if self.again and self.columns.id is None:
             notes.append(f"{sum(self.again.values()):,} rows repeat an earlier input")
-        if taken < total:
+        if size < total:
             labelled = [0] if self.any_label else []
             how = sampling.how(labelled, strata=self.sample.stratified)
-            how = "whole groups" if self.wanted.whole_groups else how
-            notes.append(sampling.note(taken, total, seed=self.wanted.seed, how=how))
+            how = "whole groups" if self.selection.whole_groups else how
+            notes.append(sampling.note(size, total, seed=self.selection.seed, how=how))
         return notes
 
     def nothing(self) -> str:

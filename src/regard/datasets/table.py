@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class RowError(Exception):
-    """A row that cannot be used: what was expected, what was found. It becomes an InputError or a count."""
+    """An unusable row with the expected and actual value; becomes an InputError or a count."""
 
     def __init__(self, expected: str, got: str) -> None:
         self.expected, self.got = expected, got
@@ -69,20 +69,16 @@ def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             bad = error.object[error.start : error.start + 1].hex()
-            raise InputError(
-                f"{path.name}, line {number}",
-                expected="UTF-8 text",
-                got=f"the byte 0x{bad} at column {error.start + 1}",
-                remedy=f"iconv -f latin1 -t utf-8 {shlex.quote(path.name)} (if it is Latin-1)",
-            ) from None
+            remedy = f"iconv -f latin1 -t utf-8 {shlex.quote(path.name)} (if it is Latin-1)"
+            problem = f"the byte 0x{bad} at column {error.start + 1}"
+            raise InputError(f"{path.name}, line {number}", expected="UTF-8 text", got=problem, remedy=remedy) from None
         except (OSError, EOFError) as error:
-            raise InputError(
-                f"{path.name}, after line {number}", expected="a readable file", got=reason(error)
-            ) from None
+            subject = f"{path.name}, after line {number}"
+            raise InputError(subject, expected="a readable file", got=reason(error)) from None
 
 
 def check_columns(names: Sequence[str], subject: str) -> None:
-    """Refuse column names that repeat, and more columns than any table has."""
+    """Reject duplicate column names and too many columns."""
     if len(names) > MOST_COLUMNS:
         raise InputError(subject, expected=f"at most {MOST_COLUMNS:,} columns", got=f"{len(names):,}")
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -91,7 +87,7 @@ def check_columns(names: Sequence[str], subject: str) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Column names for a message: the first ones, and how many more there are.
+    """List column names for a message: the first ones and the number of others.
 
     >>> listed(["a", "b"]), listed([])
     ('a, b', '(none)')
@@ -118,13 +114,9 @@ def _check_line(raw: bytes, number: int, name: str, longest: int) -> None:
     wide = number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     zero = raw.find(b"\0")
     if wide or zero >= 0:
-        raise InputError(
-            f"{name}, line {number}",
-            expected="UTF-8 text",
-            got="UTF-16" if wide else f"a zero byte at column {zero + 1} (UTF-16, or no text at all)",
-            remedy=f"iconv -f utf-16 -t utf-8 {shlex.quote(name)} (if it is UTF-16)",
-        )
+        remedy = f"iconv -f utf-16 -t utf-8 {shlex.quote(name)} (if it is UTF-16)"
+        problem = "UTF-16" if wide else f"a zero byte at column {zero + 1} (UTF-16, or no text at all)"
+        raise InputError(f"{name}, line {number}", expected="UTF-8 text", got=problem, remedy=remedy)
     if len(raw) > longest:
-        raise InputError(
-            f"{name}, line {number}", expected=f"lines of at most {shown_size(longest)}", got="a longer one"
-        )
+        expected = f"lines of at most {shown_size(longest)}"
+        raise InputError(f"{name}, line {number}", expected=expected, got="a longer one")

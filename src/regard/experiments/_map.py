@@ -20,7 +20,7 @@ from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Read, SiteAttention
-from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Score
+from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Message, Score
 
 Layers = str | int
 Heads = str | int
@@ -126,28 +126,35 @@ def _open(site: SiteAttention, queries: Sequence[int], keys: Sequence[int], weig
     return np.ones(shape, np.bool_)
 
 
-def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> str:
+def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Message:
     """Which attention is meant, as it is printed beside every verdict; the same for all examples of one model."""
     sites = chosen_sites(case, i, layers, name)
     first = sites[0]
     rows = tuple(rows_read(case, i, first))
     _, width, queries, _ = first.shape
     if first.site.kind == "pooling":
-        which = "the pooling weights" if queries == 1 else "the mean of all pooling rows"
+        which = "pooling" if queries == 1 else "pooling_mean"
     elif len(rows) == queries:
-        which = "the mean of all query rows"
+        which = "mean"
     elif rows == (0,):
-        which = "the row of the first position (class token)"
+        which = "first"
     elif rows == (queries - 1,):
-        which = "the row of the last position"
+        which = "last"
     else:
-        which = f"the {'row' if len(rows) == 1 else 'rows'} that the objective reads"
-    where = f"layer {first.site.layer}" if len(sites) == 1 else f"{len(sites)} layers" if layers == "all" else "a layer"
-    pooled = (
-        f"head {heads}" if isinstance(heads, int) else "its one head" if width == 1 else f"{heads} of {width} heads"
-    )
-    named = f"`{first.site.name}`" if len(sites) == 1 else f"`{first.site.name}` and {len(sites) - 1} more"
-    return f"{which} of {named}, {where}, {pooled}"
+        which = "row" if len(rows) == 1 else "rows"
+    site = f"`{first.site.name}`"
+    more, place = "", Message("map.some_layer")
+    if len(sites) == 1:
+        place = Message.of("map.layer", layer=first.site.layer)
+    else:
+        more = Message.of("map.more_sites", n=len(sites) - 1)
+        place = Message.of("map.layers", n=len(sites)) if layers == "all" else place
+    pooled = Message.of("map.heads", how=Message(f"map.of_heads_{heads}"), n=width)
+    if isinstance(heads, int):
+        pooled = Message.of("map.head", head=heads)
+    elif width == 1:
+        pooled = Message("map.one_head")
+    return Message.of(f"map.{which}", site=site, more=more, place=place, heads=pooled)
 
 
 def setting(layers: Layers, heads: Heads, **more: Json) -> dict[str, Json]:

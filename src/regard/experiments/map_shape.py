@@ -10,7 +10,7 @@ from regard.errors import Unsupported
 from regard.experiments._map import in_words, maps, setting
 from regard.measures.divergence import tvd
 from regard.protocols import Case, Findings
-from regard.records import Floats, Json, Score
+from regard.records import Floats, Json, Score, encoded
 from regard.registry import EVERY, InProfile, experiment
 
 
@@ -65,7 +65,7 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
             most.append(_apart(carried, m.alpha))
         columns |= {"locked": np.array(at_places), "follows": np.array(along), "shuffled_ceiling": np.array(most)}
     about: dict[str, dict[str, Json]] = {
-        "keys": {"attention": words, "sites": sites},
+        "keys": {"attention": encoded(words), "sites": sites},
         "flat_null": {"role": "null"}, "flat_ceiling": {"role": "ceiling"}, "shuffled_ceiling": {"role": "ceiling"},
     }  # fmt: skip
     return [

@@ -94,14 +94,27 @@ def _row(
     p = max(paired.p, 2.0 ** (1 - draws)) if draws else 1.0
     sign = 1 if quantity.better == "higher" else -1
     return Row(
-        quantity.name, quantity.words, quantity.better, _mean(old, both), _mean(new, both), paired.estimate, paired.low,
-        paired.high, p, p, None if np.isnan(paired.p_seeds) else paired.p_seeds,
-        sum(sign * d > 0 for d in paired.by_seed), len(paired.by_seed), paired.n, paired.examples, "no significant change",
-    )  # fmt: skip
+        quantity.name,
+        quantity.words,
+        quantity.better,
+        before=_mean(old, both),
+        after=_mean(new, both),
+        difference=paired.estimate,
+        low=paired.low,
+        high=paired.high,
+        p=p,
+        corrected=p,
+        p_seeds=None if np.isnan(paired.p_seeds) else paired.p_seeds,
+        seeds_better=sum(sign * d > 0 for d in paired.by_seed),
+        seeds=len(paired.by_seed),
+        n=paired.n,
+        examples=paired.examples,
+        verdict="no significant change",
+    )
 
 
-def _mean(values: Floats, there: np.ndarray) -> float:
-    return float(values[there].mean()) if there.any() else float("nan")
+def _mean(values: Floats, defined: np.ndarray) -> float:
+    return float(values[defined].mean()) if defined.any() else float("nan")
 
 
 def _decided(row: Row, corrected: float) -> Row:

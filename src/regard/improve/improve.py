@@ -1,4 +1,4 @@
-"""`regard.improve`: a model, recipes -> networks trained with and without each, and a table of before and after."""
+"""`regard.improve`: train a model with and without each recipe and compare before and after."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.improve.before_after import RULE, Row, compared
-from regard.improve.measurements import Looking, Plan, plan_for, read_columns, write_columns
+from regard.improve.measurements import NetworkMeasurements, Plan, plan_for, read_columns, write_columns
 from regard.improve.origin import Origin, origin
 from regard.improve.recipe import Recipe
 from regard.perturbations.apply import modality_of
@@ -33,12 +33,12 @@ FORMAT, VERSION = "regard-improvement", 1
 PLAIN = "plain"
 Say = Callable[[str], None]
 Tell = Callable[[str, int, int], None]
-"""(what, done, of all): how far the looking at trained networks is."""
+"""(what, finished, total): progress of measuring the trained networks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way to train: its name (a directory), its recipe, and the arm that it is compared with beside `plain`."""
+    """One way to train: its name (a directory), its recipe, and its control arm beside `plain`, if any."""
 
     name: str
     recipe: Recipe
@@ -47,9 +47,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """What came of it. comparisons: (arm, compared with) -> rows of the table. costs: arm -> what training took.
+    """Result of `improve`. comparisons: (arm, compared with) -> rows of the table. costs: arm -> training cost.
 
-    `folder(arm)` is what `regard.load` and `regard audit` open: a family, or a network where there is one seed.
+    `regard.load` and `regard audit` open `folder(arm)`: a family, or a network for one seed.
     """
 
     directory: Path
@@ -71,15 +71,21 @@ class Improvement:
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "format": FORMAT, "version": VERSION, "model": self.model, "data": self.data,
+            "format": FORMAT,
+            "version": VERSION,
+            "model": self.model,
+            "data": self.data,
             "trained": "further from its own weights" if self.further else "again from scratch",
-            "seeds": [*self.seeds], "plan": self.plan.to_json(), "rule": RULE, "recipes": dict(self.recipes),
+            "seeds": [*self.seeds],
+            "plan": self.plan.to_json(),
+            "rule": RULE,
+            "recipes": dict(self.recipes),
             "costs": {arm: dict(cost) for arm, cost in self.costs.items()},
             "comparisons": [
                 {"arm": arm, "against": against, "rows": [row.to_json() for row in rows]}
                 for (arm, against), rows in self.comparisons.items()
             ],
-        }  # fmt: skip
+        }
 
 
 def improve(
@@ -98,7 +104,7 @@ def improve(
     announce: Say | None = None,
     tell: Tell | None = None,
 ) -> Improvement:
-    """Train a model with each recipe and without, on the same seeds, and compare them in pairs of (seed, example).
+    """Train a model with and without each recipe on the same seeds, and compare pairs of (seed, example).
 
     model: a name, a directory that `regard train` wrote, or a Hugging Face classifier (trained further from the weights
     it has). recipes: `noise`, `adversarial:how=pgd,epsilon=0.5`, ... (`regard list recipe`). data: where it is not
@@ -124,16 +130,19 @@ def improve(
     options = {**base.settings, **(settings or {})}
     path = Path(out)
     recipe: dict[str, Json] = {
-        "improve": base.learner.to_json(), "seeds": [*numbers], "settings": dict(options), "plan": plan.to_json(),
+        "improve": base.learner.to_json(),
+        "seeds": [*numbers],
+        "settings": dict(options),
+        "plan": plan.to_json(),
         "data": {k: getattr(base.splits, k).fingerprint for k in ("train", "dev", "test")},
-    }  # fmt: skip
+    }
     with claimed(path, recipe):
         costs, fresh = dict[str, dict[str, float]](), False
         for arm in arms:
             say(f"{arm.name}: {arm.recipe.what}")
-            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say)
+            trained, costs[arm.name] = _trained(base, arm, path, numbers, options, say=say)
             fresh = fresh or not trained.again
-        columns = _looked_at([a.name for a in arms], base, plan, path, numbers, tell)
+        columns = _measured([a.name for a in arms], base, plan, path, numbers, tell=tell)
         clusters = {e.id: e.cluster for e in base.splits.test}
         comparisons = {
             (arm.name, other): compared(columns[other], columns[arm.name], plan, clusters)
@@ -142,15 +151,23 @@ def improve(
             if arm.name != other
         }
         improvement = Improvement(
-            path, model, base.splits.test.name, base.further, numbers, plan,
-            {a.name: a.recipe.what for a in arms}, comparisons, costs, not fresh,
-        )  # fmt: skip
+            path,
+            model,
+            base.splits.test.name,
+            base.further,
+            numbers,
+            plan=plan,
+            recipes={a.name: a.recipe.what for a in arms},
+            comparisons=comparisons,
+            costs=costs,
+            again=not fresh,
+        )
         write_json(path / FILE, _with_earlier(path / FILE, improvement.to_json()))
     return improvement
 
 
 def _with_earlier(file: Path, now: dict[str, Json]) -> dict[str, Json]:
-    """The record, with the recipes that were tried in this directory before."""
+    """Merge the record with earlier recipes in this directory."""
     try:
         earlier: dict[str, Any] = json.loads(file.read_text("utf-8"))
         comparisons = [c for c in earlier["comparisons"] if c["arm"] not in now["recipes"]]  # type: ignore[operator]
@@ -161,7 +178,7 @@ def _with_earlier(file: Path, now: dict[str, Json]) -> dict[str, Json]:
 
 
 def _spec(recipe: str | Spec) -> Spec:
-    """`attention-adversarial` is a name for people; its file has an underscore."""
+    """Parse a recipe; `attention-adversarial` stands for the file name with an underscore."""
     spec = recipe if isinstance(recipe, Spec) else Spec.parse("recipe", recipe)
     spec = Spec("recipe", spec.name.replace("-", "_"), spec.params)
     arguments(spec)
@@ -180,38 +197,42 @@ def _arms(specs: Sequence[Spec], modality: str) -> list[Arm]:
     return arms
 
 
-def _possible(arm: Arm, made: Origin, modality: str) -> None:
-    """Say now what a training would say after the others are done."""
+def _possible(arm: Arm, base: Origin, modality: str) -> None:
+    """Raise early the errors that training this arm would raise."""
     needs = {need for term in weighted_terms(arm.recipe.terms) for need in term.needs} if arm.recipe.terms else set()
-    if "rationale" in needs and all(e.rationale is None for e in made.splits.train):
-        raise InputError(
-            f"recipe {arm.name}", expected="examples with a rationale", got=f"none in {made.splits.train.name}",
-            remedy="data that has them (regard list dataset)",
-        )  # fmt: skip
+    if "rationale" in needs and all(e.rationale is None for e in base.splits.train):
+        remedy = "data that has them (regard list dataset)"
+        problem = f"none in {base.splits.train.name}"
+        raise InputError(f"recipe {arm.name}", expected="examples with a rationale", got=problem, remedy=remedy)
     if arm.recipe.looks and modality != "text":
-        raise InputError(
-            f"recipe {arm.name}", expected="a network with one attention over words", got=f"one that reads {modality}",
-            remedy="--with adversarial, noise or smoothness",
-        )  # fmt: skip
+        remedy = "--with adversarial, noise or smoothness"
+        expected = "a network with one attention over words"
+        raise InputError(f"recipe {arm.name}", expected=expected, got=f"one that reads {modality}", remedy=remedy)
 
 
 def _trained(
-    made: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
+    base: Origin, arm: Arm, path: Path, seeds: Sequence[int], settings: Mapping[str, Json], say: Say
 ) -> tuple[Trained, dict[str, float]]:
-    """One family, and what it cost."""
-    params = {**made.learner.params, **({"looks": True} if arm.recipe.looks and made.further else {})}
+    """Train one family and return its cost."""
+    params = {**base.learner.params, **({"looks": True} if arm.recipe.looks and base.further else {})}
     with _stopwatch() as watch:
         trained = train(
-            Spec("learner", made.learner.name, params), made.splits, out=path / arm.name, seeds=len(seeds),
-            seed=seeds[0], settings=settings, terms={**CROSS_ENTROPY, **arm.recipe.terms}, augment=arm.recipe.augment,
+            Spec("learner", base.learner.name, params),
+            base.splits,
+            out=path / arm.name,
+            seeds=len(seeds),
+            seed=seeds[0],
+            settings=settings,
+            terms={**CROSS_ENTROPY, **arm.recipe.terms},
+            augment=arm.recipe.augment,
             announce=say,
-        )  # fmt: skip
+        )
     epochs = float(np.mean([len(m["epochs"]) for m in trained.members]))
     return trained, {"epochs": epochs, **watch.cost(path / f"{arm.name}.cost.json")}
 
 
 class _Watch:
-    """CPU time and steps of the trainings inside a block, kept in a file so that a stop loses nothing."""
+    """CPU time and steps of the trainings inside a block, stored in a file to survive an interruption."""
 
     def __init__(self, listener: Any) -> None:
         self.steps, self.seconds, self.listener = 0, 0.0, listener
@@ -219,7 +240,7 @@ class _Watch:
 
     def __call__(self, report: Report) -> None:
         now = time.process_time()
-        # the first step of an epoch comes after the data were made ready, or after the dev split was judged
+        # skip the first step of an epoch, which includes data preparation or evaluation on dev
         if report.step > 1 and not report.epoch_is_over:
             self.steps, self.seconds = self.steps + 1, self.seconds + now - self._last
         if self.listener is not None:
@@ -231,7 +252,7 @@ class _Watch:
             write_json(file, {"milliseconds_per_step": 1000 * self.seconds / self.steps, "steps_timed": self.steps})
         try:
             return read_record(file)
-        except (OSError, Mismatch):  # nothing was timed, or the record is damaged: the costs are unknown
+        except (OSError, Mismatch):  # nothing timed, or a damaged record: unknown cost
             return {}
 
 
@@ -242,32 +263,32 @@ def _stopwatch() -> Iterator[_Watch]:
         yield watch
 
 
-def _looked_at(
-    arms: Sequence[str], made: Origin, plan: Plan, path: Path, seeds: Sequence[int], tell: Tell | None
+def _measured(
+    arms: Sequence[str], base: Origin, plan: Plan, path: Path, seeds: Sequence[int], *, tell: Tell | None
 ) -> dict[str, list[dict[str, dict[str, float]]]]:
-    """The columns of every arm and seed; what was written before is read."""
+    """Measure every arm and seed, reusing stored columns."""
     by_arm: dict[str, list[dict[str, dict[str, float]]]] = {arm: [] for arm in arms}
     finished, whole = 0, len(arms) * len(seeds)
     for seed in seeds:
         table = path / "substitutes" / f"seed-{seed}.json"
-        for arm in arms:  # plain comes first: its neighbours are what every arm of this seed is attacked with
+        for arm in arms:  # plain first: its neighbours attack every arm of this seed
             file = path / "measured" / arm / f"seed-{seed}.json"
             columns = read_columns(file)
             if columns is None:
                 if tell is not None:
                     tell(f"{arm}, seed {seed}", finished, whole)
                 folder = path / arm if len(seeds) == 1 else path / arm / f"seed-{seed}"
-                looking = Looking(folder, made.splits.test, plan)
+                measurements = NetworkMeasurements(folder, base.splits.test, plan)
                 if plan.attack == "greedy_word" and not table.is_file():
                     table.parent.mkdir(parents=True, exist_ok=True)
-                    looking.substitutes(table)
-                measured = looking.columns(table if table.is_file() else None, own=arm == PLAIN)
-                write_columns(file, measured, {"model": looking.model.fingerprint})
-                columns = read_columns(file) or {}  # as they will be read next time
+                    measurements.substitutes(table)
+                measured = measurements.columns(table if table.is_file() else None, own=arm == PLAIN)
+                write_columns(file, measured, {"model": measurements.model.fingerprint})
+                columns = read_columns(file) or {}  # as stored
             by_arm[arm].append(columns)
             finished += 1
     return by_arm
 
 
 def _silent(sentence: str) -> None:
-    """Nobody listens."""
+    """Ignore messages."""

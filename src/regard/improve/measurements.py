@@ -88,7 +88,7 @@ Columns = Mapping[str, Mapping[str, float]]
 
 
 def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str] = (), seed: int = 0) -> Plan:
-    """Noises and the attack that fit the modality of the data."""
+    """Plan the noises and the attack that fit the modality of the data."""
     modality = modality_of(next(iter(data)))
     text = modality == "text"
     usual = ("keyboard", "drop_words", "ocr", "swap_letters") if text else ()
@@ -101,7 +101,7 @@ def plan_for(data: Dataset, *, examples: int, budget: int, learned: Sequence[str
 
 
 def drawn(data: Dataset, plan: Plan) -> list[Example]:
-    """The examples that are looked at closely: the same for every network."""
+    """Draw the examples to attack and explain, the same for every network."""
     items = list(data)
     if len(items) <= plan.examples:
         return items
@@ -109,7 +109,7 @@ def drawn(data: Dataset, plan: Plan) -> list[Example]:
     return [items[int(i)] for i in np.sort(numbers)]
 
 
-class Looking:
+class NetworkMeasurements:
     """A trained network in front of the test split."""
 
     def __init__(self, folder: Path, data: Dataset, plan: Plan) -> None:
@@ -124,10 +124,11 @@ class Looking:
         return DeskCase(Desk(self.model, seed=self.plan.seed), renamed)
 
     def substitutes(self, file: Path) -> None:
-        """Write what may stand for each word of these texts, by this network's own embedding."""
+        """Write the substitutes of each word by this network's own embedding."""
         find = substitutes(self.close, "neighbours", SUBSTITUTES)
-        words = sorted({text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])]
-                        for a, b in word_spans(text)})  # fmt: skip
+        words = sorted(
+            {text[a:b] for e in self.close.examples for text in [str(e.inputs["text"])] for a, b in word_spans(text)}
+        )
         write_json(file, {word: others for word in words if (others := find(word))})
 
     def columns(self, table: Path | None = None, *, own: bool = False) -> dict[str, dict[str, float]]:
@@ -136,8 +137,12 @@ class Looking:
         table: a file {word: [substitute, ...]} with which every network is attacked alike. own: it is this network's.
         """
         questions: list[Callable[[], Mapping[str, Floats]]] = [
-            self._accuracy, self._noise, lambda: self._attacks(table, own), self._attention, self._stability
-        ]  # fmt: skip
+            self._accuracy,
+            self._noise,
+            lambda: self._attacks(table, own),
+            self._attention,
+            self._stability,
+        ]
         columns: dict[str, dict[str, float]] = {}
         for ask in questions:
             try:
@@ -174,9 +179,10 @@ class Looking:
         # the stronger of the two attacks counts
         either = np.fmax(own, alike)
         return {
-            "attack_success": alike, "adaptive_attack_success": own,
+            "attack_success": alike,
+            "adaptive_attack_success": own,
             "attack_accuracy": np.where(either > 0, 0.0, right),
-        }  # fmt: skip
+        }
 
     def _success(self, attack: str) -> Floats:
         results = attacked(self.close, Spec.parse("attack", attack), Threat(budget=self.plan.budget))
@@ -197,9 +203,11 @@ class Looking:
 
     def _stability(self) -> dict[str, Floats]:
         params: dict[str, Json] = {
-            "explainers": ["attention"], "noises": [self.plan.learned_noises[0]], "severities": [self.plan.severity],
+            "explainers": ["attention"],
+            "noises": [self.plan.learned_noises[0]],
+            "severities": [self.plan.severity],
             "share": 1.0,
-        }  # fmt: skip
+        }
         scores: Sequence[Score] = build(Spec("experiment", "explanation_drift", params))(self.close)
         ranks = next(s for s in scores if s.metric == "explanation_rank")
         by_id = dict(zip(ranks.ids, ranks.values.tolist(), strict=True))
@@ -235,7 +243,7 @@ def _right(case: Case) -> Floats:
 
 
 def read_columns(file: Path) -> dict[str, dict[str, float]] | None:
-    """What was written before, None where nothing was, or not all of it."""
+    """Read stored columns; None if missing or incomplete."""
     try:
         value = decoded(file.read_bytes())
         record({"columns": table(table(optional(NUMBER)))})(value, "")

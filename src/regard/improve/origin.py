@@ -21,9 +21,11 @@ from regard.training.train_one import Splits
 from regard.trust import refuse_code
 
 LEARNERS = {
-    "attention_classifier": "classifier", "vision_transformer": "vision", "tabular_transformer": "tabular",
+    "attention_classifier": "classifier",
+    "vision_transformer": "vision",
+    "tabular_transformer": "tabular",
     "series_transformer": "series",
-}  # fmt: skip
+}
 """Networks of regard's own -> the learner that makes them."""
 UPPER = 2
 """Layers of a BERT that are trained further, unless another number is asked for."""
@@ -45,7 +47,7 @@ class Origin:
 
 
 def origin(model: str, data: str | Splits | None, *, limit: int | None = None, layers: int | None = None) -> Origin:
-    """Refuses, with the reason, what cannot be trained. limit: learn from at most so many examples.
+    """Find how to train a model, or raise an error with the reason. limit: maximum number of training examples.
 
     layers: of a Hugging Face model, how many upper ones are trained (0: all; default 2 of a BERT, else all).
     """
@@ -53,19 +55,23 @@ def origin(model: str, data: str | Splits | None, *, limit: int | None = None, l
     if (folder / "config.json").is_file():
         learner = Spec("learner", "pretrained", {"directory": str(folder.resolve()), "layers": _layers(folder, layers)})
         splits = data if isinstance(data, Splits) else read_splits(data or default_data(model))
-        return Origin(model, folder, learner, _limited(splits, limit), {}, True)
+        return Origin(model, folder, learner, _limited(splits, limit), {}, further=True)
     network, about = load_checkpoint(folder)
     facts = about.get("training")
     if network.name not in LEARNERS or not isinstance(facts, dict) or about.get("task") != "classification":
-        raise Unsupported(
-            f"model {model}", expected="a classifier that regard trained, or a Hugging Face text classifier",
-            got=f"{network.name} for {about.get('task')}" if isinstance(facts, dict) else "no record of its training",
-        )  # fmt: skip
+        problem = f"{network.name} for {about.get('task')}" if isinstance(facts, dict) else "no record of its training"
+        expected = "a classifier that regard trained, or a Hugging Face text classifier"
+        raise Unsupported(f"model {model}", expected=expected, got=problem)
     if layers is not None:
         raise InputError("layers", expected="a Hugging Face model", got=f"a network of regard's own ({network.name})")
     settings = {k: v for k, v in facts["settings"].items() if k not in RESERVED}
     return Origin(
-        model, folder, _learner(folder, network.name, network.config), _splits(facts, data, limit), settings, False
+        model,
+        folder,
+        _learner(folder, network.name, network.config),
+        _splits(facts, data, limit),
+        settings,
+        further=False,
     )
 
 
@@ -76,23 +82,21 @@ def _folder(model: str) -> Path:
         built = build(spec)()
         folder = Path(built) if isinstance(built, str) else folder
     if not folder.is_dir():
-        raise InputError(
-            f"model {model}", expected="a name (regard list source) or a directory of a classifier",
-            got="a model without a directory" if spec is not None else "no such directory",
-        )  # fmt: skip
+        problem = "a model without a directory" if spec is not None else "no such directory"
+        expected = "a name (regard list source) or a directory of a classifier"
+        raise InputError(f"model {model}", expected=expected, got=problem)
     if is_family(folder):
         folder = folder / read_family(folder).best
     if not any((folder / name).is_file() for name in ("regard.json", "config.json")):
-        raise InputError(
-            f"model {model}", expected="a directory with regard.json or config.json", got="neither",
-            remedy="regard train",
-        )  # fmt: skip
+        remedy = "regard train"
+        expected = "a directory with regard.json or config.json"
+        raise InputError(f"model {model}", expected=expected, got="neither", remedy=remedy)
     return folder
 
 
-def _layers(folder: Path, asked: int | None) -> int:
-    if asked is not None:
-        return asked
+def _layers(folder: Path, layers: int | None) -> int:
+    if layers is not None:
+        return layers
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         upper = config.get("model_type") == "bert" and int(config.get("num_hidden_layers", 0)) > UPPER
@@ -127,9 +131,8 @@ def _splits(facts: Mapping[str, Any], data: str | Splits | None, limit: int | No
     try:
         splits = read_splits(source)
     except InputError as error:
-        raise InputError(
-            "data", expected="the data it was trained on", got=str(error), remedy="--data NAME or FILE"
-        ) from error
+        remedy = "--data NAME or FILE"
+        raise InputError("data", expected="the data it was trained on", got=str(error), remedy=remedy) from error
     if data is None and splits.train.fingerprint != facts["data_fingerprint"]:
         # trained on a part: the same one is drawn again
         splits = replace(splits, train=read(source, split="train", limit=int(facts["examples"])))

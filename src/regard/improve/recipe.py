@@ -10,7 +10,7 @@ from regard.training.augmentation import Augment
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """terms: added to the learner's own loss, which stays. augment: noisy copies to learn from.
+    """terms: added to the learner's own loss. augment: noisy copies to learn from.
 
     what: in words. control: the same without its point (random instead of worst), a further arm of the comparison.
     looks: it speaks of attention, so that the network must say where it looks.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,88 +16,89 @@ from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import AGREE, GOOD, MOST_OTHER, POOR, SOME_OTHER
 from regard.judge.mean_tests import Mean, Test, all_of
-from regard.records import Answer, Json
+from regard.records import Answer, Json, Message
+from regard.registry import question
 
-AGREE_RULE = (
-    f"Asked only if the others name the same top word more than {AGREE} above chance. Holds if attention agrees with "
-    f"them more than {GOOD} of that, fails if less than {POOR}, mixed otherwise."
-)
-AGREE_NOT = "It does not make attention faithful: the others may be wrong together. It never decides the reading."
-AGREE_OPEN = "The other methods do not agree with each other, so agreement means nothing here."
-EXCLUSIVE_RULE = (
-    "Displaceable: attention with nothing on the words that hold half of it can keep the prediction within .05. Holds "
-    f"if that is so for fewer than {SOME_OTHER} of the texts, fails if for more than {MOST_OTHER}, mixed otherwise."
-)
-EXCLUSIVE_NOT = (
-    "Other attention with the same answer does not make this map wrong: it exists for nearly every faithful model "
-    "too. It never decides the reading."
-)
+AGREE_MARGINS = {"agree": AGREE, "good": GOOD, "poor": POOR}
+EXCLUSIVE_MARGINS = {"few": SOME_OTHER, "many": MOST_OTHER}
 LOWER = "Q4.lower bound"
 
 
+@question(rank=3, family="first")
 def agree(evidence: Evidence) -> Draft:
+    """Does it agree with other measures as well as they agree with each other?"""
     a, c = evidence.of("agreement"), evidence.of("ceiling")
     rests: tuple[Test, ...]
     clusters = evidence.clusters
-    able = Test("others agree with each other, above chance", "above", AGREE, Mean.of(c, clusters), {})
-    good = Test(f"agreement - {GOOD} x ceiling", "above", 0.0, Mean.of(a - GOOD * c, clusters), {})
-    bad = Test(f"agreement - {POOR} x ceiling", "below", 0.0, Mean.of(a - POOR * c, clusters), {})
+    able = Test(Message("judge.agree.others"), "above", AGREE, Mean.of(c, clusters))
+    good = _beyond_ceiling(GOOD, "above", Mean.of(a - GOOD * c, clusters))
+    bad = _beyond_ceiling(POOR, "below", Mean.of(a - POOR * c, clusters))
     answer: Answer
     if not able.passes:
-        answer, p, said, rule, rests = "uninformative", math.nan, AGREE_OPEN, "Q3.no ceiling", ()
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.agree.lost", "Q3.no ceiling", ()
     elif good.passes:
-        answer, p, rule, rests = "holds", all_of((able, good)), "Q3.holds", (able, good)
-        said = "It names the same word as other methods, as often as they do among themselves (all may be wrong)."
+        answer, p, key, rule, rests = "holds", all_of((able, good)), "judge.agree.holds", "Q3.holds", (able, good)
     elif bad.passes:
-        answer, p, rule, rests = "fails", all_of((able, bad)), "Q3.fails", (able, bad)
-        said = "Other methods agree on a word, and it is rarely this one."
+        answer, p, key, rule, rests = "fails", all_of((able, bad)), "judge.agree.fails", "Q3.fails", (able, bad)
     else:
-        answer, p, said, rule, rests = (
-            "mixed",
-            able.p,
-            "It sides with the other methods in part.",
-            "Q3.between",
-            (good,),
-        )
-    shown: dict[str, Json] = {"agreement above chance": _mean(a), "ceiling above chance": _mean(c)}
+        answer, p, key, rule, rests = "mixed", able.p, "judge.agree.mixed", "Q3.between", (good,)
+    row: dict[str, Json] = {"agreement above chance": _mean(a), "ceiling above chance": _mean(c)}
     return Draft(
-        "does it agree with other measures as well as they agree with each other?", answer, p, said, AGREE_OPEN, rule,
-        AGREE_RULE, AGREE_NOT, (able, good, bad), (shown,), rests, (able,), able.mean.estimate > AGREE,
-    )  # fmt: skip
+        question="agree",
+        answer=answer,
+        p=p,
+        sentence=Message(key),
+        rule=rule,
+        margins=AGREE_MARGINS,
+        tests=(able, good, bad),
+        rows=(row,),
+        rests=rests,
+        deciding=(able,),
+        more=able.mean.estimate > AGREE,
+    )
 
 
+def _beyond_ceiling(share: float, claim: Literal["above", "below"], mean: Mean) -> Test:
+    return Test(Message.of("judge.agree.beyond_ceiling", share=share), claim, 0.0, mean)
+
+
+@question(rank=4, family="first")
 def exclusive(evidence: Evidence) -> Draft:
+    """Is it exclusive, or would very different attention give the same prediction?"""
     rests: tuple[Test, ...]
     other = Mean.of(evidence.of("displaceable"), evidence.clusters, share=True)
-    few = Test("texts whose attention is displaceable", "below", SOME_OTHER, other, {})
-    many = Test("texts whose attention is displaceable", "above", MOST_OTHER, other, {})
+    name = Message("judge.exclusive.displaceable")
+    few, many = Test(name, "below", SOME_OTHER, other), Test(name, "above", MOST_OTHER, other)
     linear = evidence.of("linear")
     exact = evidence.measured("linear") and float(np.nanmin(linear)) > 0.5
     answer: Answer
     if not evidence.measured("displaceable"):
-        answer, p, said, rule, rests = "uninformative", math.nan, "It was not tested.", "Q4.not tested", ()
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.not_tested", "Q4.not tested", ()
     elif many.passes:
-        answer, p, rule, rests = "fails", many.p, "Q4.fails", (many,)
-        said = "Very different attention would give the same answer; this alone does not make the map wrong."
+        answer, p, key, rule, rests = "fails", many.p, "judge.exclusive.fails", "Q4.fails", (many,)
     elif few.passes and exact:
-        answer, p, rule, rests = "holds", few.p, "Q4.holds", (few,)
-        said = "No other pattern of attention that ignores these words gives the same answer."
+        answer, p, key, rule, rests = "holds", few.p, "judge.exclusive.holds", "Q4.holds", (few,)
     elif few.passes:
-        answer, p, rule, rests = "uninformative", math.nan, LOWER, ()
-        said = "No other pattern was found, but this model can only be searched, so there may be one."
+        answer, p, key, rule, rests = "uninformative", math.nan, "judge.exclusive.searched", LOWER, ()
     else:
         rests = (replace(few, claim="above"), replace(many, claim="below"))
-        answer, p, rule = "mixed", all_of(rests), "Q4.between"
-        said = "For some texts other patterns would do as well."
+        answer, p, key, rule = "mixed", all_of(rests), "judge.exclusive.mixed", "Q4.between"
     names = ("displaceable", "displaceable_random", "max_jsd", "feasible_jsd", "reach")
-    shown: dict[str, Json] = {name: _mean(evidence.of(name)) for name in names}
-    shown["exact"] = exact
+    row: dict[str, Json] = {name: _mean(evidence.of(name)) for name in names}
+    row["exact"] = exact
     return Draft(
-        "is it exclusive, or would very different attention give the same prediction?", answer, p, said,
-        "Too few texts to tell whether other attention would do as well.", rule, EXCLUSIVE_RULE, EXCLUSIVE_NOT,
-        (few, many), (shown,), rests, (few if other.estimate < (SOME_OTHER + MOST_OTHER) / 2 else many,),
-        rule != LOWER,
-    )  # fmt: skip
+        question="exclusive",
+        answer=answer,
+        p=p,
+        sentence=Message(key),
+        rule=rule,
+        margins=EXCLUSIVE_MARGINS,
+        tests=(few, many),
+        rows=(row,),
+        rests=rests,
+        deciding=(few if other.estimate < (SOME_OTHER + MOST_OTHER) / 2 else many,),
+        more=rule != LOWER,
+    )
 
 
 def _mean(values: np.ndarray) -> float | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -16,23 +17,10 @@ from regard.judge.margins import LEVEL
 from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.other_evidence import Beside
 from regard.measures.significance import holm
-from regard.records import Answer, Floats, Json
+from regard.records import Answer, Floats, Json, Message
+from regard.registry import question
 
-METHOD_RULE = (
-    "A method's words are worth what is lost without the first of them and kept by them alone (comprehensiveness and "
-    "sufficiency, half each, over the operators that the method itself was not made with), minus the same of random "
-    f"words. Holds if a method beats random words by more than {BEATS}, corrected for all methods; the one whose 95 % "
-    "interval has the highest lower end is named, for not all are asked about every example. Fails if every method is "
-    f"shown to stay below. A method that is more than {REMEMBERS} like itself after the model forgot everything is not "
-    "named."
-)
-METHOD_NOT = "It does not say that the method is right, only that its words matter more to the model than random ones."
-HEAD_RULE = (
-    "A head's word is worth what is lost without it, minus what is lost without a random word. Holds if a head beats "
-    f"random words by more than {BEATS}, and beats the audited attention, both corrected for all heads; fails if every "
-    "head is shown to beat random words by less, or to be no better than the audited attention by more than that."
-)
-HEAD_NOT = "The best of many heads is best for these texts; it is a head to look at, not a reason."
+METHOD, HEAD = "better_method", "better_head"
 MOST_ROWS = 12
 
 
@@ -51,31 +39,34 @@ class Rival:
 # ---------------------------------------------------------------------- methods
 
 
-def methods_instead(evidence: Evidence, beside: Beside) -> Draft:
+@question(rank=22, family="further")
+def better_method(evidence: Evidence) -> Draft:
+    """Which method should be shown instead?"""
+    beside = evidence.beside
     rivals = [r for r in (_method(evidence, beside, name) for name in beside.methods) if r is not None]
     if not rivals:
-        said = "Not tested: it needs explainers, random among them, and the metrics of removal."
-        return _methods("uninformative", math.nan, said, "Q11.not tested", (), ())
+        sentence = Message("judge.better_method.not_tested")
+        return _draft(METHOD, "uninformative", math.nan, sentence, "Q11.not tested")
     rows = tuple(r.row for r in sorted(rivals, key=lambda r: -r.worth.mean.estimate))
     corrected = holm([r.worth.p for r in rivals])
     good = [(r, float(p)) for r, p in zip(rivals, corrected, strict=True) if r.able and p < LEVEL]
     if good:
         best, p = max(good, key=lambda pair: pair[0].worth.mean.interval(0.95)[0])
-        said = _named(best, [r for r, _ in good], rivals)
+        sentence = _named(best, [r for r, _ in good], rivals)
         tests = (best.worth, *(() if best.over is None else (best.over,)))
-        return _methods("holds", p, said, "Q11.holds", tests, rows, (best.worth,))
+        return _draft(METHOD, "holds", p, sentence, "Q11.holds", tests=tests, rows=rows, rests=(best.worth,))
     little = tuple(r.little for r in rivals)
     if all(t.passes for t in little):
-        said = f"None of the {len(rivals)} methods beats random words by more than {BEATS}: nothing to read instead."
-        return _methods("fails", all_of(little), said, "Q11.none", little, rows, little)
+        sentence = Message.of("judge.better_method.fails", n=len(rivals), beats=BEATS)
+        return _draft(METHOD, "fails", all_of(little), sentence, "Q11.none", tests=little, rows=rows, rests=little)
     silent = [r.name for r, p in zip(rivals, corrected, strict=True) if p < LEVEL and not r.able]
     if silent:
-        said = f"Only {', '.join(silent)} beats random words, and shows the same when the model forgot everything."
-        return _methods("uninformative", math.nan, said, "Q11.insane", little, rows)
+        sentence = Message.of("judge.better_method.insane", methods=silent)
+        return _draft(METHOD, "uninformative", math.nan, sentence, "Q11.insane", tests=little, rows=rows)
     leading = max(rivals, key=lambda r: r.worth.mean.estimate)
-    said = "Whether any method's words matter more than random ones could not be told."
-    return _methods(
-        "uninformative", math.nan, said, "Q11.open", (leading.worth, leading.little), rows, (), (leading.worth,)
+    sentence, tests = Message("judge.better_method.lost"), (leading.worth, leading.little)
+    return _draft(
+        METHOD, "uninformative", math.nan, sentence, "Q11.open", tests=tests, rows=rows, deciding=(leading.worth,)
     )
 
 
@@ -90,67 +81,62 @@ def _method(evidence: Evidence, beside: Beside, name: str) -> Rival | None:
     over = None
     if name != ATTENTION and shared:
         ahead = np.mean([beside.methods[name][o] - attention[o] for o in shared], axis=0)
-        over = _test(f"{name} - attention", "above", 0.0, ahead, evidence, operators)
+        over = _test("over_attention", name, "above", 0.0, ahead, evidence.clusters, operators)
     forgot = beside.forgets.get(name)
-    sane = Test("", "above", REMEMBERS, Mean.of(forgot, evidence.clusters), {}) if forgot is not None else None
-    worth = _test(f"{name} - random words", "above", BEATS, ours, evidence, operators)
+    remembers = forgot is not None and Mean.of(forgot, evidence.clusters).p("above", REMEMBERS) < LEVEL
+    worth = _test("over_random", name, "above", BEATS, ours, evidence.clusters, operators)
     row: dict[str, Json] = {
         "method": name, "operators": [*operators], "above random": _rounded(ours),
         "above attention": None if over is None else round(over.mean.estimate, 4), "n": worth.mean.n,
         "like that of a randomised model": None if forgot is None else _rounded(forgot),
     }  # fmt: skip
-    little = _test(f"{name} - random words", "below", BEATS, ours, evidence, operators)
-    return Rival(name, worth, little, over, row, sane is None or not sane.passes)
+    little = _test("over_random", name, "below", BEATS, ours, evidence.clusters, operators)
+    return Rival(name, worth, little, over, row, not remembers)
 
 
-def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> str:
+def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> Message:
     others = [r.name for r in good if r.name != best.name]
-    also = f" Worth more than random ones, too: those of {', '.join(others)}." if others else ""
-    amount = f"{best.worth.mean.estimate:.2f}"
+    worth = best.worth.mean.estimate
     if best.name == ATTENTION:
-        return f"None is better than attention itself, whose words are worth {amount} more than random ones.{also}"
-    ahead = best.over is not None and best.over.p * len(rivals) < LEVEL
-    beside = "and more than attention's" if ahead else "though not clearly more than attention's"
-    return f"Read {best.name}: its words are worth {amount} more than random ones, {beside}.{also}"
-
-
-def _methods(
-    answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rows: tuple[Mapping[str, Json], ...],
-    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
-) -> Draft:  # fmt: skip
-    return Draft(
-        "which explanation method deserves to be read?", answer, p, said,
-        "Whether any method's words matter more than random ones could not be shown.", rule, METHOD_RULE, METHOD_NOT,
-        tests, rows, rests, deciding,
-    )  # fmt: skip
+        sentence = Message.of("judge.better_method.attention", worth=worth)
+    else:
+        ahead = best.over is not None and best.over.p * len(rivals) < LEVEL
+        key = "judge.better_method.holds" if ahead else "judge.better_method.holds_beside"
+        sentence = Message.of(key, method=best.name, worth=worth)
+    also = [Message.of("judge.better_method.also", methods=others)] if others else []
+    return Message.of("sentences", parts=[sentence, *also])
 
 
 # ---------------------------------------------------------------------- heads
 
 
-def heads_instead(evidence: Evidence, beside: Beside) -> Draft:
+@question(rank=23, family="further")
+def better_head(evidence: Evidence) -> Draft:
+    """Which head should be shown instead?"""
+    beside = evidence.beside
     tables = beside.tables.get("head_gain", ())
     audited = beside.table("head_gain", of=ATTENTION)
     single = [t for t in tables if t.where["of"] != ATTENTION]
     if not tables or audited is None:
-        said = "Not tested: it needs the experiment single_heads (--profile standard)."
-        return _heads("uninformative", math.nan, said, "Q12.not tested", (), ())
+        sentence = Message("judge.better_head.not_tested")
+        return _draft(HEAD, "uninformative", math.nan, sentence, "Q12.not tested")
     if len(single) < 2:
-        said = "There is only one head to read."
-        return _heads("uninformative", math.nan, said, "Q12.one head", (), ())
+        return _draft(HEAD, "uninformative", math.nan, Message("judge.better_head.one_head"), "Q12.one head")
     rivals = []
     for table in single:
         name = str(table.where["of"])
         mean = Mean.of(table.values[:, 0], table.clusters)
         ahead, clusters = table.minus(audited)
         over = Mean.of(ahead[:, 0], clusters)
-        worth = Test(f"{name} - random words", "above", BEATS, mean, {})
-        little = Test(f"{name} - random words", "below", BEATS, mean, {})
+        random = Message.of("judge.contrast.over_random", subject=name)
+        worth = Test(random, "above", BEATS, mean, subject=name)
+        little = Test(random, "below", BEATS, mean, subject=name)
         row: dict[str, Json] = {
             "head": name, "above random": round(mean.estimate, 4), "above attention": round(over.estimate, 4),
             "n": mean.n,
         }  # fmt: skip
-        rivals.append(Rival(name, worth, little, Test(f"{name} - attention", "above", 0.0, over, {}), row))
+        beyond = Test(Message.of("judge.contrast.over_attention", subject=name), "above", 0.0, over, subject=name)
+        rivals.append(Rival(name, worth, little, beyond, row))
     ordered = sorted(rivals, key=lambda r: -r.worth.mean.estimate)
     rows = tuple(r.row for r in ordered[:MOST_ROWS])
     claims = [max(r.worth.p, r.over.p) if r.over else 1.0 for r in rivals]
@@ -159,43 +145,57 @@ def heads_instead(evidence: Evidence, beside: Beside) -> Draft:
     if good:
         best, p = max(good, key=lambda pair: pair[0].worth.mean.estimate)
         assert best.over is not None
-        said = (
-            f"Read {best.name}: its word is worth {best.worth.mean.estimate:.2f} more than a random one, "
-            f"{best.over.mean.estimate:.2f} more than that of the audited attention (best of {len(rivals)} heads)."
+        sentence = Message.of(
+            "judge.better_head.holds",
+            head=best.name,
+            worth=best.worth.mean.estimate,
+            over=best.over.mean.estimate,
+            n=len(rivals),
         )
-        return _heads("holds", p, said, "Q12.holds", (best.worth, best.over), rows, (best.worth, best.over))
+        tests = (best.worth, best.over)
+        return _draft(HEAD, "holds", p, sentence, "Q12.holds", tests=tests, rows=rows, rests=tests)
     # none is worth it if none beats random words, or none is ahead of the attention by an amount that matters
-    behind = [
-        Test(f"{r.name} - attention", "below", BEATS, r.over.mean, {}) if r.over is not None else r.little
-        for r in rivals
-    ]
+    behind = [r.little if r.over is None else replace(r.over, claim="below", margin=BEATS) for r in rivals]
     chosen = [a if a.p <= b.p else b for a, b in ((r.little, b) for r, b in zip(rivals, behind, strict=True))]
     if all(2 * t.p < LEVEL for t in chosen):
         worst = max(chosen, key=lambda t: t.p)
-        said = (
-            f"None of the {len(rivals)} heads alone is a better guide than the audited attention, by {BEATS} or more."
-        )
-        return _heads("fails", min(1.0, 2 * worst.p), said, "Q12.none", (worst,), rows, (worst,))
+        sentence = Message.of("judge.better_head.fails", n=len(rivals), beats=BEATS)
+        p = min(1.0, 2 * worst.p)
+        return _draft(HEAD, "fails", p, sentence, "Q12.none", tests=(worst,), rows=rows, rests=(worst,))
     leading = ordered[0]
-    said = f"Whether one of the {len(rivals)} heads is a better guide could not be told; {leading.name} leads."
+    sentence = Message.of("judge.better_head.open", n=len(rivals), head=leading.name)
     tests = (leading.worth, *(() if leading.over is None else (leading.over,)))
-    return _heads("uninformative", math.nan, said, "Q12.open", tests, rows, (), tests)
+    return _draft(HEAD, "uninformative", math.nan, sentence, "Q12.open", tests=tests, rows=rows, deciding=tests)
 
 
-def _heads(
-    answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rows: tuple[Mapping[str, Json], ...],
-    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
-) -> Draft:  # fmt: skip
-    return Draft(
-        "which head deserves to be read instead?", answer, p, said,
-        "Whether one head alone is a better guide could not be shown.", rule, HEAD_RULE, HEAD_NOT, tests, rows,
-        rests, deciding,
-    )  # fmt: skip
+def _draft(
+    question: str,
+    answer: Answer,
+    p: float,
+    sentence: Message,
+    rule: str,
+    *,
+    tests: tuple[Test, ...] = (),
+    rows: tuple[Mapping[str, Json], ...] = (),
+    rests: tuple[Test, ...] = (),
+    deciding: tuple[Test, ...] = (),
+) -> Draft:
+    margins = {"beats": BEATS} if question == HEAD else {"beats": BEATS, "remembers": REMEMBERS}
+    return Draft(question, answer, p, sentence, rule, margins, tests, rows=rows, rests=rests, deciding=deciding)
 
 
-def _test(name: str, claim: str, margin: float, values: Floats, evidence: Evidence, operators: Sequence[str]) -> Test:
-    mean = Mean.of(values, evidence.clusters)
-    return Test(name, claim, margin, mean, {"operator": ", ".join(operators)})  # type: ignore[arg-type]
+def _test(
+    kind: Literal["over_random", "over_attention"],
+    subject: str,
+    claim: Literal["above", "below"],
+    margin: float,
+    values: Floats,
+    clusters: Sequence[str],
+    operators: Sequence[str],
+) -> Test:
+    where: dict[str, Json] = {"operator": ", ".join(operators)}
+    label = Message.of(f"judge.contrast.{kind}", subject=subject)
+    return Test(label, claim, margin, Mean.of(values, clusters), where, subject)
 
 
 def _rounded(values: Floats) -> float | None:

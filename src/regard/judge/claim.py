@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from regard.judge.margins import LEVEL
 from regard.judge.mean_tests import Test, examples_for
 from regard.measures.significance import holm
-from regard.records import Answer, Json, Verdict
+from regard.records import Answer, Json, Message, Text, Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """p: of the claim that `answer` makes; NaN where it makes none. open: what is said where it does not survive.
+    """p: of the claim that `answer` makes; NaN where it makes none. margins: the numbers that the rule names.
 
     rests: the tests that the claim rests on. deciding: where none is made, those that would have to pass for one, about
-    `share` of the examples; more: whether more examples could bring that about.
+    `share` of the examples; more: whether more examples could bring that about. lost: the sentence where the claim does
+    not survive the correction, if not the usual one of the question.
     """
 
     question: str
     answer: Answer
     p: float
-    sentence: str
-    open: str
+    sentence: Text
     rule: str
-    rule_in_words: str
-    not_claimed: str
+    margins: Mapping[str, Json] = field(default_factory=dict)
     tests: tuple[Test, ...] = ()
     rows: tuple[Mapping[str, Json], ...] = ()
     rests: tuple[Test, ...] = ()
     deciding: tuple[Test, ...] = ()
     more: bool = True
     share: float = 1.0
+    lost: Message | None = None
 
 
 def settled(drafts: Sequence[Draft]) -> list[Verdict]:
@@ -47,18 +47,29 @@ def _verdict(draft: Draft, family: int, corrected: float) -> Verdict:
     claimed = draft.answer != "uninformative"
     first = _hardest_first(draft.rests if claimed else draft.deciding)
     needed = draft.deciding if draft.more and not claimed else ()
+    overruled: Text = ""
     if claimed and corrected >= LEVEL:
-        lost = f"{draft.rule}, lost after correction for {family} questions"
-        draft = replace(draft, answer="uninformative", sentence=draft.open, rule=lost)
+        lost: Text = draft.lost or Message(f"judge.{draft.question}.lost")
+        draft = replace(draft, answer="uninformative", sentence=lost)
+        overruled = Message.of("judge.rule.lost", n=family)
         needed = draft.tests
     # a claim stands or falls as a whole: its tests share its corrected p where theirs are smaller
     factor = corrected / draft.p if draft.p and not math.isnan(corrected) else float(family)
     ordered = (*first, *(t for t in draft.tests if t not in first))
     contrasts = tuple(t.contrast(family, min(1.0, t.p * max(1.0, factor))) for t in ordered)
     return Verdict(
-        draft.question, draft.answer, draft.sentence, draft.rule, draft.rule_in_words, draft.not_claimed, contrasts,
-        draft.rows, examples_for(needed, family, draft.share) if needed else None, len(first),
-    )  # fmt: skip
+        question=draft.question,
+        answer=draft.answer,
+        sentence=draft.sentence,
+        rule=draft.rule,
+        rule_in_words=Message(f"judge.{draft.question}.rule", draft.margins),
+        not_claimed=Message(f"judge.{draft.question}.not_claimed"),
+        contrasts=contrasts,
+        rows=draft.rows,
+        decides_at=examples_for(needed, family, draft.share) if needed else None,
+        rests_on=len(first),
+        overruled=overruled,
+    )
 
 
 def _hardest_first(tests: Sequence[Test]) -> tuple[Test, ...]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from regard.judge.other_evidence import Beside, beside_of
-from regard.records import Floats, Score
+from regard.records import Floats, Score, Text, decoded
 from regard.registry import entry, names
 
 
@@ -59,10 +59,10 @@ class Evidence:
     single: Mapping[str, Floats] = field(default_factory=dict)
     pointing: Mapping[tuple[str, str], Curves] = field(default_factory=dict)
     sizes: tuple[int, ...] = (1, 2, 3)
-    attention: str = ""
+    attention: Text = ""
     layers: str | int = "last"
     heads: str | int = "mean"
-    defects: tuple[tuple[str, str], ...] = ()
+    defects: tuple[tuple[str, Text], ...] = ()
     labels: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
 
@@ -167,13 +167,14 @@ def _evidence(
     single: dict[str, Floats] = {}
     pointing: dict[tuple[str, str], Curves] = {}
     sizes: tuple[int, ...] = (1,)
-    words, sites = "", set[str]()
+    words: Text = ""
+    sites = set[str]()
     for score in scores:
         if score.metric in single_quantities():
             into = single.setdefault(score.metric, np.full(len(known), np.nan))
             _lay(into, score, score.values, place)
         if score.metric == "keys":
-            words = str(score.where.get("attention") or words)
+            words = decoded(score.where.get("attention") or words)
             sites |= {str(s) for s in score.where.get("sites") or ()}  # type: ignore[union-attr]
         if score.metric == "pointing" and "removed" in score.curves:
             sizes = tuple(int(k) for k in score.grid)
@@ -198,7 +199,7 @@ def _evidence(
         layers=first["layers"],  # type: ignore[arg-type]
         heads=first["heads"],  # type: ignore[arg-type]
         defects=tuple(
-            (str(d["what"]), str(d["sentence"]))
+            (str(d["what"]), decoded(d["sentence"]))
             for d in defects
             if str(d["site"]) in sites and (d["heads"] is None or first["heads"] in d["heads"])
         ),

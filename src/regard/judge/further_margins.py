@@ -26,12 +26,12 @@ REMEMBERS: Final = 0.7
 """Rank correlation with the explanation of a model that forgot everything: above it a method shows no model."""
 
 PRINTED_BESIDE: Final[dict[str, Json]] = {
-    "more than seed noise: farther than siblings by (nats)": FARTHER,
-    "stable: maps differ by less than this share": ALIKE,
-    "unstable: maps differ by more than this share": UNLIKE,
-    "transfers: accuracy of words gained over equal weights": HELPS,
-    "needed: accuracy lost under equal weights": NEEDED,
-    "hidden below, and used above": HIDDEN,
-    "worth reading: better than random words by": BEATS,
-    "shows no model: like that of a randomised one above": REMEMBERS,
+    "farther": FARTHER,
+    "alike": ALIKE,
+    "unlike": UNLIKE,
+    "helps": HELPS,
+    "needed": NEEDED,
+    "hidden": HIDDEN,
+    "beats": BEATS,
+    "remembers": REMEMBERS,
 }

@@ -18,7 +18,7 @@ import numpy as np
 from regard.judge.evidence import Evidence
 from regard.judge.margins import FOUND, GOOD, POOR
 from regard.judge.mean_tests import Mean, Test, all_of
-from regard.records import Bools, Floats, Json
+from regard.records import Bools, Floats, Json, Message
 
 Cell = Literal["holds", "fails", "mixed", "none", "leans", "imprecise"]
 ATTENTION = "attention"
@@ -76,17 +76,18 @@ def judged(evidence: Evidence, inside: Bools, operator: str, sizes: Sequence[int
     best = max(means, key=lambda r: means[r])
     top = theirs[best]
 
-    def test(label: str, claim: Literal["above", "below"], margin: float, values: Floats) -> Test:
+    def test(label: Message, claim: Literal["above", "below"], margin: float, values: Floats) -> Test:
         return Test(label, claim, margin, Mean.of(values, clusters), {**where, "best": best})
 
-    shown = f"gain of {best}"
-    little, much = test(shown, "below", FOUND, top), test(shown, "above", FOUND, top)
-    share = "gain of attention - {} x " + shown
-    good = test(share.format(GOOD), "above", 0.0, ours - GOOD * top)
-    some = test("gain of attention", "above", 0.0, ours)
-    bad = test(share.format(POOR), "below", 0.0, ours - POOR * top)
-    not_bad = test(share.format(POOR), "above", 0.0, ours - POOR * top)
-    not_good = test(share.format(GOOD), "below", 0.0, ours - GOOD * top)
+    def share(part: float, claim: Literal["above", "below"]) -> Test:
+        label = Message.of("judge.points.gain_beyond", share=part, ranking=best)
+        return test(label, claim, 0.0, ours - part * top)
+
+    of_best = Message.of("judge.points.gain", ranking=best)
+    little, much = test(of_best, "below", FOUND, top), test(of_best, "above", FOUND, top)
+    some = test(Message("judge.points.gain_attention"), "above", 0.0, ours)
+    good, not_good = share(GOOD, "above"), share(GOOD, "below")
+    bad, not_bad = share(POOR, "below"), share(POOR, "above")
     rules: list[tuple[Cell, tuple[Test, ...]]] = [
         ("none", (little,)), ("holds", (much, good, some)), ("fails", (much, bad)), ("mixed", (much, not_bad, not_good))
     ]  # fmt: skip

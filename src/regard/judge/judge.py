@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Literal
 
-from regard.judge.agreement import agree, exclusive
-from regard.judge.better_method import heads_instead, methods_instead
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import PRINTED_BESIDE
 from regard.judge.map_exists import there
 from regard.judge.margins import FEWEST, PRINTED
-from regard.judge.points_at_evidence import OfClass, by_class, points, same
-from regard.judge.seed_noise import seed_noise, stable
-from regard.judge.transfer import hides, needed, transfer
-from regard.judge.weights_matter import matter
-from regard.records import Judgement, Reading, Verdict
-
-SENTENCES: dict[Reading, str] = {
-    "read as evidence": "You may use this map to see which word the model relied on{classes}; the map does not say in "
-    "which direction, or that the reason is a good one.",
-    "debugging only": "Use it to look for ideas, and check each with a test; do not show it as a reason.",
-    "do not read": "Do not show this map as a reason: the model relies on other words than the ones it lights up.",
-    "nothing to read": "There is nothing here to read: {why}.",
-    "undecided": "We cannot say with {n} examples{more}.",
-}
-RULES: dict[Reading, str] = {
-    "nothing to read": "there is no map, or it does not matter to the prediction",
-    "do not read": "it does not point at the evidence",
-    "undecided": "whether it matters, or whether it points at the evidence, could not be found out",
-    "read as evidence": "it matters, and it points at the evidence",
-    "debugging only": "it matters in part, or points at the evidence in part",
-}
-BESIDE = "Not asked: {why}. The numbers are shown all the same."
-ALONE = "Not asked: {why}."
+from regard.judge.points_at_evidence import OfClass, by_class, counts
+from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
+from regard.registry import Entry, build, entry, find, names, owner
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -45,19 +24,17 @@ def judge(evidence: Evidence) -> Judgement:
     and exclusivity, nor the further questions, which are about other networks, methods and heads. The first six are
     corrected among themselves, the further ones for all that were asked.
     """
-    classes = by_class(evidence)
-    map_, why = there(evidence)
-    drafts = [map_, matter(evidence), points(evidence, classes), agree(evidence), exclusive(evidence), same(classes)]
+    classes, why = by_class(evidence), there(evidence)[1]
+    drafts, about_map, further = (_claims(evidence, family) for family in ("first", "map", "further"))
     verdicts = settled(drafts)
-    about_map, instead = _further(evidence)
-    beyond = settled([*drafts, *about_map, *instead])[len(drafts) :]
+    beyond = settled([*drafts, *about_map, *further])[len(drafts) :]
     map_verdict, matters, pointing = verdicts[:3]
     if map_verdict.answer == "fails" or matters.answer == "fails":
-        reason = f"it is {why}" if map_verdict.answer == "fails" else "the decision is made elsewhere"
+        reason = Message(f"judge.because.{why or 'elsewhere'}")
         first = 1 if map_verdict.answer == "fails" else 2
         asked, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
-        verdicts = [*asked[:first], *(_silenced(v, reason) for v in asked[first:]), *others]
-        return _judgement(evidence, "nothing to read", verdicts, why=_nothing(why))
+        verdicts = [*asked[:first], *(silenced(v, reason, "not_asked") for v in asked[first:]), *others]
+        return _judgement(evidence, "nothing to read", verdicts, why=reason)
     verdicts += beyond
     if pointing.answer == "fails":
         return _judgement(evidence, "do not read", verdicts)
@@ -68,54 +45,88 @@ def judge(evidence: Evidence) -> Judgement:
     return _judgement(evidence, "debugging only", verdicts)
 
 
-def _further(evidence: Evidence) -> tuple[list[Draft], list[Draft]]:
-    """The questions about this map beside other networks; and those that are worth asking whatever it is."""
-    beside = evidence.beside
-    about_map = [seed_noise(evidence, beside), transfer(beside), stable(evidence, beside)]
-    trained = [draft for draft in (needed(beside), hides(beside)) if draft is not None]
-    return about_map, [*trained, methods_instead(evidence, beside), heads_instead(evidence, beside)]
+def _claims(evidence: Evidence, family: str) -> list[Draft]:
+    """The claims of our own questions of a family, in the order of their ranks."""
+    ours = [entry("question", name) for name in names("question") if not owner("question", name)]
+    ours = sorted((row for row in ours if row.facts["family"] == family), key=lambda row: int(str(row.facts["rank"])))
+    claims = [find("question", row.name)(evidence) for row in ours]
+    return [claim for claim in claims if claim is not None]
 
 
-def _nothing(why: str) -> str:
-    return {
-        "one key": "there is only one place to look", "flat": "the model looks everywhere equally",
-        "constant": "the map is the same whatever the text says", "unused": "nothing reads this attention",
-        "": "the decision is made elsewhere",
-    }[why]  # fmt: skip
+def _added(evidence: Evidence) -> tuple[list[Verdict], dict[str, Json]]:
+    """Verdicts on the questions of other packages, and their margins: beside ours, corrected among themselves."""
+    claims: list[tuple[Entry, Draft]] = []
+    for name in names("question"):
+        claim = build(Spec("question", name))(evidence) if owner("question", name) else None
+        if claim is not None:
+            claims.append((entry("question", name), claim))
+    verdicts = []
+    for (row, _), verdict in zip(claims, settled([claim for _, claim in claims]), strict=True):
+        sentence = verdict.overruled or verdict.sentence
+        rule, not_claimed = str(row.facts["rule"]), str(row.facts["not_claimed"])
+        named = replace(verdict, question=row.summary, rule_in_words=rule, not_claimed=not_claimed, sentence=sentence)
+        verdicts.append(named)
+    margins = {f"{row.name}: {key}": value for row, _ in claims for key, value in _margins(row).items()}
+    return verdicts, margins
 
 
-def _silenced(verdict: Verdict, reason: str) -> Verdict:
-    said = (BESIDE if verdict.contrasts else ALONE).format(why=reason)
-    return replace(verdict, answer="uninformative", sentence=said, rule=f"{verdict.rule}, not asked", decides_at=None)
+def _margins(row: Entry) -> Mapping[str, Json]:
+    margins = row.facts["margins"]
+    return margins if isinstance(margins, dict) else {}
+
+
+def silenced(verdict: Verdict, reason: Message, how: Literal["not_asked", "refused"]) -> Verdict:
+    """The verdict without its answer; its numbers stay."""
+    key = "judge.not_asked_numbers" if verdict.contrasts else "judge.not_asked"
+    sentence, overruled = Message.of(key, why=reason), Message(f"judge.rule.{how}")
+    return replace(verdict, answer="uninformative", sentence=sentence, overruled=overruled, decides_at=None)
 
 
 def _judgement(
-    evidence: Evidence, reading: Reading, verdicts: Sequence[Verdict], *, why: str = "", classes: Sequence[OfClass] = ()
+    evidence: Evidence,
+    reading: Reading,
+    verdicts: Sequence[Verdict],
+    *,
+    why: Text = "",
+    classes: Sequence[OfClass] = (),
 ) -> Judgement:
     named = tuple(c.name for c in classes)
+    added, margins = _added(evidence)
+    verdicts = [*verdicts, *added]
     # as many as there are decide nothing: it is independent draws, not examples, that are wanting
     verdicts = [replace(v, decides_at=None) if (v.decides_at or 0) <= len(evidence) else v for v in verdicts]
-    everything = len(named) == len(set(evidence.classes))
-    about = f", when it answers {', '.join(named)}" if named and not everything else ""
     needed = [v.decides_at for v in verdicts[1:3] if v.answer == "uninformative"]
     known = [n for n in needed if n is not None]
     decides_at = max(known) if reading == "undecided" and known and len(known) == len(needed) else None
     few = _few(evidence)
-    more = f"; about {decides_at} would probably decide it" if decides_at and decides_at > len(evidence) else ""
+    more: Text = ""
     if few:
-        more = f": {few}"
-        decides_at = None
-    sentence = SENTENCES[reading].format(classes=about, why=why, n=len(evidence), more=more)
-    notes = [said for _, said in evidence.defects]
-    notes += [few] if few and reading != "undecided" else []
+        more, decides_at = Message.of("judge.undecided_few", few=few), None
+    elif decides_at and decides_at > len(evidence):
+        more = Message.of("judge.undecided_more", n=decides_at)
+    everything = len(named) == len(set(evidence.classes))
+    about = Message.of("judge.when_predicting", classes=list(named)) if named and not everything else ""
+    params: dict[Reading, dict[str, Any]] = {
+        "read as evidence": {"of": about},
+        "nothing to read": {"why": why},
+        "undecided": {"n": len(evidence), "more": more},
+    }
+    name = reading.replace(" ", "_")
     return Judgement(
-        reading, sentence, RULES[reading], evidence.attention, len(evidence), tuple(verdicts), named,
-        {**PRINTED, **PRINTED_BESIDE},
-        tuple(notes), decides_at,
-    )  # fmt: skip
+        reading=reading,
+        sentence=Message(f"judge.reading.{name}", params.get(reading, {})),
+        why=Message(f"judge.why.{name}"),
+        attention=evidence.attention,
+        n=len(evidence),
+        verdicts=tuple(verdicts),
+        classes=named,
+        margins={**PRINTED, **PRINTED_BESIDE, **margins},
+        notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
+        decides_at=decides_at,
+    )
 
 
-def _few(evidence: Evidence) -> str:
-    counts = {name: evidence.classes.count(name) for name in sorted(set(evidence.classes))}
-    rare = [f"{name} has {n}" for name, n in counts.items() if n < FEWEST]
-    return f"regard says nothing about a class below {FEWEST} predictions ({', '.join(rare)})" if rare else ""
+def _few(evidence: Evidence) -> Message | None:
+    predictions = [(name, evidence.classes.count(name)) for name in sorted(set(evidence.classes))]
+    rare = [(name, n) for name, n in predictions if n < FEWEST]
+    return Message.of("judge.few", fewest=FEWEST, counts=counts(rare)) if rare else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from regard.judge.margins import LEVEL, POWER
 from regard.measures.significance import t_quantile, upper_tail
-from regard.records import Contrast, Floats, Json
+from regard.records import Contrast, Floats, Json, Text
 
 FEWEST_CLUSTERS = 10
 """Independent draws below which nothing is claimed."""
@@ -113,15 +113,16 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One comparison, before it is known how many others there are."""
+    """One comparison, before it is known how many others there are. subject: the method or head that it is about."""
 
     __test__ = False
 
-    name: str
+    name: Text
     claim: Literal["above", "below"]
     margin: float
     mean: Mean
-    where: Mapping[str, Json]
+    where: Mapping[str, Json] = field(default_factory=dict)
+    subject: str = ""
 
     @property
     def p(self) -> float:
@@ -135,9 +136,20 @@ class Test:
         level = 1 - 2 * LEVEL / max(1, family)
         low, high = self.mean.interval(level)
         return Contrast(
-            self.name, self.claim, self.margin, self.mean.estimate, low, high, level, self.mean.n, self.mean.clusters,
-            self.p, corrected, dict(self.where),
-        )  # fmt: skip
+            name=self.name,
+            claim=self.claim,
+            margin=self.margin,
+            estimate=self.mean.estimate,
+            low=low,
+            high=high,
+            level=level,
+            n=self.mean.n,
+            clusters=self.mean.clusters,
+            p=self.p,
+            corrected=corrected,
+            where=dict(self.where),
+            subject=self.subject,
+        )
 
 
 def all_of(tests: Sequence[Test]) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,20 +15,16 @@ from regard.judge.evidence import Evidence
 from regard.judge.gain_over_random import Cell, Found, judged
 from regard.judge.margins import FEWEST, FOUND, GOOD, POOR, SET_ASIDE
 from regard.judge.mean_tests import Test
-from regard.records import Answer, Bools, Json
+from regard.records import Answer, Bools, Json, Message, Text
+from regard.registry import question
 
-RULE = (
-    "Asked for each predicted class by each operator, the top word first. The gain of a ranking is how much better "
-    "than random its first words are at keeping the prediction alone and at losing it when they are taken away. "
-    f"Nothing to be found: the best other ranking gains less than {FOUND}. Else a class holds if attention gains more "
-    f"than {GOOD} of the best, fails if less than {POOR}, and is mixed if established between. Two operators must "
-    "agree and none contradict. Holds if every class holds (or has nothing to be found); fails if a class fails and "
-    "none holds; mixed if classes differ."
-)
-NOT = "It does not say that this is the only evidence, that it is good evidence, or in which direction it speaks."
-SAME_RULE = "Fails if one class holds and another fails; holds if all classes hold, or all fail."
-SAME_NOT = "It says nothing about classes that the model did not predict here."
+MARGINS = {"found": FOUND, "good": GOOD, "poor": POOR}
 EVERY = "all"
+FAILS: dict[Beyond, str] = {
+    "not shown": "judge.points.fails_not_more",
+    "little more": "judge.points.fails_little_more",
+    "more": "judge.points.fails_more",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,7 @@ class OfClass:
         return tuple(t for f in self.found for t in f.tests)
 
 
+@lru_cache(maxsize=4)
 def by_class(evidence: Evidence) -> list[OfClass]:
     """Every predicted class, in the order of the model's labels."""
     names = sorted(set(evidence.classes), key=lambda c: (_place(evidence.labels, c), c))
@@ -119,14 +117,16 @@ def _sizes(top: tuple[Cell, float], more: tuple[Cell, float]) -> tuple[Cell, flo
 # ---------------------------------------------------------------------- the questions
 
 
-def points(evidence: Evidence, classes: Sequence[OfClass]) -> Draft:
+@question(rank=2, family="first")
+def points(evidence: Evidence) -> Draft:
+    """Does it point at the evidence?"""
+    classes = by_class(evidence)
     rows = tuple(row for c in classes for row in c.rows)
     tests = tuple(t for c in classes for t in c.tests)
     answer, p, rule, sentence = _answer(evidence, classes)
     rests = tuple(t for c in _resting(evidence, classes, rule) for t in c.rests)
-    blank = Draft(
-        "does it point at the evidence?", answer, p, sentence, _open(classes), rule, RULE, NOT, tests, rows, rests
-    )
+    lost = _open(classes)
+    blank = Draft("points", answer, p, sentence, rule, MARGINS, tests=tests, rows=rows, rests=rests, lost=lost)
     if answer != "uninformative":
         return blank
     wanting = [(c, f) for c in classes if c.cell in ("imprecise", "leans") and not c.few for f in c.found]
@@ -162,46 +162,38 @@ def _dearness(tests: Sequence[Test]) -> float:
     return max(t.mean.decides_at(t.margin, 1) for t in tests)
 
 
-def _answer(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[Answer, float, str, str]:
+def _answer(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[Answer, float, str, Message]:
     heard, aside = _heard(evidence, classes)
     holding, failing, mixed = ([c for c in heard if c.cell == cell] for cell in ("holds", "fails", "mixed"))
-    beside = _aside(aside)
     if holding and all(c.cell in ("holds", "leans", "none") for c in heard):
-        return "holds", max(c.p for c in holding), "Q2.holds", _holds(heard) + beside
+        return "holds", max(c.p for c in holding), "Q2.holds", _holds(heard, aside)
     if failing and not holding and not mixed:
         return "fails", min(1.0, len(heard) * min(c.p for c in failing)), "Q2.fails", _fails(evidence, failing, heard)
     if holding and any(c.cell == "imprecise" for c in heard):
         return "uninformative", math.nan, "Q2.imprecise", _open(heard)
     if holding and failing:
-        said = f"It points at the right words for {_names(holding)} but not for {_names(failing)}."
-        return "mixed", max(min(c.p for c in holding), min(c.p for c in failing)), "Q2.classes differ", said
+        sentence = Message.of("judge.points.classes_differ", right=_names(holding), wrong=_names(failing))
+        return "mixed", max(min(c.p for c in holding), min(c.p for c in failing)), "Q2.classes differ", sentence
     if mixed or (holding and failing):
-        said = "It finds some of what the answer depends on, clearly less than other methods do"
-        said += f" (for {_names(mixed)})." if len(heard) > 1 else "."
-        return "mixed", min(1.0, len(heard) * min(c.p for c in mixed)), "Q2.between", said
+        sentence = Message.of("judge.points.mixed", of=_of_classes(mixed if len(heard) > 1 else ()))
+        return "mixed", min(1.0, len(heard) * min(c.p for c in mixed)), "Q2.between", sentence
     return _pooled(evidence, heard)
 
 
-def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float, str, str]:
+def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float, str, Message]:
     """No class by itself says anything: all examples together, if every class has enough of them."""
     if any(c.few for c in heard) or not heard:
         return "uninformative", math.nan, "Q2.few", _open(heard)
     whole = _whole(evidence)
     if whole.cell in ("holds", "fails", "mixed"):
-        said = {
-            "holds": "Over all answers together, the word it looks at most is the word the answer depends on; for no "
-            "answer alone could it be shown.",
+        sentence = {
+            "holds": Message("judge.points.pooled"),
             "fails": _fails(evidence, [whole], [whole]),
-            "mixed": "It finds some of what the answer depends on, clearly less than other methods do.",
+            "mixed": Message.of("judge.points.mixed", of=""),
         }[whole.cell]
-        return whole.cell, whole.p, "Q2.pooled", said
+        return whole.cell, whole.p, "Q2.pooled", sentence
     if all(c.cell == "none" for c in heard):
-        return (
-            "uninformative",
-            math.nan,
-            "Q2.none",
-            "No method found a word that any answer depends on: nothing to point at.",
-        )
+        return "uninformative", math.nan, "Q2.none", Message("judge.points.nothing")
     return "uninformative", math.nan, "Q2.open", _open(heard)
 
 
@@ -213,75 +205,56 @@ def _heard(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[list[OfClass
     return list(classes), []
 
 
-def same(classes: Sequence[OfClass]) -> Draft:
+@question(rank=5, family="first")
+def same(evidence: Evidence) -> Draft:
+    """Is the answer the same for every class?"""
+    classes = by_class(evidence)
     holding, failing = ([c for c in classes if c.cell == cell] for cell in ("holds", "fails"))
     answer: Answer
     if holding and failing:
-        said = f"Trust differs by answer: {_names(holding)} yes, {_names(failing)} no."
+        sentence = Message.of("judge.same.fails", right=_names(holding), wrong=_names(failing))
         answer, p = "fails", max(min(c.p for c in holding), min(c.p for c in failing))
     elif len(holding) == len(classes) or len(failing) == len(classes):
-        answer, p, said = "holds", max(c.p for c in classes), "The same is true for every answer the model gives."
+        answer, p, sentence = "holds", max(c.p for c in classes), Message("judge.same.holds")
     elif any(c.cell in ("none", "leans", "imprecise") for c in classes):
-        answer, p, said = (
-            "uninformative",
-            math.nan,
-            "For some answers it could not be found out, so they cannot be compared.",
-        )
+        answer, p, sentence = "uninformative", math.nan, Message("judge.same.open")
     else:
-        answer, p = "mixed", max(c.p for c in classes)
-        said = (
-            "It is clearly better for some answers than for others, without being right for one and wrong for another."
-        )
+        answer, p, sentence = "mixed", max(c.p for c in classes), Message("judge.same.mixed")
     rows: tuple[Mapping[str, Json], ...] = tuple({"class": c.name, "answer": c.cell, "n": c.n} for c in classes)
     surest = [min(some, key=lambda c: c.p) for some in (holding, failing) if some] if answer == "fails" else classes
     rests = () if answer == "uninformative" else tuple(t for c in surest for t in c.rests)
-    return Draft(
-        "is that the same for each predicted class?", answer, p, said,
-        "Whether it is the same for every answer could not be shown.", f"Q5.{answer}", SAME_RULE, SAME_NOT,
-        rests, rows, rests,
-    )  # fmt: skip
+    return Draft("same", answer, p, sentence, f"Q5.{answer}", tests=rests, rows=rows, rests=rests)
 
 
-# ---------------------------------------------------------------------- words
+# ---------------------------------------------------------------------- sentences
 
 
-def _names(classes: Sequence[OfClass]) -> str:
-    return ", ".join(c.name for c in classes)
+def _names(classes: Sequence[OfClass]) -> list[Json]:
+    return [c.name for c in classes]
 
 
-def _holds(heard: Sequence[OfClass]) -> str:
-    holding = [c for c in heard if c.cell == "holds"]
-    said = (
-        f"For {_names(holding)}, the word it looks at most is the word the answer depends on: as good a guide as the "
-        "best other method we tried."
+def _of_classes(classes: Sequence[OfClass]) -> Text:
+    """The classes that a sentence is about, in brackets; "" for none."""
+    return Message.of("judge.points.of_classes", classes=_names(classes)) if classes else ""
+
+
+def _holds(heard: Sequence[OfClass], aside: Sequence[OfClass]) -> Message:
+    """aside: the classes with too few predictions."""
+    cells = {cell: [c for c in heard if c.cell == cell] for cell in ("holds", "none", "leans")}
+    parts = (
+        ("judge.points.holds", cells["holds"]),
+        ("judge.points.by_default", cells["none"]),
+        ("judge.points.leans", cells["leans"]),
+        ("judge.points.aside", aside),
     )
-    default = [c for c in heard if c.cell == "none"]
-    leaning = [c for c in heard if c.cell == "leans"]
-    if default:
-        one = len(default) == 1
-        said += (
-            f" {_names(default)} {'seems' if one else 'seem'} to be the answer by default: there is no evidence for "
-        )
-        said += "the map to point at."
-    if leaning:
-        said += f" For {_names(leaning)} it leans the same way, not established."
-    return said
+    return Message.of("sentences", parts=[Message.of(key, classes=_names(some)) for key, some in parts if some])
 
 
-def _fails(evidence: Evidence, failing: Sequence[OfClass], heard: Sequence[OfClass]) -> str:
+def _fails(evidence: Evidence, failing: Sequence[OfClass], heard: Sequence[OfClass]) -> Message:
     """Worded by the largest loss beyond random words of all comparisons that fail (see `beyond_random`)."""
-    about = f" (for {_names(failing)})" if len(failing) < len(heard) else ""
+    of = _of_classes(failing if len(failing) < len(heard) else ())
     beyond = max((_beyond(evidence, c) for c in failing), key=ORDER.index)
-    if beyond == "more":
-        return (
-            f"The words it looks at are not the words the answer depends on most{about}: taking them away changes more "
-            f"than taking away random words, but they find less than {POOR:.0%} of what the best other method finds."
-        )
-    changes = "little more than" if beyond == "little more" else "not more, as far as can be shown, than"
-    return (
-        f"The words it looks at are not the words the answer depends on{about}; taking them away changes {changes} "
-        "taking away random words."
-    )
+    return Message.of(FAILS[beyond], of=of, **({"poor": POOR} if beyond == "more" else {}))
 
 
 def _beyond(evidence: Evidence, failing: OfClass) -> Beyond:
@@ -296,22 +269,19 @@ def _sizes_of(row: Mapping[str, Json]) -> list[int]:
     return [int(str(k)) for k in sizes] if isinstance(sizes, list) else []
 
 
-def _aside(few: Sequence[OfClass]) -> str:
-    return f" Too few predictions to say anything about {_names(few)}." if few else ""
-
-
-def _open(classes: Sequence[OfClass]) -> str:
+def _open(classes: Sequence[OfClass]) -> Message:
     few = [c for c in classes if c.few]
     if few:
-        counts = ", ".join(f"{c.name} has {c.n}" for c in few)
-        return f"regard says nothing below {FEWEST} predictions per class: {counts}."
+        return Message.of("judge.points.few", fewest=FEWEST, counts=counts([(c.name, c.n) for c in few]))
     silent = [c for c in classes if c.cell in ("imprecise", "leans")]
-    about = f" for {_names(silent)}" if silent else ""
     shares = [f.row["share"] for c in silent for f in c.found if f.row.get("best gain", 0) >= FOUND]  # type: ignore[operator]
     known = [float(share) for share in shares if isinstance(share, int | float)]
     if known and len(known) * 2 >= sum(len(c.found) for c in silent):
-        return (
-            f"The words it looks at are worth about {max(0.0, float(np.median(known))):.0%} of what the best other "
-            f"method finds{about}; with so few examples that may be good (above {GOOD:.0%}) or not."
-        )
-    return f"We could not find out what the answer{about} depends on, so the map cannot be checked there."
+        share = max(0.0, float(np.median(known)))
+        return Message.of("judge.points.open_share", share=share, good=GOOD, of=_of_classes(silent))
+    return Message.of("judge.points.open", of=_of_classes(silent))
+
+
+def counts(predictions: Iterable[tuple[str, int]]) -> list[Message]:
+    """Each class with its number of predictions, in words."""
+    return [Message.of("judge.points.count", name=name, n=n) for name, n in predictions]

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from regard.judge.judge import ALONE, BESIDE
-from regard.records import Json, Judgement, Verdict
+from regard.judge.judge import silenced
+from regard.records import Json, Judgement, Message, Text, Verdict
 
-WHY = "the model does not answer the same input the same way"
-SENTENCE = f"Nothing can be said about this map: {WHY}."
+WHY = Message("judge.because.not_repeatable")
 
 
-def refused(judgement: Judgement, measured: str) -> Judgement:
+def refused(judgement: Judgement, measured: Text) -> Judgement:
     """The judgement without any answer; its numbers stay. measured: the model's noise, in words."""
     return replace(
         judgement,
         reading="undecided",
-        sentence=SENTENCE,
+        sentence=Message.of("judge.refused", why=WHY),
         why=WHY,
         verdicts=tuple(_refused(v) for v in judgement.verdicts),
         classes=(),
@@ -27,12 +26,8 @@ def refused(judgement: Judgement, measured: str) -> Judgement:
 
 
 def _refused(verdict: Verdict) -> Verdict:
-    sentence = (BESIDE if verdict.contrasts else ALONE).format(why=WHY)
-    rule = f"{verdict.rule.partition(',')[0]}, refused"
     rows = tuple(_open_row(row) for row in verdict.rows)
-    return replace(
-        verdict, answer="uninformative", sentence=sentence, rule=rule, rows=rows, decides_at=None, rests_on=0
-    )
+    return replace(silenced(verdict, WHY, "refused"), rows=rows, rests_on=0)
 
 
 def _open_row(row: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -13,36 +14,27 @@ from regard.judge.evidence import Evidence
 from regard.judge.further_margins import ALIKE, FARTHER, UNLIKE
 from regard.judge.mean_tests import Mean, Test
 from regard.judge.other_evidence import Beside, Table
-from regard.records import Answer, Json
+from regard.records import Answer, Json, Message
+from regard.registry import question
 
-NOISE_RULE = (
-    "For each text, the divergence of the most distant attention with the same prediction (within .05), minus the mean "
-    f"divergence between this network and its siblings. Holds above {FARTHER} nats, fails below. Where the other "
-    "attention was only searched for it cannot fail, and where the siblings are a lower bound it cannot hold."
-)
-NOISE_NOT = "It does not say which of the attentions is right. It never decides the reading."
-NEEDS = "siblings (--siblings DIR ..., the family of `regard train --seeds 5`) or --profile full"
-STABLE_RULE = (
-    f"Between training seeds: stable if siblings' maps are nearer than {ALIKE} of the distance to the own map in "
-    f"another order, unstable if farther than {UNLIKE} of it. Under noise that keeps the prediction: stable if the map "
-    f"moves by less than {ALIKE} of its size (noise in the embeddings), or its rank correlation with itself falls by "
-    f"less (noise in the text), unstable if by more than {UNLIKE}. Holds if all that was tried is stable, fails if all "
-    "is unstable, mixed if one is and another is not, or if it is established to lie between."
-)
-STABLE_NOT = "A map that never moves may still be wrong, and one that moves may follow a model that moves."
+NEEDS = Message("judge.seeds.needs")
+APART = Message("judge.seeds.divergence")
+BETWEEN = Message("judge.stable.between_seeds")
+SHARES = {"alike": ALIKE, "unlike": UNLIKE}
 
 
-def seed_noise(evidence: Evidence, beside: Beside) -> Draft:
-    """Exclusivity beside what another seed does."""
+@question(rank=10, family="map")
+def seed_noise(evidence: Evidence) -> Draft:
+    """Is other attention farther away than that of another training seed?"""
+    beside = evidence.beside
     apart, far = beside.table("seed_jsd"), evidence.of("max_jsd")
-    said = f"Not tested: it needs {NEEDS}."
     if apart is None or not np.isfinite(far).any():
-        return _noise("uninformative", math.nan, said, "Q6.not tested", (), {})
+        sentence = Message.of("judge.not_tested", needs=NEEDS)
+        return _noise("uninformative", math.nan, sentence, "Q6.not tested", (), {})
     ours = Table(evidence.ids, evidence.clusters, far[:, None])
     values, clusters = ours.minus(apart)
     mean = Mean.over_seeds(values, clusters)
-    more = Test("divergence of other attention - that of siblings", "above", FARTHER, mean, {})
-    less = Test("divergence of other attention - that of siblings", "below", FARTHER, mean, {})
+    more, less = Test(APART, "above", FARTHER, mean), Test(APART, "below", FARTHER, mean)
     linear = evidence.of("linear")
     exact = evidence.measured("linear") and float(np.nanmin(linear)) > 0.5
     lower = apart.where.get("bound") == "lower"
@@ -54,32 +46,44 @@ def seed_noise(evidence: Evidence, beside: Beside) -> Draft:
     moved = beside.table("seed_change")
     row["siblings move the answer by"] = None if moved is None else _rounded(moved.values)
     row |= _adversary(beside)
-    few = " (one sibling only)" if seeds == 1 else ""
+    few = Message("judge.seeds.one_sibling") if seeds == 1 else ""
     if more.passes and not lower:
-        said = f"Yes: attention with the same answer can differ more than that of another training seed does{few}."
-        return _noise("holds", more.p, said, "Q6.holds", (more, less), row, (more,))
+        sentence = Message.of("judge.seeds.holds", few=few)
+        return _noise("holds", more.p, sentence, "Q6.holds", (more, less), row, (more,))
     if less.passes and exact:
-        said = f"No: other attention with the same answer differs no more than that of another training seed{few}."
-        return _noise("fails", less.p, said, "Q6.fails", (more, less), row, (less,))
+        sentence = Message.of("judge.seeds.fails", few=few)
+        return _noise("fails", less.p, sentence, "Q6.fails", (more, less), row, (less,))
+    key, rule, nearest = "judge.seeds.open", "Q6.open", more
     if more.passes:
-        said = "Farther than what was refitted, but that is less than another seed would do, so it stays open."
-        return _noise("uninformative", math.nan, said, "Q6.lower bound on seeds", (more, less), row, (), (more,))
-    if less.passes:
-        said = "Nothing farther was found than siblings are, but this model can only be searched, so there may be some."
-        return _noise("uninformative", math.nan, said, "Q6.lower bound on others", (more, less), row, (), (less,))
-    said = "Too few texts or siblings to tell whether other attention differs more than that of another seed."
-    return _noise("uninformative", math.nan, said, "Q6.open", (more, less), row, (), (more,))
+        key, rule = "judge.seeds.refitted", "Q6.lower bound on seeds"
+    elif less.passes:
+        key, rule, nearest = "judge.seeds.searched", "Q6.lower bound on others", less
+    return _noise("uninformative", math.nan, Message(key), rule, (more, less), row, (), (nearest,))
 
 
 def _noise(
-    answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], row: Mapping[str, Json],
-    rests: tuple[Test, ...] = (), deciding: tuple[Test, ...] = (),
-) -> Draft:  # fmt: skip
+    answer: Answer,
+    p: float,
+    sentence: Message,
+    rule: str,
+    tests: tuple[Test, ...],
+    row: Mapping[str, Json],
+    rests: tuple[Test, ...] = (),
+    deciding: tuple[Test, ...] = (),
+) -> Draft:
     return Draft(
-        "is other attention with the same answer more than seed noise?", answer, p, said,
-        "Whether other attention differs more than that of another seed could not be shown.", rule, NOISE_RULE,
-        NOISE_NOT, tests, (row,) if row else (), rests, deciding, "lower bound" not in rule,
-    )  # fmt: skip
+        question="seeds",
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins={"farther": FARTHER},
+        tests=tests,
+        rows=(row,) if row else (),
+        rests=rests,
+        deciding=deciding,
+        more="lower bound" not in rule,
+    )
 
 
 def _adversary(beside: Beside) -> dict[str, Json]:
@@ -98,88 +102,91 @@ def _adversary(beside: Beside) -> dict[str, Json]:
 # ---------------------------------------------------------------------- stability
 
 
-def stable(evidence: Evidence, beside: Beside) -> Draft:
-    """Between seeds, and under noise; what was tried."""
-    tried: dict[str, tuple[Test, Test, Test, Test]] = {}
+@question(rank=12, family="map")
+def stable(evidence: Evidence) -> Draft:
+    """Is the map stable between seeds and under noise?"""
+    beside = evidence.beside
+    tried: dict[Message, tuple[Test, Test, Test, Test]] = {}
     apart, chance = beside.table("seed_jsd"), beside.table("seed_jsd_chance")
     lower = apart is not None and apart.where.get("bound") == "lower"
     if apart is not None and chance is not None:
-        tried["between training seeds"] = _four("distance of siblings' maps", apart, chance)
+        tried[BETWEEN] = _four(apart, chance)
     for name, table in _noises(evidence, beside).items():
-        tried[name] = _four("distance of the map under noise", table, None)
+        tried[name] = _four(table, None)
     if not tried:
-        said = f"Not tested: it needs {NEEDS}, or --profile standard for noise."
-        return _stability("uninformative", math.nan, said, "Q7.not tested", ())
+        sentence = Message.of("judge.stable.not_tested", needs=NEEDS)
+        return _stability("uninformative", math.nan, sentence, "Q7.not tested", ())
     tests = tuple(t for four in tried.values() for t in four[:2])
-    still = [name for name, (a, _, _, _) in tried.items() if a.passes and not (lower and name.startswith("between"))]
+    still = [name for name, (a, _, _, _) in tried.items() if a.passes and not (lower and name == BETWEEN)]
     restless = [name for name, (_, b, _, _) in tried.items() if b.passes]
     between = [name for name, (_, _, c, d) in tried.items() if c.passes and d.passes]
     p_of = {name: min(a.p, b.p, max(c.p, d.p)) for name, (a, b, c, d) in tried.items()}
     if still and len(still) == len(tried):
-        said = f"The map stays nearly the same {_and(still)}."
-        return _stability("holds", max(p_of[n] for n in still), said, "Q7.holds", tests, [tried[n][0] for n in still])
+        sentence = Message.of("judge.stable.holds", still=still)
+        rests = [tried[n][0] for n in still]
+        return _stability("holds", max(p_of[n] for n in still), sentence, "Q7.holds", tests, rests)
     if restless and len(restless) == len(tried):
-        said = f"The map becomes another one {_and(restless)}."
+        sentence = Message.of("judge.stable.fails", restless=restless)
         rests = [tried[n][1] for n in restless]
-        return _stability("fails", max(p_of[n] for n in restless), said, "Q7.fails", tests, rests)
+        return _stability("fails", max(p_of[n] for n in restless), sentence, "Q7.fails", tests, rests)
     if still and restless:
-        said = f"The map stays nearly the same {_and(still)}, and becomes another one {_and(restless)}."
+        sentence = Message.of("judge.stable.differs", still=still, restless=restless)
         worst = max(min(p_of[n] for n in still), min(p_of[n] for n in restless))
         rests = [min((tried[n][k] for n in names), key=lambda t: t.p) for k, names in enumerate((still, restless))]
-        return _stability("mixed", worst, said, "Q7.differs", tests, rests)
+        return _stability("mixed", worst, sentence, "Q7.differs", tests, rests)
     if len(still) + len(restless) + len(between) == len(tried):
-        said = f"The map changes in part {_and(between)}."
+        sentence = Message.of("judge.stable.mixed", between=between)
         rests = [t for n in between for t in tried[n][2:]]
-        return _stability("mixed", max(p_of.values()), said, "Q7.between", tests, rests)
-    open_ = [name for name in tried if name not in (*still, *restless, *between)]
-    said = f"How much of the map stays the same {_and(open_)} could not be told."
-    if lower and open_ == ["between training seeds"]:
-        said = "The last layer was only refitted, which says less than another seed would: it stays open."
+        return _stability("mixed", max(p_of.values()), sentence, "Q7.between", tests, rests)
+    unclear = [name for name in tried if name not in (*still, *restless, *between)]
+    sentence = Message.of("judge.stable.open", unclear=unclear)
+    if lower and unclear == [BETWEEN]:
+        sentence = Message("judge.stable.refitted")
     # what a few more examples would refute is not what left it open
-    nearest = tuple(min(tried[n][:2], key=lambda t: t.p) for n in open_)
-    return _stability("uninformative", math.nan, said, "Q7.open", tests, (), nearest)
+    nearest = tuple(min(tried[n][:2], key=lambda t: t.p) for n in unclear)
+    return _stability("uninformative", math.nan, sentence, "Q7.open", tests, (), nearest)
 
 
-def _noises(evidence: Evidence, beside: Beside) -> dict[str, Table]:
+def _noises(evidence: Evidence, beside: Beside) -> dict[Message, Table]:
     """Every noise that the map was asked under: (examples, 1) how far it moved, as a share of its size."""
-    found = {}
+    tables = {}
     moved = beside.moved.get("attention")
     if moved is not None and np.isfinite(moved).any():
-        found["under a little noise in the embeddings"] = Table(evidence.ids, evidence.clusters, moved[:, None])
+        tables[Message("judge.stable.embedding_noise")] = Table(evidence.ids, evidence.clusters, moved[:, None])
     for table in beside.tables.get("explanation_rank", ()):
         if table.where.get("of") == "attention" and "noise" in table.where and np.isfinite(table.values).any():
-            said = f"under {table.where['noise']}"
-            said += f" at severity {table.where['severity']}" if "severity" in table.where else ""
-            found[said] = replace(table, values=1 - table.values)
-    return found
+            name = Message.of("judge.stable.noise", noise=table.where["noise"])
+            if "severity" in table.where:
+                severity = table.where["severity"]
+                name = Message.of("judge.stable.noise_at", noise=table.where["noise"], severity=severity)
+            tables[name] = replace(table, values=1 - table.values)
+    return tables
 
 
-def _four(name: str, apart: Table, chance: Table | None) -> tuple[Test, Test, Test, Test]:
+def _four(apart: Table, chance: Table | None) -> tuple[Test, Test, Test, Test]:
     """stable, unstable, and the two that establish what lies between; relative to `chance` where there is one."""
 
-    def test(claim: str, share: float) -> Test:
+    def test(claim: Literal["above", "below"], share: float) -> Test:
         if chance is None:
-            mean = Mean.over_seeds(apart.values, apart.clusters)
-            return Test(name, claim, share, mean, {})  # type: ignore[arg-type]
+            name = Message("judge.stable.distance_noise")
+            return Test(name, claim, share, Mean.over_seeds(apart.values, apart.clusters))
         values, clusters = apart.minus(chance, share)
-        label = f"{name} - {share} x that of the own map in another order"
-        return Test(label, claim, 0.0, Mean.over_seeds(values, clusters), {})  # type: ignore[arg-type]
+        name = Message.of("judge.stable.distance_seeds", share=share)
+        return Test(name, claim, 0.0, Mean.over_seeds(values, clusters))
 
     return test("below", ALIKE), test("above", UNLIKE), test("above", ALIKE), test("below", UNLIKE)
 
 
 def _stability(
-    answer: Answer, p: float, said: str, rule: str, tests: tuple[Test, ...], rests: Sequence[Test] = (),
+    answer: Answer,
+    p: float,
+    sentence: Message,
+    rule: str,
+    tests: tuple[Test, ...],
+    rests: Sequence[Test] = (),
     deciding: tuple[Test, ...] = (),
-) -> Draft:  # fmt: skip
-    return Draft(
-        "is it stable?", answer, p, said, "How stable the map is could not be shown.", rule, STABLE_RULE, STABLE_NOT,
-        tests, (), tuple(rests), deciding,
-    )  # fmt: skip
-
-
-def _and(names: list[str]) -> str:
-    return " and ".join(names)
+) -> Draft:
+    return Draft("stable", answer, p, sentence, rule, SHARES, tests, rests=tuple(rests), deciding=deciding)
 
 
 def _rounded(values: np.ndarray) -> float | None:

@@ -6,19 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.judge.verdicts import verdicts
-from regard.records import Json, Judgement, Verdict
+from regard.records import Json, Judgement, Verdict, encoded
 from regard.store.judgements import keep_shift
 from regard.store.run import Run
 
 FOLDER = "shift"
 """Inside a run: the run of the same audit on other data."""
-FATES = {
-    "survives": "the same answer, established on both",
-    "falls": "another answer, established there",
-    "open there": "not established there",
-    "open here": "established only there",
-    "open": "established on neither",
-}
+FATES = ("survives", "falls", "open there", "open here", "open")
 
 
 def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Json]:
@@ -31,7 +25,13 @@ def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Jso
     for ours, theirs in _pairs(here, there):
         other = {v.question: v for v in theirs.verdicts}
         rows: list[Json] = [
-            {"question": v.question, "here": v.answer, "there": w.answer, "fate": _fate(v, w), "said there": w.sentence}
+            {
+                "question": v.question,
+                "here": v.answer,
+                "there": w.answer,
+                "fate": _fate(v, w),
+                "said there": encoded(w.sentence),
+            }
             for v in ours.verdicts
             if (w := other.get(v.question)) is not None
         ]
@@ -40,7 +40,7 @@ def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Jso
         fate = ("survives" if same else "falls") if sure else "open there" if ours.reading != "undecided" else "open"
         found.append(
             {
-                "attention": ours.attention, "here": ours.reading, "there": theirs.reading, "fate": fate,
+                "attention": encoded(ours.attention), "here": ours.reading, "there": theirs.reading, "fate": fate,
                 "classes": [[*ours.classes], [*theirs.classes]], "n": [ours.n, theirs.n], "questions": rows,
             }
         )  # fmt: skip
@@ -74,7 +74,7 @@ def shift_of(run: Run | str | Path, *, keep: bool = False) -> dict[str, Json] | 
     other = Run(place)
     found: dict[str, Json] = {
         "data": [str(opened.manifest["data"]["name"]), str(other.manifest["data"]["name"])],
-        "accuracy": [_accuracy(opened), _accuracy(other)], "run": FOLDER, "fates": dict(FATES),
+        "accuracy": [_accuracy(opened), _accuracy(other)], "run": FOLDER, "fates": list(FATES),
         "attentions": surviving(verdicts(opened), verdicts(other)),
     }  # fmt: skip
     if keep:

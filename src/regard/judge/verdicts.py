@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard.errors import UnknownName
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
-from regard.judge.map_exists import WHY
+from regard.judge.map_exists import DEFECTS, QUESTION
 from regard.judge.margins import PRINTED
-from regard.judge.nouns import about
 from regard.judge.refusal import refused
-from regard.records import Judgement, Spec, Verdict
+from regard.records import Judgement, Message, Spec, Text, Verdict, decoded
 from regard.registry import entry
 from regard.store.judgements import keep_judgements
 from regard.store.manifest import broken_model
 from regard.store.run import Run
+
+INPUTS = {"box": "image", "range": "series", "column": "row"}
+"""Kind of place -> what an example is called; a text where places are spans."""
 
 
 def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
@@ -38,15 +41,16 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
         examples, opened.findings(), defects=defects, labels=labels, scores=opened.scores(), own=own,
         plain=plain,
     )  # fmt: skip
-    rows = [row["units"] for row in examples if row["units"] is not None]
     made = [judge(evidence) for evidence in found]
     if not made and _nothing(tested):
         made = [_from_defects(tested)]
     broken = broken_model(manifest)
     if broken:
         made = [refused(judgement, broken) for judgement in made]
-    if rows:
-        made = [about(judgement, str(rows[0]["kind"]), str(rows[0]["place_kind"])) for judgement in made]
+    units = next((row["units"] for row in examples if row["units"] is not None), None)
+    if units is not None and units["place_kind"] in INPUTS:
+        nouns = {"unit": str(units["kind"]), "input": INPUTS[units["place_kind"]]}
+        made = [_about(judgement, nouns) for judgement in made]
     if keep:
         keep_judgements(opened.path, made)
     return made
@@ -75,13 +79,40 @@ def _nothing(tested: Mapping[str, Any]) -> bool:
 
 def _from_defects(tested: Mapping[str, Any]) -> Judgement:
     first = tested["defects"][0]
-    said = "There is nothing here to read: " + WHY[first["what"]][0].lower() + WHY[first["what"]][1:]
     verdict = Verdict(
-        "is there a map to read?", "fails", WHY[first["what"]], f"P.{first['what']}",
-        "Fails if the weights of every attention site show a defect that is measured exactly.",
-        "It says nothing about other inputs.",
-    )  # fmt: skip
-    notes = tuple(str(d["sentence"]) for d in tested["defects"])
-    return Judgement(
-        "nothing to read", said, "there is no map", str(first["site"]), tested["n"], (verdict,), (), PRINTED, notes
+        question=QUESTION,
+        answer="fails",
+        sentence=DEFECTS[first["what"]],
+        rule=f"P.{first['what']}",
+        rule_in_words=Message("judge.map.rule_every_site"),
+        not_claimed=Message("judge.map.not_claimed_inputs"),
     )
+    return Judgement(
+        reading="nothing to read",
+        sentence=Message.of("judge.reading.nothing_to_read", why=Message(f"judge.because.{first['what']}")),
+        why=Message("judge.why.no_map"),
+        attention=str(first["site"]),
+        n=tested["n"],
+        verdicts=(verdict,),
+        margins=PRINTED,
+        notes=tuple(decoded(d["sentence"]) for d in tested["defects"]),
+    )
+
+
+def _about(judgement: Judgement, nouns: Mapping[str, str]) -> Judgement:
+    """The judgement with messages about patches of an image, columns of a row, steps of a series."""
+
+    def renamed(text: Text) -> Text:
+        return Message(text.key, {**nouns, **text.params}) if isinstance(text, Message) else text
+
+    verdicts = tuple(
+        replace(
+            v,
+            sentence=renamed(v.sentence),
+            rule_in_words=renamed(v.rule_in_words),
+            not_claimed=renamed(v.not_claimed),
+            contrasts=tuple(replace(c, name=renamed(c.name)) for c in v.contrasts),
+        )
+        for v in judgement.verdicts
+    )
+    return replace(judgement, sentence=renamed(judgement.sentence), verdicts=verdicts)

@@ -8,61 +8,53 @@ from regard.judge.claim import Draft
 from regard.judge.evidence import Evidence
 from regard.judge.margins import DOES_NOT_MATTER, FOLLOWS, LEVEL, MATTERS, PASSES_BY
 from regard.judge.mean_tests import Mean, Test, all_of
-from regard.records import Answer
+from regard.records import Answer, Message
+from regard.registry import question
 
-RULE = (
-    f"Holds if permuted weights change the prediction by more than {MATTERS} and more than {FOLLOWS} of the decisions "
-    f"follow when the attention's output is taken from a text of another class. Fails if permuted weights change less "
-    f"than {DOES_NOT_MATTER}, both prediction and decisions, or fewer than {PASSES_BY} of the decisions follow. Mixed "
-    "if it is established to lie between. Where the route cannot be tested it is mixed at best."
-)
-NOT = "It does not say that the weights point at a reason."
-OPEN = "Too few examples to tell whether this attention matters."
+QUESTION = "matter"
+MARGINS = {"matters": MATTERS, "follows": FOLLOWS, "little": DOES_NOT_MATTER, "passes_by": PASSES_BY}
+CHANGE, FLIPS = Message("judge.matter.change"), Message("judge.matter.flips")
+ROUTE, ELSEWHERE = Message("judge.matter.route"), Message("judge.matter.elsewhere")
 
 
+@question(rank=1, family="first")
 def matter(evidence: Evidence) -> Draft:
+    """Do these weights matter to the prediction?"""
     change = Mean.of(evidence.of("permuted"), evidence.clusters)
     flips = Mean.of(evidence.of("permuted_flips"), evidence.clusters)
     route = Mean.of(evidence.of("route"), evidence.clusters, share=True)
-    moved, still = _tests("change under permuted weights", change, MATTERS, DOES_NOT_MATTER)
-    tips = Test("decisions flipped by permuted weights", "above", DOES_NOT_MATTER, flips, {})
-    kept = Test("decisions flipped by permuted weights", "below", DOES_NOT_MATTER, flips, {})
-    follows, passes_by = _tests("decisions that follow the attention's output", route, FOLLOWS, PASSES_BY)
+    moved, still = _tests(CHANGE, change, MATTERS, DOES_NOT_MATTER)
+    tips = Test(FLIPS, "above", DOES_NOT_MATTER, flips)
+    kept = Test(FLIPS, "below", DOES_NOT_MATTER, flips)
+    follows, passes_by = _tests(ROUTE, route, FOLLOWS, PASSES_BY)
     tests = (moved, still, kept, follows, passes_by)
     if any(what == "unused" for what, _ in evidence.defects):
-        return _draft("fails", 0.0, _elsewhere(), "Q1.unused", tests)
+        return _draft("fails", 0.0, ELSEWHERE, "Q1.unused", tests)
     # either way of failing is enough, so each counts for two
     ways = [2 * all_of((still, kept)), 2 * passes_by.p]
     if evidence.measured("permuted") and min(ways) < LEVEL:
         rule = "Q1.weights" if ways[0] <= ways[1] else "Q1.route"
-        return _draft(
-            "fails", min(ways), _elsewhere(), rule, tests, (still, kept) if ways[0] <= ways[1] else (passes_by,)
-        )
+        return _draft("fails", min(ways), ELSEWHERE, rule, tests, (still, kept) if ways[0] <= ways[1] else (passes_by,))
     if moved.passes and follows.passes:
-        points = round(100 * change.estimate)
-        said = f"If the model looked elsewhere, its answer would change, by {points} points of probability on average."
-        return _draft("holds", all_of((moved, follows)), said, "Q1.holds", tests, (moved, follows))
-    not_nothing = min(1.0, 2 * min(Test("", "above", DOES_NOT_MATTER, change, {}).p, tips.p))
-    not_past = Test("", "above", PASSES_BY, route, {}).p
-    less, part = Test("", "below", MATTERS, change, {}).p, Test("", "below", FOLLOWS, route, {}).p
+        sentence = Message.of("judge.matter.holds", points=round(100 * change.estimate))
+        return _draft("holds", all_of((moved, follows)), sentence, "Q1.holds", tests, (moved, follows))
+    not_nothing = min(1.0, 2 * min(Test(CHANGE, "above", DOES_NOT_MATTER, change).p, tips.p))
+    not_past = Test(ROUTE, "above", PASSES_BY, route).p
+    less, part = Test(CHANGE, "below", MATTERS, change).p, Test(ROUTE, "below", FOLLOWS, route).p
     not_enough = min(1.0, 2 * min(less, part))
-    said = "The answer moves a little when attention is changed, but rarely tips."
     if not evidence.measured("route"):
         if moved.passes:
-            said = "Other weights would change the answer; whether the decision passes here could not be tested."
-            return _draft("mixed", moved.p, said, "Q1.no route", tests, (moved,))
+            return _draft("mixed", moved.p, Message("judge.matter.no_route"), "Q1.no route", tests, (moved,))
     elif max(not_nothing, not_past, not_enough) < LEVEL:
-        if part < less:
-            said = (
-                "Other weights would change the answer, but only a part of the decision passes through this attention."
-            )
+        sentence = Message("judge.matter.in_part" if part < less else "judge.matter.rarely")
         rests = (_below(follows) if part < less else _below(moved),)
-        return _draft("mixed", max(not_nothing, not_past, not_enough), said, "Q1.between", tests, rests)
-    return _draft("uninformative", float("nan"), OPEN, "Q1.open", tests, (), _nearest(change, route, tests))
+        return _draft("mixed", max(not_nothing, not_past, not_enough), sentence, "Q1.between", tests, rests)
+    lost = Message("judge.matter.lost")
+    return _draft("uninformative", float("nan"), lost, "Q1.open", tests, (), _nearest(change, route, tests))
 
 
-def _tests(name: str, mean: Mean, much: float, little: float) -> tuple[Test, Test]:
-    return Test(name, "above", much, mean, {}), Test(name, "below", little, mean, {})
+def _tests(name: Message, mean: Mean, much: float, little: float) -> tuple[Test, Test]:
+    return Test(name, "above", much, mean), Test(name, "below", little, mean)
 
 
 def _below(test: Test) -> Test:
@@ -77,15 +69,13 @@ def _nearest(change: Mean, route: Mean, tests: tuple[Test, ...]) -> tuple[Test, 
     return (one, follows if route.estimate > (FOLLOWS + PASSES_BY) / 2 else passes_by)
 
 
-def _elsewhere() -> str:
-    return "The answer stays the same wherever this attention looks; the decision is made elsewhere."
-
-
 def _draft(
-    answer: Answer, p: float, sentence: str, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...] = (),
+    answer: Answer,
+    p: float,
+    sentence: Message,
+    rule: str,
+    tests: tuple[Test, ...],
+    rests: tuple[Test, ...] = (),
     deciding: tuple[Test, ...] = (),
-) -> Draft:  # fmt: skip
-    return Draft(
-        "do these weights matter to the prediction?", answer, p, sentence, OPEN, rule, RULE, NOT, tests, (), rests,
-        deciding,
-    )  # fmt: skip
+) -> Draft:
+    return Draft(QUESTION, answer, p, sentence, rule, MARGINS, tests, rests=rests, deciding=deciding)

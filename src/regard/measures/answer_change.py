@@ -1,4 +1,4 @@
-"""What a model answers, whatever its task, and how far an answer moved: classes, yes-or-no labels, or a number."""
+"""Predictions of any task and the distance between two: classes, multi-label, or a number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAR = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What was said about some examples.
+    """Predictions for some examples.
 
     kind: "classes" (one of several is chosen), "labels" (each is a yes or no), "number". rows: (examples, classes),
     (examples, labels), or (examples, 1) for numbers. spread: of numbers, what a change is measured by.
@@ -29,7 +29,7 @@ class Answered:
     spread: float = 1.0
 
     def change(self, other: Answered) -> Floats:
-        """(examples,) how far the answer is from another one about the same examples.
+        """Distance (examples,) to another prediction for the same examples.
 
         classes: total variation; labels: mean absolute change of the probabilities; number: absolute change, in
         deviations of the model's outputs.
@@ -39,7 +39,7 @@ class Answered:
         return np.asarray(np.abs(self.rows - other.rows).mean(-1) / self.spread, np.float64)
 
     def same(self, other: Answered) -> Bools:
-        """(examples,) whether it is the same answer: the class, every yes and no, or a number nearly as large."""
+        """Whether (examples,) the predictions agree: the class, every label, or a number within tolerance."""
         if self.kind == "classes":
             return np.asarray(self.rows.argmax(-1) == other.rows.argmax(-1), np.bool_)
         if self.kind == "labels":
@@ -47,7 +47,7 @@ class Answered:
         return self.change(other) <= FAR
 
     def like(self, answers: Answers) -> Answered:
-        """Further answers of the same model, measured by the same spread."""
+        """Wrap further predictions of the same model with the same spread."""
         return Answered(self.kind, self.rows_of(answers), self.spread)
 
     def rows_of(self, answers: Answers) -> Floats:
@@ -58,7 +58,7 @@ class Answered:
 
 
 def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
-    """others: answers about other examples of the same data, whose deviation numbers are measured by.
+    """others: predictions for other examples of the same data; their standard deviation is the unit for numbers.
 
     >>> numbers = Answers(np.array([0, 1, 2]), np.array([1.0, 3.0]), np.array([1.0, 3.0]))
     >>> said = answered(numbers, None, "a test")
@@ -70,10 +70,9 @@ def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
         classes = np.allclose(rows.sum(-1), 1, atol=1e-3) and rows.shape[-1] > 1
         return Answered("classes" if classes else "labels", rows)
     if not np.array_equal(answers.value, answers.probability):  # the likelihood of a text or a span, not an answer
-        raise Unsupported(
-            who, expected="a model that decides among classes, says yes or no to labels, or gives a number",
-            got="one that writes or marks text: its answer to a changed text is another text",
-        )  # fmt: skip
+        expected = "a model that decides among classes, says yes or no to labels, or gives a number"
+        problem = "one that writes or marks text: its answer to a changed text is another text"
+        raise Unsupported(who, expected=expected, got=problem)
     probabilities = answers.probability if others is None or len(others.probability) < 2 else others.probability
     spread = float(np.std(probabilities)) if len(probabilities) > 1 else 0.0
     return Answered("number", answers.probability[:, None], spread if spread > 0 else 1.0)

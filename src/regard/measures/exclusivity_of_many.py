@@ -1,4 +1,4 @@
-"""Other attention with the same answer among several classes, where the logits are linear in the attention.
+"""Alternative attention with the same prediction among several classes, if the logits are linear in the attention.
 
 The cap on the total variation of the answer is then no interval but a region of logits, which need not be convex. The
 Jensen-Shannon divergence is convex in alpha', so the most distant alpha' lies on at most as many units as there are
@@ -126,7 +126,7 @@ def _enumerated(a: Floats, z: Floats, p: Floats, cap: float, ones: Floats) -> tu
         row, keeps, breaks = _brackets(z, i, j, p, cap)
         if not len(row):
             continue
-        w = _met(z, i[row], j[row], keeps, breaks, p, cap)
+        w = _met(z, i[row], j[row], keeps, breaks, p=p, cap=cap)
         shares = np.zeros((len(w), len(a)))
         shares[np.arange(len(w)), i[row]] = w
         shares[np.arange(len(w)), j[row]] = 1 - w

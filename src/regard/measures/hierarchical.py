@@ -1,4 +1,4 @@
-"""Paired differences over two things that were both drawn: seeds of a training, and examples."""
+"""Paired differences over random seeds and examples."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def paired_over_seeds(
         # a draw that is exactly 0 speaks for neither side; one draw is added, so that p is never 0
         beyond = min(int((means <= 0).sum()), int((means >= 0).sum()))
         p = min(1.0, 2 * (1 + beyond) / (1 + len(means)))
-    return PairedOverSeeds(
-        estimate, low, high, level, p, _student(by_seed), tuple(by_seed.tolist()), int(total), examples
-    )
+    counts = {"n": int(total), "examples": examples}
+    seed_means = tuple(by_seed.tolist())
+    return PairedOverSeeds(estimate, low, high, level, p, p_seeds=_student(by_seed), by_seed=seed_means, **counts)
 
 
 def _stretched(sums: Floats, sizes: Floats, estimate: float) -> Floats:

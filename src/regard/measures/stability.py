@@ -1,4 +1,4 @@
-"""Does the order of methods depend on how they were judged? Rankings under two settings, whole clusters redrawn."""
+"""Stability of method rankings between two settings, by cluster bootstrap."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rank_stability(
     level: float = 0.95,
     draws: int = 2000,
 ) -> Stability | None:
-    """How alike two settings rank the methods: (methods, examples) scores under each; examples with a NaN are left out.
+    """Compare the rankings of methods by two (methods, examples) score tables; skip examples with a NaN.
 
     None where fewer than two methods or no example is left. The interval is NaN for fewer than two clusters.
 
@@ -63,8 +63,9 @@ def rank_stability(
     whole = sums.sum(-1) / count.sum()
     tau = float(kendall(whole[0], whole[1]))
     best = int(whole[0].argmax()), int(whole[1].argmax())
+    sizes = {"n": int(defined.sum()), "clusters": len(count)}
     if len(count) < 2:
-        return Stability(tau, np.nan, np.nan, int(defined.sum()), len(count), best, float("nan"))
+        return Stability(tau, np.nan, np.nan, best=best, same_best=float("nan"), **sizes)
     rng = keyed_rng(seed, "rank_stability", len(count))
     weights = rng.multinomial(len(count), np.full(len(count), 1 / len(count)), size=draws).astype(np.float64)
     means = np.einsum("smc,dc->sdm", sums, weights) / (weights @ count)[:, None]
@@ -75,4 +76,4 @@ def rank_stability(
     same = float((means[0].argmax(-1) == means[1].argmax(-1)).mean())
     # noise makes resampled orders less alike than the orders themselves: the interval must not leave out its own tau
     low, high = (np.nan, np.nan) if np.isnan(tau) else (min(low, tau), max(high, tau))
-    return Stability(tau, float(low), float(high), int(defined.sum()), len(count), best, same)
+    return Stability(tau, float(low), float(high), best=best, same_best=same, **sizes)

@@ -50,7 +50,7 @@ def walk(
     values: ArrayLike | None = None,
     sink: float | None = None,
 ) -> Steps:
-    """The steps of one row. `scores`: what the model put into its softmax, where that is more than the scaled dots.
+    """Compute the steps of one row. `scores`: the input of the softmax, if more than the scaled dots.
 
     >>> steps = walk([1.0, 2.0], [[3.0, 4.0], [0.0, 1.0]], factor=0.5, values=[[1.0], [3.0]])
     >>> steps.dots, steps.scaled, steps.weights.round(3), steps.output.round(3)
@@ -68,12 +68,14 @@ def walk(
     weights = exponentials / total if total > 0 else np.zeros_like(final)
     v = None if values is None else np.asarray(values, np.float64)
     output = None if v is None else weights @ v
-    return Steps(q, k, products, dots, factor, scaled, added, final, exponentials, total, weights, v, output, sink)
+    vectors = {"query": q, "keys": k, "products": products, "dots": dots, "scaled": scaled, "added": added}
+    softmax = {"scores": final, "exponentials": exponentials, "weights": weights}
+    return Steps(**vectors, **softmax, factor=factor, total=total, values=v, output=output, sink=sink)
 
 
 @dataclass(frozen=True, slots=True)
 class Walkthrough:
-    """The steps of one query of one head of a real model, with names, and how they compare with the capture.
+    """Steps of one query of one head of a model, with names and a comparison with the capture.
 
     form: "dot" (queries and keys) or "additive" (the learned vector and the features it is multiplied with).
     captured (n,): the weights as they were captured. difference: the largest between them and `steps.weights`;
@@ -110,7 +112,7 @@ class Walkthrough:
         return np.sort(np.argsort(-self.steps.weights, kind="stable")[:count])
 
     def cut(self, *, features: int = 8, keys: int = 12) -> dict[str, Any]:
-        """What can be read of it, as JSON: its strongest keys and features, by number and without their names."""
+        """Reduce to the strongest keys and features, as JSON, by number."""
         rows = self.strongest(keys)
         columns, s = self.features(features, rows), self.steps
         outputs, weighted = np.zeros(0, np.int64), np.zeros((len(rows), 0))
@@ -119,13 +121,26 @@ class Walkthrough:
             weighted = (s.weights[:, None] * s.values)[np.ix_(rows, outputs)]
         hidden = np.where(np.isfinite(s.added), s.added, HIDDEN)
         return {
-            "site": self.site, "head": self.head, "query": self.query_at, "form": self.form,
-            "features": columns.tolist(), "all_features": len(s.query), "keys": rows.tolist(),
-            "query_vector": s.query[columns].tolist(), "key_vectors": s.keys[np.ix_(rows, columns)].tolist(),
-            "products": s.products[np.ix_(rows, columns)].tolist(), "dots": s.dots[rows].tolist(),
-            "factor": float(s.factor), "scaled": s.scaled[rows].tolist(), "added": hidden[rows].tolist(),
-            "exponentials": s.exponentials[rows].tolist(), "total": float(s.total),
-            "weights": s.weights[rows].tolist(), "output_features": outputs.tolist(),
-            "weighted_values": weighted.tolist(), "output": [] if s.output is None else s.output[outputs].tolist(),
-            "difference": float(self.difference), "notes": list(self.notes),
-        }  # fmt: skip
+            "site": self.site,
+            "head": self.head,
+            "query": self.query_at,
+            "form": self.form,
+            "features": columns.tolist(),
+            "all_features": len(s.query),
+            "keys": rows.tolist(),
+            "query_vector": s.query[columns].tolist(),
+            "key_vectors": s.keys[np.ix_(rows, columns)].tolist(),
+            "products": s.products[np.ix_(rows, columns)].tolist(),
+            "dots": s.dots[rows].tolist(),
+            "factor": float(s.factor),
+            "scaled": s.scaled[rows].tolist(),
+            "added": hidden[rows].tolist(),
+            "exponentials": s.exponentials[rows].tolist(),
+            "total": float(s.total),
+            "weights": s.weights[rows].tolist(),
+            "output_features": outputs.tolist(),
+            "weighted_values": weighted.tolist(),
+            "output": [] if s.output is None else s.output[outputs].tolist(),
+            "difference": float(self.difference),
+            "notes": list(self.notes),
+        }

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from regard.errors import EnvironmentProblem, InputError, UnknownName
 from regard.models.ask.answer_names import answer_name, written_names
 from regard.models.ask.prefix_sharing import PrefixCache
-from regard.models.objective import Said
+from regard.models.objective import TensorAnswers
 from regard.models.open import fingerprint as identity
 from regard.models.passes import EditedRuns, run_captured
 from regard.models.read.encoded import Item, Reader
 from regard.models.read.length_groups import like_lengths
 from regard.models.read.noise import shifted
-from regard.models.tasks import Asked, Outputs, TaskRow, padded
+from regard.models.tasks import Outputs, Request, TaskRow, padded
 from regard.protocols import Encoded, SiteAttention, Target
 from regard.records import Answers, Bools, Check, Edits, Example, Json, Mode, Spec, Units
 from regard.registry import upstairs
@@ -38,13 +38,13 @@ _ALIASES = {"prediction_logits": "logits", "0": "logits"}
 
 def pick_device(device: str) -> torch.device:
     """auto: the GPU if there is one."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":
-        return torch.device(next(name for name, is_there in there.items() if is_there))
+        return torch.device(next(name for name, is_there in available.items() if is_there))
     kind = device.partition(":")[0]
-    if kind not in there:
-        raise UnknownName("device", device, ["auto", *there])
-    if not there[kind]:
+    if kind not in available:
+        raise UnknownName("device", device, ["auto", *available])
+    if not available[kind]:
         raise EnvironmentProblem(
             f"device {device}", expected="a machine that has it", got="none", remedy="--device cpu"
         )
@@ -52,12 +52,12 @@ def pick_device(device: str) -> torch.device:
 
 
 def pick_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
-    known = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "float64": torch.float64}
+    dtypes = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16, "float64": torch.float64}
     if dtype is None or isinstance(dtype, torch.dtype):
         return dtype
-    if dtype not in known:
-        raise UnknownName("dtype", dtype, known)
-    return known[dtype]
+    if dtype not in dtypes:
+        raise UnknownName("dtype", dtype, dtypes)
+    return dtypes[dtype]
 
 
 def call_by_name(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
@@ -167,34 +167,34 @@ class TorchModel:
     def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
         return self.reader.remove(own(encoded), drop, operator, rng)
 
-    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]:
-        """What the module is called with, and what was asked."""
-        made = self.reader.collate(list(items), self.device, self.dtype)
-        kept: tuple[int, ...] | None = None
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Request]:
+        """Collate the inputs of the module, and the request that they belong to."""
+        tensors = self.reader.collate(list(items), self.device, self.dtype)
+        columns: tuple[int, ...] | None = None
         if self.row.name == "sequence_to_sequence" and targets is not None:
-            made["labels"] = torch.from_numpy(padded(targets, -100)).to(self.device)
+            tensors["labels"] = torch.from_numpy(padded(targets, -100)).to(self.device)
         if self.row.name == "next_token" and self.traits.kept_logits:
-            kept = tuple(sorted({item.length - 1 for item in items}))
-        return made, Asked(items, made, kept)
+            columns = tuple(sorted({item.length - 1 for item in items}))
+        return tensors, Request(items, tensors, columns)
 
     # ------------------------------------------------------------------ running
 
-    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs:
+    def run(self, tensors: Mapping[str, Tensor], request: Request) -> Outputs:
         """One call of the module; its outputs by name."""
         if self.module.training:
             self.module.eval()
-        extra = {} if asked.kept is None else {"logits_to_keep": torch.tensor(asked.kept, device=self.device)}
-        with shifted(tensors, asked.items, main=self.reader.main, embedding=self.embedding):
+        extra = {} if request.kept is None else {"logits_to_keep": torch.tensor(request.kept, device=self.device)}
+        with shifted(tensors, request.items, main=self.reader.main, embedding=self.embedding):
             return _named(self.call(self.module, {**tensors, **extra}))
 
-    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]:
-        tensors, asked = self.tensors(items, targets)
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]:
+        tensors, request = self.tensors(items, targets)
         plain = all(item.shift is None for item in items)
         if self._prefix is not None and plain and torch.is_inference_mode_enabled():
             shared = self._prefix.logits(self.module, tensors, [item.length for item in items])
             if shared is not None:
-                return {"logits": shared[:, None]}, Asked(_ends(items), tensors, None)
-        return self.run(tensors, asked), asked
+                return {"logits": shared[:, None]}, Request(_ends(items), tensors, None)
+        return self.run(tensors, request), request
 
     def generate(self, items: Sequence[Item]) -> list[list[int]]:
         """The greedy continuation, without the start token, up to and with the end token."""
@@ -202,43 +202,47 @@ class TorchModel:
         if self.traits.write is not None:
             return self.traits.write(self.module, tensors, self.traits.new_tokens)
         module: Any = self.module
-        made = module.generate(**tensors, max_new_tokens=self.traits.new_tokens, do_sample=False, num_beams=1)
+        sequences = module.generate(**tensors, max_new_tokens=self.traits.new_tokens, do_sample=False, num_beams=1)
         end = module.generation_config.eos_token_id
         ends = set(end if isinstance(end, list) else [end])
         rows = []
-        for row in made[:, 1:].tolist():
+        for row in sequences[:, 1:].tolist():
             stop = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
             rows.append(row[: max(stop, 1)])
         return rows
 
-    def _read(self, items: Sequence[Item], targets: Sequence[Target]) -> Said:
+    def _read(self, items: Sequence[Item], targets: Sequence[Target]) -> TensorAnswers:
         return self.row.read(*self.outputs(items, targets), targets)
 
     def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
         items = [own(encoded) for encoded in batch]
         targets: list[Target] = [None] * len(items)
-        parts: list[tuple[list[int], Said]] = []
+        parts: list[tuple[list[int], TensorAnswers]] = []
         with torch.inference_mode():
             for group in self.pieces(items):
-                some = [items[i] for i in group]
+                group_items = [items[i] for i in group]
                 once = _Once(self)
-                found = self.row.decide(once, some)
-                for i, target in zip(group, found, strict=True):
+                predictions = self.row.decide(once, group_items)
+                for i, target in zip(group, predictions, strict=True):
                     targets[i] = target
-                said = self.row.read(*once.last, found) if once.serves(some) else self._read(some, found)
-                parts.append((group, said))
+                answers = (
+                    self.row.read(*once.last, predictions)
+                    if once.serves(group_items)
+                    else self._read(group_items, predictions)
+                )
+                parts.append((group, answers))
         return as_answers(len(items), parts), targets
 
     def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
         items = [own(encoded) for encoded in batch]
-        parts: list[tuple[list[int], Said]] = []
+        parts: list[tuple[list[int], TensorAnswers]] = []
         if edits:
             each = per_row(edits)
             # the same edits of the same batch again compute nothing below them: such a batch stays together
             for group in self.groups(items) if each is None else self.pieces(items):
-                some = [items[i] for i in group]
-                mine: Edits = edits if each is None else [each[i] for i in group]
-                parts.append((group, self._edits.said(self, some, [targets[i] for i in group], mine)))
+                group_items = [items[i] for i in group]
+                group_edits: Edits = edits if each is None else [each[i] for i in group]
+                parts.append((group, self._edits.answers(self, group_items, [targets[i] for i in group], group_edits)))
             return as_answers(len(items), parts)
         with torch.inference_mode():
             for group in self.pieces(items):
@@ -250,14 +254,23 @@ class TorchModel:
     ) -> Captured:
         items = [own(encoded) for encoded in batch]
         tapped = run_captured(self, items, targets, mode=mode, check=check)
-        answers = as_answers(len(items), [(list(range(len(items))), tapped.said)])
+        answers = as_answers(len(items), [(list(range(len(items))), tapped.answers)])
         units = [item.units for item in items]
         return Captured(
-            tapped.sites, tapped.rejected, tapped.checked, units, answers, self.name, self.labels, tuple(targets),
-            self.task,
-            tuple(answer_name(self.task, t, self.labels, self.reader, i) for t, i in zip(targets, items, strict=True)),
-            tuple(written_names(self.task, t, self.reader) for t in targets),
-        )  # fmt: skip
+            sites=tapped.sites,
+            rejected=tapped.rejected,
+            checked=tapped.checked,
+            units=units,
+            answers=answers,
+            model=self.name,
+            labels=self.labels,
+            targets=tuple(targets),
+            task=self.task,
+            names=tuple(
+                answer_name(self.task, t, self.labels, self.reader, i) for t, i in zip(targets, items, strict=True)
+            ),
+            written=tuple(written_names(self.task, t, self.reader) for t in targets),
+        )
 
     def once(self, key: object, make: Callable[[], T]) -> T:
         """Return what `make` returned the first time: the cache of a capability, which lives as long as the model."""
@@ -292,7 +305,7 @@ class TorchModel:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """Implements `protocols.Capture`; also knows what was asked about, for those who look at it.
+    """Implements `protocols.Capture`; also holds the targets and their names, for display.
 
     names: the targets in words. written: the tokens of each, where the model writes tokens.
     """
@@ -320,9 +333,9 @@ class _Once:
     def __init__(self, model: TorchModel) -> None:
         self._model = model
         self._items: Sequence[Item] = ()
-        self.last: tuple[Outputs, Asked]
+        self.last: tuple[Outputs, Request]
 
-    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]:
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]:
         self._items, self.last = items, self._model.outputs(items, targets)
         return self.last
 
@@ -357,10 +370,11 @@ class _Named(dict[str, Tensor]):
 
     def __missing__(self, name: str) -> Tensor:
         raise InputError(
-            "output of the module", expected=f"a tensor named {name!r}",
+            "output of the module",
+            expected=f"a tensor named {name!r}",
             got=", ".join(f"{k} {tuple(v.shape)}" for k, v in self.items()) or "no tensor at all",
             remedy=f"return the tensor itself, a tuple that begins with it, or a mapping or dataclass with {name!r}",
-        )  # fmt: skip
+        )
 
 
 def _named(raw: Any) -> dict[str, Tensor]:
@@ -376,15 +390,15 @@ def _named(raw: Any) -> dict[str, Tensor]:
     return _Named({_ALIASES.get(str(k), str(k)): part for k, part in pairs if isinstance(part, Tensor)})
 
 
-def as_answers(n: int, parts: Sequence[tuple[list[int], Said]]) -> Answers:
+def as_answers(n: int, parts: Sequence[tuple[list[int], TensorAnswers]]) -> Answers:
     """Gather the rows of a batch from its parts, each with the numbers of its rows."""
     value, probability = np.zeros(n), np.zeros(n)
     table: np.ndarray[Any, np.dtype[np.float64]] | None = None
-    for group, said in parts:
-        value[group] = said.value.detach().double().cpu().numpy()
-        probability[group] = said.probability.detach().double().cpu().numpy()
-        if said.distribution is not None:
-            rows = said.distribution.detach().double().cpu().numpy()
+    for group, answers in parts:
+        value[group] = answers.value.detach().double().cpu().numpy()
+        probability[group] = answers.probability.detach().double().cpu().numpy()
+        if answers.distribution is not None:
+            rows = answers.distribution.detach().double().cpu().numpy()
             table = np.zeros((n, rows.shape[1])) if table is None else table
             table[group] = rows
     return Answers(np.arange(n + 1), value, probability, table)

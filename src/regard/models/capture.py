@@ -26,11 +26,11 @@ def capture(model: str | Model, inputs: Any, mode: Mode = "qk", check: Check = "
         raise UnknownName("mode", str(mode), ("qk", "weights"))
     if check not in ("first", "always", "never"):
         raise UnknownName("check", str(check), ("first", "always", "never"))
-    opened = load(model)
-    examples = [window for example in as_examples(opened, inputs) for window in opened.windows(example)]
-    batch = [opened.encode(example) for example in examples]
-    _, targets = opened.predict(batch)
-    return opened.capture(batch, targets, mode=mode, check=check)
+    live = load(model)
+    examples = [window for example in as_examples(live, inputs) for window in live.windows(example)]
+    batch = [live.encode(example) for example in examples]
+    _, targets = live.predict(batch)
+    return live.capture(batch, targets, mode=mode, check=check)
 
 
 def as_examples(model: Model, inputs: Any) -> list[Example]:

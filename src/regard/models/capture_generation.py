@@ -59,8 +59,8 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
     tensors, _ = live.tensors([item], None)
 
     def write() -> torch.Tensor:
-        made: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
-        return made
+        sequences: torch.Tensor = module.generate(**tensors, max_new_tokens=new_tokens, do_sample=False, num_beams=1)
+        return sequences
 
     with torch.inference_mode():
         row, taps = stitched_call(module, write)
@@ -69,7 +69,15 @@ def capture_generation(model: str | Model, text: str, *, new_tokens: int = 20) -
     names = tuple(live.reader.spell(ids))
     units = item.units if two_parts else _longer(item.units, names[:-1])
     nothing = Answers(np.array([0, 0]), np.zeros(0), np.zeros(0))
-    return Generated(live.reader.join(ids), names, taps.sites, taps.rejected, taps.checked, (units,), nothing)
+    return Generated(
+        text=live.reader.join(ids),
+        made=names,
+        sites=taps.sites,
+        rejected=taps.rejected,
+        checked=taps.checked,
+        units=(units,),
+        answers=nothing,
+    )
 
 
 def _written(live: TorchModel, text: str, new_tokens: int) -> Generated:
@@ -81,22 +89,30 @@ def _written(live: TorchModel, text: str, new_tokens: int) -> Generated:
     item = own(live.encode(live.windows(example)[0]))
     with torch.inference_mode():
         (ids,) = live.traits.write(live.module, live.tensors([item], None)[0], new_tokens)
-    seen = live.capture([item], [list(ids)], mode="weights")
+    capture = live.capture([item], [list(ids)], mode="weights")
     names = tuple(live.reader.spell(ids))
-    return Generated(live.reader.join(ids), names, seen.sites, seen.rejected, seen.checked, (item.units,), seen.answers)
+    return Generated(
+        text=live.reader.join(ids),
+        made=names,
+        sites=capture.sites,
+        rejected=capture.rejected,
+        checked=capture.checked,
+        units=(item.units,),
+        answers=capture.answers,
+    )
 
 
 def _longer(units: Units, names: Sequence[str]) -> Units:
     """The units of the prompt, then the tokens that were made and read again; those have no place in the text."""
     n, more = len(units), len(names)
     return Units(
-        (*units.names, *names),
-        units.kind,
-        "span",
-        np.concatenate([units.places, np.zeros((more, 2))]),
-        np.concatenate([units.special, np.zeros(more, np.bool_)]),
-        np.concatenate([units.groups, np.full(more, -1)]),
-        np.concatenate([units.part, np.ones(more, np.int64)]),
-        np.arange(n + more),
-        (n + more,),
+        names=(*units.names, *names),
+        kind=units.kind,
+        place_kind="span",
+        places=np.concatenate([units.places, np.zeros((more, 2))]),
+        special=np.concatenate([units.special, np.zeros(more, np.bool_)]),
+        groups=np.concatenate([units.groups, np.full(more, -1)]),
+        part=np.concatenate([units.part, np.ones(more, np.int64)]),
+        keys=np.arange(n + more),
+        shape=(n + more,),
     )

@@ -1,7 +1,7 @@
 """Which words and which patches a two-tower model (CLIP, SigLIP) needs together.
 
 No attention of such a model goes from words to patches: each tower sees its own input, and only two vectors meet. What
-the similarity needs of both is asked by taking away: the word may not be looked at, the patch gets the mean colour.
+the similarity needs of both is measured by removal: the word may not be looked at, the patch gets the mean colour.
 
     worth(word, patch) = s(text, image) - s(text - word, image) - s(text, image - patch) + s(text - word, image - patch)
 
@@ -64,8 +64,11 @@ def together(
     """
     pixels = inputs["pixel_values"]
     if pixels.ndim != 4 or len(pixels) != 1:
-        raise Unsupported("words and patches", expected="one picture of shape (1, channels, height, width)",
-                          got=str(tuple(pixels.shape)))  # fmt: skip
+        raise Unsupported(
+            "words and patches",
+            expected="one picture of shape (1, channels, height, width)",
+            got=str(tuple(pixels.shape)),
+        )
     boxes, block = places(grid, (int(pixels.shape[2]), int(pixels.shape[3])), most)
     with torch.no_grad():
         said = _said(module, inputs, words)

@@ -22,10 +22,10 @@ def edited_capture(model: TorchModel, encoded: Encoded, target: Target, edits: S
     """
     item = own(encoded)
     with torch.inference_mode():
-        tensors, asked = model.tensors([item], [target])
+        tensors, request = model.tensors([item], [target])
         outputs, taps = capture_call(
-            model.module, lambda: model.run(tensors, asked), edits=list(edits), key_padding=key_padding(tensors)
+            model.module, lambda: model.run(tensors, request), edits=list(edits), key_padding=key_padding(tensors)
         )
-        said = model.row.read(outputs, asked, [target])
-    answers = as_answers(1, [([0], said)])
+        tensor_answers = model.row.read(outputs, request, [target])
+    answers = as_answers(1, [([0], tensor_answers)])
     return Captured(taps.sites, taps.rejected, taps.checked, [item.units], answers)

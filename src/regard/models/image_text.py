@@ -73,8 +73,11 @@ def look_at(
     elif pixels.ndim == 4:
         grid, picture = _grid(config, pixels), pixels[0].float().cpu().numpy()
     else:
-        raise Unsupported("this model's picture", expected="pixel_values of shape (1, channels, height, width)",
-                          got=str(tuple(pixels.shape)))  # fmt: skip
+        raise Unsupported(
+            "this model's picture",
+            expected="pixel_values of shape (1, channels, height, width)",
+            got=str(tuple(pixels.shape)),
+        )
     named = ("image_token_id", "image_token_index")
     holder = next((i for n in named if (i := getattr(config, n, None)) is not None), None)
     holders = tuple(k for k, i in enumerate(given["input_ids"][0].tolist()) if i == holder)
@@ -87,7 +90,16 @@ def look_at(
             pairs = together(module, given, grid, words)
         except Unsupported as reason:
             why_not = str(reason)
-    return Looked(names, special, holders, grid, picture, tuple(taps.sites), pairs, why_not)
+    return Looked(
+        words=names,
+        special=special,
+        holders=holders,
+        grid=grid,
+        picture=picture,
+        sites=tuple(taps.sites),
+        pairs=pairs,
+        why_not=why_not,
+    )
 
 
 def _name(tokenizer: Any, i: int) -> str:

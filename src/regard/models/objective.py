@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-class Said(NamedTuple):
+class TensorAnswers(NamedTuple):
     """value (batch,), probability (batch,), distribution (batch, classes) or None."""
 
     value: Tensor
@@ -33,9 +33,9 @@ def log_odds(logits: Tensor, target: Tensor) -> Tensor:
     tensor([1.5000])
     """
     logits = wide(logits)
-    chosen = logits.gather(-1, target[:, None]).squeeze(-1)
+    of_target = logits.gather(-1, target[:, None]).squeeze(-1)
     rest = logits.scatter(-1, target[:, None], float("-inf"))
-    return chosen - torch.logsumexp(rest, dim=-1)
+    return of_target - torch.logsumexp(rest, dim=-1)
 
 
 def as_logits(given: Tensor) -> Tensor:
@@ -48,52 +48,52 @@ def as_logits(given: Tensor) -> Tensor:
     """
     if given.shape[-1] < 2:
         return given
-    seen = given.detach()
-    likely = (seen >= 0).all(-1, keepdim=True) & ((seen.double().sum(-1, keepdim=True) - 1).abs() <= 2e-6)
+    values = given.detach()
+    likely = (values >= 0).all(-1, keepdim=True) & ((values.double().sum(-1, keepdim=True) - 1).abs() <= 2e-6)
     if not bool(likely.any()):
         return given
     return torch.where(likely, given.clamp(min=torch.finfo(given.dtype).tiny).log(), given)
 
 
-def one_of_many(logits: Tensor, target: Tensor, *, classes: bool = True) -> Said:
+def one_of_many(logits: Tensor, target: Tensor, *, classes: bool = True) -> TensorAnswers:
     """Single-label: softmax over the classes. One logit stands for two classes, the second where it is positive."""
     if logits.shape[-1] == 1:
         score = wide(logits.squeeze(-1))
         score_of_yes = torch.sigmoid(score)
         value = torch.where(target == 1, score, -score)
-        return Said(value, torch.sigmoid(value), torch.stack([1 - score_of_yes, score_of_yes], dim=-1))
+        return TensorAnswers(value, torch.sigmoid(value), torch.stack([1 - score_of_yes, score_of_yes], dim=-1))
     value = log_odds(logits, target)
-    return Said(value, torch.sigmoid(value), torch.softmax(wide(logits), dim=-1) if classes else None)
+    return TensorAnswers(value, torch.sigmoid(value), torch.softmax(wide(logits), dim=-1) if classes else None)
 
 
-def each_alone(logits: Tensor, target: Tensor) -> Said:
+def each_alone(logits: Tensor, target: Tensor) -> TensorAnswers:
     """Multi-label: every label is a yes or no of its own."""
     logits = wide(logits)
     value = logits.gather(-1, target[:, None]).squeeze(-1)
-    return Said(value, torch.sigmoid(value), torch.sigmoid(logits))
+    return TensorAnswers(value, torch.sigmoid(value), torch.sigmoid(logits))
 
 
-def number(outputs: Tensor, target: Tensor) -> Said:
+def number(outputs: Tensor, target: Tensor) -> TensorAnswers:
     """Regression: the output itself, `target` says which of several."""
     value = wide(outputs).gather(-1, target[:, None]).squeeze(-1)
-    return Said(value, value)
+    return TensorAnswers(value, value)
 
 
-def span(start: Tensor, end: Tensor, first: Tensor, last: Tensor) -> Said:
+def span(start: Tensor, end: Tensor, first: Tensor, last: Tensor) -> TensorAnswers:
     """Log-odds of the span (first, last) among all pairs, where start and end are chosen independently."""
     start, end = wide(start), wide(end)
     log_a, log_b = (F.log_softmax(x, -1).gather(-1, i[:, None]).squeeze(-1) for x, i in ((start, first), (end, last)))
     not_a = log_a - log_odds(start, first)  # log(1 - p), without ever forming 1 - p
     not_b = log_b - log_odds(end, last)
     value = log_a + log_b - torch.logaddexp(not_a, log_a + not_b)
-    return Said(value, torch.sigmoid(value))
+    return TensorAnswers(value, torch.sigmoid(value))
 
 
-def sequence(logits: Tensor, targets: Tensor, real: Tensor) -> Said:
+def sequence(logits: Tensor, targets: Tensor, real: Tensor) -> TensorAnswers:
     """Teacher-forced log-probability of a target sequence; the probability is the geometric mean per token."""
     every = F.log_softmax(wide(logits), dim=-1).gather(-1, targets[..., None]).squeeze(-1)
     value = torch.where(real, every, torch.zeros_like(every)).sum(-1)
-    return Said(value, torch.exp(value / real.sum(-1).clamp(min=1)))
+    return TensorAnswers(value, torch.exp(value / real.sum(-1).clamp(min=1)))
 
 
 def mean_pool(states: Tensor, mask: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def mean_pool(states: Tensor, mask: Tensor) -> Tensor:
     return (states * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
 
 
-def likeness(embedding: Tensor, other: Tensor, own: Tensor) -> Said:
+def likeness(embedding: Tensor, other: Tensor, own: Tensor) -> TensorAnswers:
     """Cosine with the embedding of another text.
 
     Where `own` is True the other is the text's own undisturbed embedding. Its cosine has no slope there (it is at
@@ -111,4 +111,4 @@ def likeness(embedding: Tensor, other: Tensor, own: Tensor) -> Said:
     embedding, other = wide(embedding), wide(other)
     cosine = F.cosine_similarity(embedding, other, dim=-1)
     share = (embedding * other).sum(-1) / other.pow(2).sum(-1).clamp(min=1e-12)
-    return Said(torch.where(own, share, cosine), (1 + cosine) / 2)
+    return TensorAnswers(torch.where(own, share, cosine), (1 + cosine) / 2)

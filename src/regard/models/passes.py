@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import InputError
-from regard.models.objective import Said
+from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
-from regard.models.tasks import Asked, Outputs, TaskRow
+from regard.models.tasks import Outputs, Request, TaskRow
 from regard.protocols import SiteAttention, Target
 from regard.records import Check, Edits, Mode
 from regard.tap.capture_call import capture_call
@@ -30,8 +30,8 @@ class Runs(Protocol):
     def row(self) -> TaskRow: ...
     @property
     def name(self) -> str: ...
-    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Asked]: ...
-    def run(self, tensors: Mapping[str, Tensor], asked: Asked) -> Outputs: ...
+    def tensors(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[dict[str, Tensor], Request]: ...
+    def run(self, tensors: Mapping[str, Tensor], request: Request) -> Outputs: ...
     def groups(self, items: Sequence[Item]) -> list[list[int]]: ...
 
 
@@ -39,7 +39,7 @@ class Runs(Protocol):
 class Tapped:
     """What a captured pass gave: the objective, the sites, the rejected softmaxes, how it was proved."""
 
-    said: Said
+    answers: TensorAnswers
     sites: Sequence[SiteAttention]
     rejected: Sequence[tuple[str, str]]
     checked: str
@@ -49,12 +49,12 @@ def run_captured(model: Runs, items: Sequence[Item], targets: Sequence[Target], 
     """One forward pass of the whole batch with the tap on."""
     _one_batch(model, items)
     with torch.inference_mode():
-        tensors, asked = model.tensors(items, targets)
+        tensors, request = model.tensors(items, targets)
         outputs, taps = capture_call(
-            model.module, lambda: model.run(tensors, asked), mode=mode, check=check, key_padding=key_padding(tensors)
+            model.module, lambda: model.run(tensors, request), mode=mode, check=check, key_padding=key_padding(tensors)
         )
-        said = model.row.read(outputs, asked, targets)
-    return Tapped(said, taps.sites, taps.rejected, taps.checked)
+        answers = model.row.read(outputs, request, targets)
+    return Tapped(answers, taps.sites, taps.rejected, taps.checked)
 
 
 def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
@@ -70,9 +70,11 @@ def key_padding(tensors: Mapping[str, Tensor]) -> Tensor | list[Tensor] | None:
 def _one_batch(model: Runs, items: Sequence[Item]) -> None:
     if len(model.groups(items)) > 1:
         raise InputError(
-            f"capture of {model.name}", expected="examples of one length, because this model takes no padding mask",
-            got=f"lengths {sorted({item.length for item in items})}", remedy="capture them one by one",
-        )  # fmt: skip
+            f"capture of {model.name}",
+            expected="examples of one length, because this model takes no padding mask",
+            got=f"lengths {sorted({item.length for item in items})}",
+            remedy="capture them one by one",
+        )
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -93,50 +95,56 @@ class EditedRuns:
         self._items, self._about, self._resume = (), (), None
         self._trusted.clear()
 
-    def said(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
+    def answers(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
         _one_batch(model, items)
         sites = patterns_of(edits)
         if len(items) > 2 and all(item is items[0] for item in items) and self._trusted.get(sites, True):
             try:
-                found = _spread(model, items, targets, edits)
+                answers = _spread(model, items, targets, edits)
             except (RuntimeError, InputError, IndexError, ValueError):
                 # what is below cannot be spread over more rows (a bias without a batch axis): computed again instead
                 self._trusted[sites] = False
             else:
                 if sites not in self._trusted:
                     whole = self._computed(model, items, targets, edits)
-                    self._trusted[sites] = bool(torch.allclose(found.value, whole.value, rtol=1e-4, atol=1e-4))
+                    self._trusted[sites] = bool(torch.allclose(answers.value, whole.value, rtol=1e-4, atol=1e-4))
                     return whole
-                return found
+                return answers
         return self._computed(model, items, targets, edits)
 
-    def _computed(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
+    def _computed(self, model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
         about = (patterns_of(edits), repr(targets), tuple(p._version for p in model.module.parameters()))
         again = about == self._about and len(items) == len(self._items) and all(map(_is, items, self._items))
         if not again:
             self._items, self._about, self._resume = tuple(items), about, None
         with torch.inference_mode():
-            tensors, asked = model.tensors(items, targets)
+            tensors, request = model.tensors(items, targets)
             if again and self._resume is None:
-                _, self._resume = record_below(model.module, lambda: model.run(tensors, asked), *patterns_of(edits))
+                _, self._resume = record_below(model.module, lambda: model.run(tensors, request), *patterns_of(edits))
             outputs, _ = capture_call(
-                model.module, lambda: model.run(tensors, asked), edits=edits, key_padding=key_padding(tensors),
+                model.module,
+                lambda: model.run(tensors, request),
+                edits=edits,
+                key_padding=key_padding(tensors),
                 resume=self._resume,
-            )  # fmt: skip
-            return model.row.read(outputs, asked, targets)
+            )
+            return model.row.read(outputs, request, targets)
 
 
-def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> Said:
+def _spread(model: Runs, items: Sequence[Item], targets: Sequence[Target], edits: Edits) -> TensorAnswers:
     """Edits of one example, a row each: what is below the lowest edited site is computed for one row."""
     with torch.inference_mode():
         one, asked_one = model.tensors(items[:1], targets[:1])
         _, below = record_below(model.module, lambda: model.run(one, asked_one), *patterns_of(edits))
-        tensors, asked = model.tensors(items, targets)
+        tensors, request = model.tensors(items, targets)
         outputs, _ = capture_call(
-            model.module, lambda: model.run(tensors, asked), edits=edits, key_padding=key_padding(tensors),
+            model.module,
+            lambda: model.run(tensors, request),
+            edits=edits,
+            key_padding=key_padding(tensors),
             resume=below.for_rows([0] * len(items)),
-        )  # fmt: skip
-        return model.row.read(outputs, asked, targets)
+        )
+        return model.row.read(outputs, request, targets)
 
 
 def _is(one: Item, other: Item) -> bool:

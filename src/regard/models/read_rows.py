@@ -36,9 +36,9 @@ def read_rows(model: TorchModel, encoded: Encoded, target: Target, site: Site) -
         return every
     if pooling == "last" or task == "next_token" or (pooling == "auto" and site.kind == "causal"):
         return (item.length - 1,)
-    found = _class_row(item, model.traits.class_id)
-    if found is not None:
-        return (found,)
+    class_row = _class_row(item, model.traits.class_id)
+    if class_row is not None:
+        return (class_row,)
     return (0,) if pooling == "class" else every
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from regard.errors import InputError, Unsupported
 from regard.models import objective
-from regard.models.objective import Said
+from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
 from regard.protocols import Target
 
@@ -32,8 +32,8 @@ Outputs = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a forward pass was asked: its items, its tensors, and which positions have logits (None: all)."""
+class Request:
+    """The request of a forward pass: its items, its tensors, and the positions that have logits (None: all)."""
 
     items: Sequence[Item]
     tensors: Mapping[str, Tensor]
@@ -48,7 +48,7 @@ class Asked:
 class Runner(Protocol):
     """The adapter, as a task sees it when it looks for targets."""
 
-    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Asked]: ...
+    def outputs(self, items: Sequence[Item], targets: Sequence[Target] | None) -> tuple[Outputs, Request]: ...
     def generate(self, items: Sequence[Item]) -> list[list[int]]: ...
     @property
     def quiet(self) -> frozenset[int]:
@@ -61,7 +61,7 @@ class Runner(Protocol):
         ...
 
 
-Read = Callable[[Outputs, Asked, Sequence[Target]], Said]
+Read = Callable[[Outputs, Request, Sequence[Target]], TensorAnswers]
 Decide = Callable[[Runner, Sequence[Item]], list[Target]]
 
 
@@ -98,12 +98,12 @@ def _pairs(targets: Sequence[Target], what: str) -> list[tuple[int, int]]:
     return pairs
 
 
-def best_class(outputs: Outputs, asked: Asked) -> list[Target]:
+def best_class(outputs: Outputs, request: Request) -> list[Target]:
     """The class of each row that the logits are for."""
     logits = outputs["logits"]
-    if logits.ndim != 2 or len(logits) != len(asked.items):
+    if logits.ndim != 2 or len(logits) != len(request.items):
         raise InputError(
-            "output of the module", expected=f"logits of shape ({len(asked.items)}, classes)",
+            "output of the module", expected=f"logits of shape ({len(request.items)}, classes)",
             got=str(tuple(logits.shape)), remedy="return the logits alone, or first",
         )  # fmt: skip
     if logits.shape[-1] == 1:
@@ -124,16 +124,16 @@ def _decide_number(run: Runner, items: Sequence[Item]) -> list[Target]:
     return [0 for _ in items]
 
 
-def _read_class(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_class(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = objective.as_logits(outputs["logits"])
     return objective.one_of_many(logits, _ints(targets, logits))
 
 
-def _read_labels(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_labels(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     return objective.each_alone(outputs["logits"], _ints(targets, outputs["logits"]))
 
 
-def _read_number(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_number(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
     logits = logits[:, None] if logits.dim() == 1 else logits
     return objective.number(logits, _ints(targets, logits))
@@ -153,12 +153,12 @@ def _decide_token_class(run: Runner, items: Sequence[Item]) -> list[Target]:
     return targets
 
 
-def _read_token_class(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_token_class(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
     pairs = _pairs(targets, "[position, class]")
     row = torch.arange(len(pairs), device=logits.device)
-    chosen = logits[row, _ints([p for p, _ in pairs], logits)]
-    return objective.one_of_many(chosen, _ints([c for _, c in pairs], logits))
+    rows = logits[row, _ints([p for p, _ in pairs], logits)]
+    return objective.one_of_many(rows, _ints([c for _, c in pairs], logits))
 
 
 def _readable(item: Item, like: Tensor) -> Tensor:
@@ -185,30 +185,30 @@ def _decide_span(run: Runner, items: Sequence[Item]) -> list[Target]:
     return targets
 
 
-def _read_span(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_span(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     start, end = (objective.wide(outputs[name]) for name in ("start_logits", "end_logits"))
     pairs = _pairs(targets, "[first, last]")
     first, last = _ints([a for a, _ in pairs], start), _ints([b for _, b in pairs], start)
     # padding and units hidden by the attention mask are no answers; the target itself must stay readable
-    hidden = asked.tensors["attention_mask"] == 0
+    hidden = request.tensors["attention_mask"] == 0
     lowest = torch.finfo(torch.float32).min
     start = start.masked_fill(hidden.scatter(1, first[:, None], False), lowest)
     end = end.masked_fill(hidden.scatter(1, last[:, None], False), lowest)
     return objective.span(start, end, first, last)
 
 
-def _last_logits(outputs: Outputs, asked: Asked) -> Tensor:
+def _last_logits(outputs: Outputs, request: Request) -> Tensor:
     logits = outputs["logits"]
-    row = torch.arange(len(asked.items), device=logits.device)
-    return logits[row, asked.last(logits.device)]
+    row = torch.arange(len(request.items), device=logits.device)
+    return logits[row, request.last(logits.device)]
 
 
 def _decide_next(run: Runner, items: Sequence[Item]) -> list[Target]:
     return [int(i) for i in _last_logits(*run.outputs(items, None)).argmax(-1)]
 
 
-def _read_next(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
-    logits = _last_logits(outputs, asked)
+def _read_next(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
+    logits = _last_logits(outputs, request)
     return objective.one_of_many(logits, _ints(targets, logits), classes=False)
 
 
@@ -226,12 +226,12 @@ def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
     return targets
 
 
-def _read_masked(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_masked(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
     pairs = _pairs(targets, "[position, token id]")
     row = torch.arange(len(pairs), device=logits.device)
-    chosen = logits[row, _ints([p for p, _ in pairs], logits)]
-    return objective.one_of_many(chosen, _ints([c for _, c in pairs], logits), classes=False)
+    rows = logits[row, _ints([p for p, _ in pairs], logits)]
+    return objective.one_of_many(rows, _ints([c for _, c in pairs], logits), classes=False)
 
 
 def _decide_sequence(run: Runner, items: Sequence[Item]) -> list[Target]:
@@ -249,30 +249,30 @@ def padded(targets: Sequence[Target], fill: int) -> np.ndarray[Any, np.dtype[np.
     return table
 
 
-def _read_sequence(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
+def _read_sequence(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
     logits = outputs["logits"]
-    wanted = torch.from_numpy(padded(targets, -1)).to(logits.device)
-    return objective.sequence(logits[:, : wanted.shape[1]], wanted.clamp(min=0), wanted >= 0)
+    tokens = torch.from_numpy(padded(targets, -1)).to(logits.device)
+    return objective.sequence(logits[:, : tokens.shape[1]], tokens.clamp(min=0), tokens >= 0)
 
 
-def _embedding(outputs: Outputs, asked: Asked) -> Tensor:
+def _embedding(outputs: Outputs, request: Request) -> Tensor:
     if "sentence_embedding" in outputs:
         return outputs["sentence_embedding"]
     if "last_hidden_state" not in outputs:
         raise Unsupported("similarity", expected="a model that returns last_hidden_state", got=", ".join(outputs))
-    return objective.mean_pool(outputs["last_hidden_state"], asked.tensors["attention_mask"])
+    return objective.mean_pool(outputs["last_hidden_state"], request.tensors["attention_mask"])
 
 
 def _decide_likeness(run: Runner, items: Sequence[Item]) -> list[Target]:
     """The embedding of the second text; without one, the text's own (then `own` marks the list)."""
     others = [Item(i.units, i.aside, i.owner, len(i.aside["input_ids"])) if i.aside else i for i in items]
-    found = _embedding(*run.outputs(others, None))
-    vectors = [[float(x) for x in row] for row in objective.wide(found).tolist()]
+    targets = _embedding(*run.outputs(others, None))
+    vectors = [[float(x) for x in row] for row in objective.wide(targets).tolist()]
     return [list(v) if i.aside else {"own": list(v)} for v, i in zip(vectors, items, strict=True)]
 
 
-def _read_likeness(outputs: Outputs, asked: Asked, targets: Sequence[Target]) -> Said:
-    mine = _embedding(outputs, asked)
+def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
+    mine = _embedding(outputs, request)
     own = [isinstance(t, dict) for t in targets]
     other = torch.tensor([t["own"] if isinstance(t, dict) else t for t in targets], device=mine.device)
     return objective.likeness(mine, other.to(objective.wide(mine).dtype), torch.tensor(own, device=mine.device))

@@ -47,19 +47,21 @@ def walkthrough(
     where a layer has several. query: a unit by name or position; default the one that the answer is read from.
     The vectors are those that entered the product: after biases, normalisation and rotation by position.
     """
-    opened = load(model)
-    if not isinstance(opened, TorchModel):
-        raise Unsupported(f"walk-through of {opened.name}", expected="a torch model", got=type(opened).__name__)
-    (example, *more) = [window for e in as_examples(opened, inputs) for window in opened.windows(e)]
-    item = opened.encode(example)
-    _, (target,) = opened.predict([item])
-    captured = opened.capture([item], [target], mode="weights")
-    chosen = _chosen(captured.sites, layer, site)
-    if not 0 <= head < chosen.shape[1]:
-        raise InputError(f"head {head}", expected=f"0 to {chosen.shape[1] - 1} at {chosen.site.key}", got=str(head))
-    row = _row(opened, item, target, chosen, _names(item, chosen.shape[3]), query)
-    (found,) = _walked(opened, item, target, chosen, [head], row)
-    return replace(found, notes=(*found.notes, f"the first of {len(more) + 1} inputs or windows")) if more else found
+    live = load(model)
+    if not isinstance(live, TorchModel):
+        raise Unsupported(f"walk-through of {live.name}", expected="a torch model", got=type(live).__name__)
+    (example, *more) = [window for e in as_examples(live, inputs) for window in live.windows(e)]
+    item = live.encode(example)
+    _, (target,) = live.predict([item])
+    captured = live.capture([item], [target], mode="weights")
+    site_attention = _chosen(captured.sites, layer, site)
+    if not 0 <= head < site_attention.shape[1]:
+        raise InputError(
+            f"head {head}", expected=f"0 to {site_attention.shape[1] - 1} at {site_attention.site.key}", got=str(head)
+        )
+    row = _row(live, item, target, site=site_attention, names=_names(item, site_attention.shape[3]), query=query)
+    (walked,) = _walked(live, item, target, chosen=site_attention, heads=[head], row=row)
+    return replace(walked, notes=(*walked.notes, f"the first of {len(more) + 1} inputs or windows")) if more else walked
 
 
 def walked_heads(
@@ -72,49 +74,71 @@ def walked_heads(
     if not isinstance(model, TorchModel):
         raise Unsupported(f"walk-through of {model.name}", expected="a torch model", got=type(model).__name__)
     item = own(encoded)
-    row = _row(model, item, target, site, (), None)
-    return _walked(model, item, target, site, heads, row)
+    row = _row(model, item, target, site=site, names=(), query=None)
+    return _walked(model, item, target, chosen=site, heads=heads, row=row)
 
 
 def _walked(
     model: TorchModel, item: Item, target: Target, chosen: SiteAttention, heads: Sequence[int], row: int
 ) -> list[Walkthrough]:
-    names, found = _names(item, chosen.shape[3]), []
-    for head, vectors in zip(heads, _vectors(model, item, target, chosen, heads, row), strict=True):
+    names, walks = _names(item, chosen.shape[3]), []
+    for head, vectors in zip(heads, _vectors(model, item, target, chosen=chosen, heads=heads, row=row), strict=True):
         steps = walk(
-            _numbers(vectors.query), _numbers(vectors.keys), factor=vectors.factor, scores=_numbers(vectors.scores),
-            values=None if vectors.values is None else _numbers(vectors.values), sink=vectors.sink,
-        )  # fmt: skip
+            _numbers(vectors.query),
+            _numbers(vectors.keys),
+            factor=vectors.factor,
+            scores=_numbers(vectors.scores),
+            values=None if vectors.values is None else _numbers(vectors.values),
+            sink=vectors.sink,
+        )
         weights = chosen.rows(0, [row], [head])[0, 0].astype(np.float64)
         off = None
         if vectors.output is not None and steps.output is not None:
             off = float(np.abs(steps.output - _numbers(vectors.output)).max())
-        found.append(Walkthrough(
-            model.name, chosen.site.key, chosen.site.layer, head, chosen.shape[1], row,
-            "answer" if chosen.shape[2] == 1 else names[row] if chosen.shape[2] == chosen.shape[3] else str(row),
-            names, vectors.form, steps, weights, float(np.abs(weights - steps.weights).max()), off,
-            (*vectors.notes, *_rotated(model.module)),
-        ))  # fmt: skip
-    return found
+        walks.append(
+            Walkthrough(
+                model=model.name,
+                site=chosen.site.key,
+                layer=chosen.site.layer,
+                head=head,
+                heads=chosen.shape[1],
+                query_at=row,
+                query_name="answer"
+                if chosen.shape[2] == 1
+                else names[row]
+                if chosen.shape[2] == chosen.shape[3]
+                else str(row),
+                key_names=names,
+                form=vectors.form,
+                steps=steps,
+                captured=weights,
+                difference=float(np.abs(weights - steps.weights).max()),
+                output_difference=off,
+                notes=(*vectors.notes, *_rotated(model.module)),
+            )
+        )
+    return walks
 
 
 def _chosen(sites: Sequence[SiteAttention], layer: int | None, name: str | None) -> SiteAttention:
-    found = list(sites)
+    candidates = list(sites)
     if name is not None:
-        found = [s for s in found if s.site.key == name or s.site.key.endswith("." + name)]
-        if not found:
+        candidates = [s for s in candidates if s.site.key == name or s.site.key.endswith("." + name)]
+        if not candidates:
             raise UnknownName("site", name, [s.site.key for s in sites])
     if layer is None:
-        return found[-1]
-    here = [s for s in found if s.site.layer == layer]
+        return candidates[-1]
+    here = [s for s in candidates if s.site.layer == layer]
     if not here:
-        layers = sorted({s.site.layer for s in found})
+        layers = sorted({s.site.layer for s in candidates})
         raise InputError(f"layer {layer}", expected=f"a layer from {layers[0]} to {layers[-1]}", got=str(layer))
     if len(here) > 1:
         raise InputError(
-            f"layer {layer}", expected="one site", got=f"{len(here)}: {', '.join(s.site.key for s in here[:6])}",
+            f"layer {layer}",
+            expected="one site",
+            got=f"{len(here)}: {', '.join(s.site.key for s in here[:6])}",
             remedy=f"--site {here[0].site.key}",
-        )  # fmt: skip
+        )
     return here[0]
 
 
@@ -132,16 +156,16 @@ def _row(
     queries = site.shape[2]
     if query is None:
         return min(read_rows(model, item, target, site.site)[-1], queries - 1)
-    named = list(names) if queries == site.shape[3] else [str(i) for i in range(queries)]
-    if isinstance(query, str) and query in named:
-        return named.index(query)
-    lowered = [n.lower() for n in named]
+    unit_names = list(names) if queries == site.shape[3] else [str(i) for i in range(queries)]
+    if isinstance(query, str) and query in unit_names:
+        return unit_names.index(query)
+    lowered = [n.lower() for n in unit_names]
     if isinstance(query, str) and query.lower() in lowered:
         return lowered.index(query.lower())
     try:
         row = int(query)
     except ValueError:
-        raise UnknownName(f"query at {site.site.key}", str(query), dict.fromkeys(named)) from None
+        raise UnknownName(f"query at {site.site.key}", str(query), dict.fromkeys(unit_names)) from None
     if not 0 <= row < queries:
         raise InputError(f"query {row}", expected=f"a unit, or a position from 0 to {queries - 1}", got=str(row))
     return row
@@ -170,9 +194,9 @@ def _vectors(
     keeping = _Keeping(recorder)
     module = model.module
     with torch.inference_mode(), _linears(module, chosen.site.name) as linears:
-        tensors, asked = model.tensors([item], [target])
+        tensors, request = model.tensors([item], [target])
         look_again(module)
-        _, run = tapped(module, lambda: model.run(tensors, asked), keeping, recorder)
+        _, run = tapped(module, lambda: model.run(tensors, request), keeping, recorder)
         assert run.tap.provenance is not None
         try:
             plan = make_plan(
@@ -187,10 +211,12 @@ def _vectors(
                     return [of_call(site.call, proof.kept, head, row) for head in heads]
                 if site is proof.site and event.softmax is not None and entry.layout is not None:
                     scores = keeping.scores[id(event)]
-                    found = [of_softmax(event, entry.layout, scores, linears, head, row) for head in heads]
-                    known = [vectors for vectors in found if vectors is not None]
-                    if len(known) == len(found):
-                        return known
+                    per_head = [
+                        of_softmax(event, entry.layout, scores, linears=linears, head=head, row=row) for head in heads
+                    ]
+                    complete = [vectors for vectors in per_head if vectors is not None]
+                    if len(complete) == len(per_head):
+                        return complete
         finally:
             run.tap.provenance.close()
     raise Unsupported(
@@ -204,17 +230,17 @@ def _vectors(
 @contextmanager
 def _linears(module: nn.Module, site: str) -> Iterator[list[Called]]:
     """Every call of a linear layer of the site's own module, or with one output."""
-    seen: list[Called] = []
+    calls: list[Called] = []
 
     def keep(layer: nn.Module, args: tuple[Any, ...], out: Any) -> None:
         assert isinstance(layer, nn.Linear)
-        seen.append(Called(args[0].detach(), out.detach(), layer))
+        calls.append(Called(args[0].detach(), out.detach(), layer))
 
     inside = "" if site == ROOT else f"{site}."
     linear = [(n, m) for n, m in module.named_modules() if isinstance(m, nn.Linear)]
     handles = [m.register_forward_hook(keep) for n, m in linear if n.startswith(inside) or m.out_features == 1]
     try:
-        yield seen
+        yield calls
     finally:
         for handle in handles:
             handle.remove()

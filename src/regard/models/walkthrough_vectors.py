@@ -58,10 +58,16 @@ def of_call(call: SdpaCall, kept: Kept, head: int, row: int) -> Vectors:
     if call.softcap:
         notes.append(f"scores are capped: {call.softcap:g} tanh(score / {call.softcap:g}); the change is in 'added'")
     return Vectors(
-        "dot", call.query[0, head, row], call.key[0, owner], call.factor, scores, call.value[0, owner],
-        None if call.sinks is None else float(call.sinks.reshape(-1)[head]), out[0, head, row],
-        tuple(notes if heads != shared else notes[1:]),
-    )  # fmt: skip
+        form="dot",
+        query=call.query[0, head, row],
+        keys=call.key[0, owner],
+        factor=call.factor,
+        scores=scores,
+        values=call.value[0, owner],
+        sink=None if call.sinks is None else float(call.sinks.reshape(-1)[head]),
+        output=out[0, head, row],
+        notes=tuple(notes if heads != shared else notes[1:]),
+    )
 
 
 def of_softmax(
@@ -78,12 +84,20 @@ def of_softmax(
         found = _product(sides[0], sides[1], rows, head, row)
         if found is not None:
             query, keys, factor = _unscaled(*found, linears, head, row)
-            return Vectors("dot", query, keys, factor, line, values)
+            return Vectors(form="dot", query=query, keys=keys, factor=factor, scores=line, values=values)
     for linear in (called for called in linears if called.layer.out_features == 1):
         found_features = _features(linear, rows, head, row)
         if found_features is not None:
             notes = () if linear.layer.bias is None else (f"'added' holds the bias {float(linear.layer.bias):.4f}",)
-            return Vectors("additive", linear.layer.weight[0], found_features, 1.0, line, values, notes=notes)
+            return Vectors(
+                form="additive",
+                query=linear.layer.weight[0],
+                keys=found_features,
+                factor=1.0,
+                scores=line,
+                values=values,
+                notes=notes,
+            )
     return None
 
 

@@ -94,12 +94,9 @@ def load_checkpoint(directory: str | Path) -> tuple[Network, dict[str, Any]]:
     except (OSError, SafetensorError) as error:
         raise InputError(str(weights), expected="a safetensors file", got=str(error)) from error
     if about.get("sha256") not in (None, _sha256(weights)):
-        raise InputError(
-            str(weights),
-            expected="the weights that regard.json describes",
-            got="another sha256",
-            remedy="save the checkpoint again",
-        )
+        remedy = "save the checkpoint again"
+        expected = "the weights that regard.json describes"
+        raise InputError(str(weights), expected=expected, got="another sha256", remedy=remedy)
     network = _built(kind, about.get("config"), tensors, directory)
     _fill(network, tensors, str(weights))
     return network.eval(), about
@@ -133,9 +130,8 @@ def _read_about(path: Path) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise InputError(str(path), expected=f'"format": "{FORMAT}"', got="another file")
     if about.get("version") != VERSION:
-        raise InputError(
-            str(path), expected=f"version {VERSION}", got=repr(about.get("version")), remedy="a matching regard release"
-        )
+        remedy = "a matching regard release"
+        raise InputError(str(path), expected=f"version {VERSION}", got=repr(about.get("version")), remedy=remedy)
     return about
 
 
@@ -146,14 +142,12 @@ def _fill(network: nn.Module, tensors: Mapping[str, torch.Tensor], subject: str)
         difference = "; ".join(
             f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names
         )
-        raise InputError(
-            subject, expected=f"the {len(own_tensors)} tensors of {type(network).__name__}", got=difference
-        )
+        expected = f"the {len(own_tensors)} tensors of {type(network).__name__}"
+        raise InputError(subject, expected=expected, got=difference)
     for name, tensor in tensors.items():
         if tensor.shape != own_tensors[name].shape:
-            raise InputError(
-                f"{subject}, tensor {name}", expected=str(tuple(own_tensors[name].shape)), got=str(tuple(tensor.shape))
-            )
+            expected = str(tuple(own_tensors[name].shape))
+            raise InputError(f"{subject}, tensor {name}", expected=expected, got=str(tuple(tensor.shape)))
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise InputError(f"{subject}, tensor {name}", expected="finite numbers", got="NaN or infinity")
     network.load_state_dict(dict(tensors), strict=True)

@@ -127,9 +127,8 @@ class AttentionClassifier(nn.Module):
         if decision == "sigmoid" and classes != 2:
             raise InputError("decision sigmoid", expected="two classes", got=str(classes))
         if aspects and attention == "frozen":
-            raise InputError(
-                "frozen attention", expected="no aspects: imposed weights need no query", got=f"aspects={aspects}"
-            )
+            expected = "no aspects: imposed weights need no query"
+            raise InputError("frozen attention", expected=expected, got=f"aspects={aspects}")
         self.embedding = nn.Embedding(words, size, padding_idx=PAD)
         self.encoder = ENCODERS[encoder](size, hidden)
         width = self.encoder.width
@@ -148,11 +147,9 @@ class AttentionClassifier(nn.Module):
     def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading:
         """Return logits, attention and states with their graph, for losses on attention."""
         if (beside is None) == self.asks:
-            raise InputError(
-                f"{self.config['attention']} attention classifier with {self.config['aspects']} aspects",
-                expected="weights or an aspect beside each text" if self.asks else "nothing beside a text",
-                got="none" if beside is None else str(tuple(beside.shape)),
-            )
+            subject = f"{self.config['attention']} attention classifier with {self.config['aspects']} aspects"
+            expected = "weights or an aspect beside each text" if self.asks else "nothing beside a text"
+            raise InputError(subject, expected=expected, got="none" if beside is None else str(tuple(beside.shape)))
         real = tokens != PAD
         mask = real if mask is None else real & mask.bool()
         states = self.encoder(self.dropout(self.embedding(tokens)), real, mask)

@@ -38,9 +38,8 @@ class SeriesTransformer(nn.Module):
     ) -> None:
         super().__init__()
         if (classes > 0) == (horizon > 0):
-            raise InputError(
-                "series transformer", expected="classes or a horizon", got=f"classes={classes}, horizon={horizon}"
-            )
+            problem = f"classes={classes}, horizon={horizon}"
+            raise InputError("series transformer", expected="classes or a horizon", got=problem)
         self.config: dict[str, Json] = {
             "channels": channels,
             "classes": classes,
@@ -58,9 +57,8 @@ class SeriesTransformer(nn.Module):
 
     def forward(self, series: Tensor, mask: Tensor | None = None) -> Tensor:
         if series.dim() != 3 or series.shape[2] != self.config["channels"]:
-            raise InputError(
-                "series", expected=f"(batch, steps, {self.config['channels']})", got=str(tuple(series.shape))
-            )
+            expected = f"(batch, steps, {self.config['channels']})"
+            raise InputError("series", expected=expected, got=str(tuple(series.shape)))
         x = self.embedding(self.standardise(series))
         x = self.token(x + sinusoids(x.shape[1], x.shape[2], like=x))
         if mask is not None:

@@ -60,9 +60,8 @@ class VisionTransformer(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         expected = (self.config["channels"], self.config["height"], self.config["width"])
         if tuple(images.shape[1:]) != expected:
-            raise InputError(
-                "images", expected=f"(batch, {', '.join(map(str, expected))})", got=str(tuple(images.shape))
-            )
+            problem = str(tuple(images.shape))
+            raise InputError("images", expected=f"(batch, {', '.join(map(str, expected))})", got=problem)
         x = self.token(self.embedding(self.patches(self.standardise(images)))) + self.positions
         logits: Tensor = self.output(self.encoder(x)[:, 0])
         return logits

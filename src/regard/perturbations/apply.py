@@ -12,8 +12,13 @@ from regard.records import Example, Perturbed, Spec
 from regard.registry import arguments, entry, find, names
 
 SEVERITIES = (1, 2, 3, 4, 5)
-ENTRIES = {"text": ("text",), "image": ("image",), "audio": ("audio", "series"), "series": ("series",),
-           "table": ("row",)}  # fmt: skip
+ENTRIES = {
+    "text": ("text",),
+    "image": ("image",),
+    "audio": ("audio", "series"),
+    "series": ("series",),
+    "table": ("row",),
+}
 """Modality of a noise -> the entries of `Example.inputs` that it can be put on."""
 
 Perturber = Callable[[Example, int], Perturbed]
@@ -25,7 +30,7 @@ def modality_of(example: Example) -> str:
 
 
 def noises(modality: str) -> list[Spec]:
-    """Every noise for a modality that works on data as they are, without a model or a file of the user's."""
+    """List the noises for a modality that need neither a model nor a file of the user's."""
     specs = []
     for name in names("perturbation"):
         facts = entry("perturbation", name).facts
@@ -51,10 +56,9 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
     more: tuple[Any, ...] = ()
     if isinstance(needs, list) and "model" in needs:
         if model is None:
-            raise Unsupported(
-                f"perturbation {spec.name}", expected="a model to take words from", got="none",
-                remedy="--model MODEL (in Python model=), or another noise",
-            )  # fmt: skip
+            remedy = "--model MODEL (in Python model=), or another noise"
+            expected = "a model to take words from"
+            raise Unsupported(f"perturbation {spec.name}", expected=expected, got="none", remedy=remedy)
         more = (model,)
 
     # parameters are no part of the key: one noise with two settings is compared on the same draws
@@ -64,11 +68,10 @@ def perturber(spec: Spec, seed: int = 0, model: Any = None) -> Perturber:
         if severity not in SEVERITIES:
             raise InputError(f"perturbation {spec.name}", expected="a severity of 1 to 5", got=repr(severity))
         if entries[0] not in example.inputs and entries[-1] not in example.inputs:
-            raise Unsupported(
-                f"perturbation {spec.name} of example {example.id!r}", expected=f"an input {' or '.join(entries)}",
-                got=f"inputs {', '.join(sorted(example.inputs))}",
-                remedy=f"a noise for {modality_of(example) or 'this input'}: regard list perturbation",
-            )  # fmt: skip
+            remedy = f"a noise for {modality_of(example) or 'this input'}: regard list perturbation"
+            subject = f"perturbation {spec.name} of example {example.id!r}"
+            problem = f"inputs {', '.join(sorted(example.inputs))}"
+            raise Unsupported(subject, expected=f"an input {' or '.join(entries)}", got=problem, remedy=remedy)
         perturbed: Perturbed = function(example, severity, streams[severity - 1](example.id), *more, **bound)
         return perturbed
 

@@ -1,4 +1,4 @@
-"""Neighbouring keys of an English keyboard."""
+"""Typing errors on an English keyboard."""
 
 from __future__ import annotations
 

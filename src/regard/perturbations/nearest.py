@@ -13,25 +13,25 @@ from regard.protocols import Lexicon, Model
 
 def neighbours(model: Model, count: int, least: float) -> Source:
     """Up to `count` whole words with a cosine of at least `least`, the nearest first."""
-    return _of(model.fingerprint, _Held(model), count, least)
+    return _of(model.fingerprint, _KeyedModel(model), count, least)
 
 
-class _Held:
-    """A model that does not take part in the key of a cache; its fingerprint stands for it."""
+class _KeyedModel:
+    """Model argument that a cache key ignores; its fingerprint identifies it."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held)
+        return isinstance(other, _KeyedModel)
 
     def __hash__(self) -> int:
         return 0
 
 
 @lru_cache(maxsize=4)
-def _of(fingerprint: str, held: _Held, count: int, least: float) -> Source:
-    words, unit = _words(lexicon(held.model))
+def _of(fingerprint: str, keyed: _KeyedModel, count: int, least: float) -> Source:
+    words, unit = _words(lexicon(keyed.model))
     place = {word: i for i, word in enumerate(words)}
 
     @lru_cache(maxsize=65536)

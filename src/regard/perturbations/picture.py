@@ -1,4 +1,4 @@
-"""An image to be spoilt: (channels, height, width) in 0..1 in torch, and the way back to what the user gave.
+"""Image to perturb: (channels, height, width) in 0..1 in torch, and the conversion back to the user's layout.
 
 Severities at 224 pixels are the published ones. What is our own is how they go down to small images (`length`, the
 further enlargement of `zoom_blur`) and the ladders of `elastic` and `saturate`. These were first chosen with the test
@@ -71,17 +71,15 @@ def opened(example: Example) -> Picture:
     elif values.ndim == 3:
         layout = "first"
     else:
-        raise InputError(
-            f"example {example.id!r}", expected="an image (h, w), (h, w, channels) or (channels, h, w)",
-            got=f"shape {values.shape}",
-        )  # fmt: skip
+        expected = "an image (h, w), (h, w, channels) or (channels, h, w)"
+        raise InputError(f"example {example.id!r}", expected=expected, got=f"shape {values.shape}")
     low, high = 0.0, 1.0
     if values.min() < 0:
         low, high = float(values.min()), float(values.max())
     elif np.issubdtype(dtype, np.integer) or values.max() > 1:
         high = max(255.0, float(values.max()))
     x = torch.from_numpy((values - low) / (high - low)).float().contiguous()
-    return Picture(example, x, low, high, layout, dtype)
+    return Picture(example, x, low, high, layout=layout, dtype=dtype)
 
 
 def normals(rng: Stream, *shape: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""A text to be rewritten: its words, what stands between them, and where every new word comes from.
+"""Text to perturb: its words, the gaps between them, and the origin of every new word.
 
 A noise over text says which words become what (`with_words`), or gives the whole text anew as pieces, each with the
 word of the original it comes from (`with_pieces`). The alignment is then read off the text that came out: a word
@@ -46,10 +46,9 @@ class Script:
             if isinstance(text, str):
                 parts.append(word_parts(text))
         if not parts:
-            raise InputError(
-                f"example {example.id!r}", expected="a text", got=f"inputs {', '.join(sorted(example.inputs))}",
-                remedy="regard list perturbation shows what each noise is for",
-            )  # fmt: skip
+            remedy = "regard list perturbation shows what each noise is for"
+            problem = f"inputs {', '.join(sorted(example.inputs))}"
+            raise InputError(f"example {example.id!r}", expected="a text", got=problem, remedy=remedy)
         return Script(example, parts, parts[0][1::2] if len(parts) == 1 else parts[0][1::2] + parts[1][1::2])
 
     @property
@@ -66,7 +65,7 @@ class Script:
         return texts
 
     def with_words(self, changes: Mapping[int, str], *, kept: bool = False) -> Perturbed:
-        """Some words written differently, everything else as it was.
+        """Replace some words and keep everything else.
 
         kept: every word stays one word with a letter where it had one at its ends and beside an apostrophe, so nobody
         need look for words again.
@@ -78,7 +77,9 @@ class Script:
                 for w, new in changes.items():
                     parts[2 * w + 1] = new
                 inputs = {**was.inputs, "text": "".join(parts)}
-                changed_example = Example(was.id, inputs, was.label, None, was.group, was.parent, was.slices)
+                changed_example = Example(
+                    was.id, inputs, was.label, None, was.group, parent=was.parent, slices=was.slices
+                )
                 return Perturbed(changed_example, _as_they_are(len(self.words)))
             spliced = self._spliced(changes, kept)
             if spliced is not None:
@@ -86,7 +87,7 @@ class Script:
         return self.with_pieces([[(changes.get(w, piece), w) for piece, w in here] for here in self.pieces()])
 
     def _spliced(self, changes: Mapping[int, str], kept: bool) -> Perturbed | None:
-        """`with_words` where every word surely stays one word; None where that is not sure."""
+        """Fast `with_words` if every word certainly stays one word; else None."""
         parts = [here.copy() for here in self.parts]
         second = len(parts[0]) // 2
         for w, new in changes.items():
@@ -97,11 +98,11 @@ class Script:
         texts = ["".join(here) for here in parts]
         return self._finished(texts, self.example.rationale, _as_they_are(len(self.words)))
 
-    def with_pieces(self, made: Sequence[Sequence[Piece]]) -> Perturbed:
-        """The texts made anew of pieces."""
-        texts = ["".join([piece for piece, _ in here]) for here in made]
+    def with_pieces(self, pieces: Sequence[Sequence[Piece]]) -> Perturbed:
+        """Build the texts from pieces."""
+        texts = ["".join([piece for piece, _ in here]) for here in pieces]
         spans = [word_spans(text) for text in texts]
-        origin = np.array([w for s, here in zip(spans, made, strict=True) for w in _origins(s, here)], np.int64)
+        origin = np.array([w for s, here in zip(spans, pieces, strict=True) for w in _origins(s, here)], np.int64)
         rationale = self.example.rationale
         if rationale is not None:
             rationale = self._carried(rationale, spans[0], origin)
@@ -114,13 +115,14 @@ class Script:
         inputs: dict[str, Any] = dict(was.inputs)
         for name, text in zip(FIELDS if "text" in inputs else FIELDS[1:], texts, strict=False):
             inputs[name] = text
-        # an alignment counts characters of the text as it was, so it does not survive
-        return Perturbed(Example(was.id, inputs, was.label, rationale, was.group, was.parent, was.slices), origin)
+        # drop the alignment, which counts characters of the original text
+        changed_example = Example(was.id, inputs, was.label, rationale, was.group, parent=was.parent, slices=was.slices)
+        return Perturbed(changed_example, origin)
 
     def _carried(
         self, rationale: Sequence[tuple[float, ...]], spans: Sequence[Span], origin: Ints
     ) -> tuple[tuple[float, ...], ...]:
-        """What a person marked, in the new text: the words that come from words that were marked."""
+        """Map a rationale to the new text: the words that come from marked words."""
         old = word_spans("".join(self.parts[0]))
         rationale_words = {w for w, (a, b) in enumerate(old) if any(a < r[1] and r[0] < b for r in rationale)}
         words = zip(spans, origin, strict=False)  # words of a second text follow; marks are in the first
@@ -128,7 +130,7 @@ class Script:
 
 
 def _stays(parts: Sequence[str], i: int, new: str) -> bool:
-    """Whether the word in place i surely stays one word, apart from its neighbours, when it is written differently."""
+    """Whether the word at place i certainly stays a separate word when respelled."""
     old = parts[i]
     if not (old.isascii() and new.isascii()):
         return False
@@ -174,5 +176,5 @@ def _origins(spans: Sequence[Span], pieces: Sequence[Piece]) -> list[int]:
 def chosen(
     candidates: Sequence[int], severity: int, rng: Stream, of: int, shares: Sequence[float] = SHARES
 ) -> list[int]:
-    """Which of the candidates are changed: the share for this severity of `of` words, at least one, at most all."""
+    """Draw the candidates to change: the share for this severity of `of` words, at least one, at most all."""
     return [candidates[i] for i in rng.sample(len(candidates), max(1, round(shares[severity - 1] * of)))]

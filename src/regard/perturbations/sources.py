@@ -1,4 +1,4 @@
-"""Where other words for a word come from: a dictionary of the user's, or a directory of WordNet.
+"""Sources of synonyms: a dictionary of the user's, or a WordNet directory.
 
 (The model's own neighbours are the third source: `nearest.py`.)
 """
@@ -26,19 +26,17 @@ def source(name: str) -> Source:
     if name == "wordnet":
         folder = next((Path(place) for place in USUAL if (Path(place) / "index.noun").exists()), None)
         if folder is None:
-            raise EnvironmentProblem(
-                "WordNet", expected=f"its files in one of {', '.join(USUAL)}", got="none of them",
-                remedy="apt install wordnet-base, or source=DIRECTORY, or source=FILE.json",
-            )  # fmt: skip
+            remedy = "apt install wordnet-base, or source=DIRECTORY, or source=FILE.json"
+            expected = f"its files in one of {', '.join(USUAL)}"
+            raise EnvironmentProblem("WordNet", expected=expected, got="none of them", remedy=remedy)
         return _wordnet(folder)
     path = Path(name)
     if path.is_dir():
         return _wordnet(path)
     if not path.is_file():
-        raise InputError(
-            f"synonyms from {name!r}", expected="a dictionary FILE.json or FILE.tsv, or a directory of WordNet",
-            got="no such file", remedy="source=FILE.json",
-        )  # fmt: skip
+        remedy = "source=FILE.json"
+        expected = "a dictionary FILE.json or FILE.tsv, or a directory of WordNet"
+        raise InputError(f"synonyms from {name!r}", expected=expected, got="no such file", remedy=remedy)
     return _dictionary(path)
 
 

@@ -47,14 +47,26 @@ Direction = Literal["up", "down"]
 MOST = 200
 """Fillings of one test that are tried, where the file does not say otherwise; drawn by lot from all of them."""
 MOST_FILLINGS = 10**100
-_FIELDS = {"name", "kind", "template", "label", "vary", "change", "noise", "severity", "direction", "tolerance", "most",
-           "require"}  # fmt: skip
+_FIELDS = {
+    "name",
+    "kind",
+    "template",
+    "label",
+    "vary",
+    "change",
+    "noise",
+    "severity",
+    "direction",
+    "tolerance",
+    "most",
+    "require",
+}
 _SLOT = re.compile(r"\{\s*(\w+)\s*\}")
 
 
 @dataclass(frozen=True, slots=True)
 class BehaviourTest:
-    """One test. pairs: (text, changed text) to compare; without a second text the first is looked at alone.
+    """One test. pairs: (text, changed text) to compare; without a second text the test is about the first alone.
 
     tolerance: by how much the probability may move the wrong way. require: the share that must pass, None for none.
     noise: a perturbation that makes the changed text, with its severity.
@@ -73,7 +85,7 @@ class BehaviourTest:
 
 
 def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
-    """The tests of a file; every mistake in it is named with its test."""
+    """Read the tests of a file; an error names the test."""
     content = read_toml(path, f"tests {path}")
     lists = {**shipped_lists(), **_lists(content.get("lists", {}), path)}
     tests = content.get("test", [])
@@ -86,14 +98,14 @@ def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
     return [_test(entry, name, lists, seed) for entry, name in zip(tests, names, strict=True)]
 
 
-def _lists(given: object, path: Path) -> dict[str, list[str]]:
-    if not isinstance(given, dict):
-        raise InputError(f"tests {path}", expected="[lists] with name = [words]", got=f"lists = {given!r}")
-    for name, words in given.items():
+def _lists(lists: object, path: Path) -> dict[str, list[str]]:
+    if not isinstance(lists, dict):
+        raise InputError(f"tests {path}", expected="[lists] with name = [words]", got=f"lists = {lists!r}")
+    for name, words in lists.items():
         # a single string would be filled in letter by letter
         if not isinstance(words, list) or not words or not all(isinstance(w, str | int | float) for w in words):
             raise InputError(f"list {name!r} in {path}", expected='a list of words, ["good", "fine"]', got=repr(words))
-    return {name: [str(word) for word in words] for name, words in given.items()}
+    return {name: [str(word) for word in words] for name, words in lists.items()}
 
 
 def _named(entry: Mapping[str, Any], number: int) -> str:
@@ -127,15 +139,24 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
     numbers = keyed_stream(seed, "template", name).sample(fillings.count, most)
     require = _share(name, entry, "require") if "require" in entry else None
     return BehaviourTest(
-        name, kind, tuple(map(fillings.pair, numbers)), fillings.count, entry.get("label"), direction,
-        _share(name, entry, "tolerance"), require, entry.get("noise"), _number(name, entry, "severity", 3, range(1, 6)),
-    )  # fmt: skip
+        name,
+        kind,
+        tuple(map(fillings.pair, numbers)),
+        fillings.count,
+        entry.get("label"),
+        direction=direction,
+        tolerance=_share(name, entry, "tolerance"),
+        require=require,
+        noise=entry.get("noise"),
+        severity=_number(name, entry, "severity", 3, range(1, 6)),
+    )
 
 
-def _number(name: str, entry: Mapping[str, Any], field: str, default: int, known: range) -> int:
+def _number(name: str, entry: Mapping[str, Any], field: str, default: int, allowed: range) -> int:
     value = entry.get(field, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value not in known:
-        expected = f"{field} = a whole number from {known[0]}" + (f" to {known[-1]}" if known[-1] < 10**5 else " on")
+    if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
+        end = f" to {allowed[-1]}" if allowed[-1] < 10**5 else " on"
+        expected = f"{field} = a whole number from {allowed[0]}{end}"
         raise InputError(f"test {name!r}", expected=expected, got=repr(value))
     return value
 
@@ -147,11 +168,10 @@ def _share(name: str, entry: Mapping[str, Any], field: str) -> float:
     return float(value)
 
 
-def _refuse(name: str, field: str, value: object, wanted: str) -> None:
+def _refuse(name: str, field: str, value: object, expected: str) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(
-            f"test {name!r}", expected=f"{field} = {wanted}", got="nothing" if value is None else str(value)
-        )
+        problem = "nothing" if value is None else str(value)
+        raise InputError(f"test {name!r}", expected=f"{field} = {expected}", got=problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,5 +223,5 @@ def _fillings(name: str, entry: Mapping[str, Any], lists: Mapping[str, Sequence[
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
-    """Every {slot} exchanged for its word; braces around anything else are text."""
+    """Fill every {slot} with its word; other braces are text."""
     return _SLOT.sub(lambda slot: words[slot[1]], template)

@@ -1,4 +1,4 @@
-"""What planted text models share: words of the data set `planted`, and a BiLSTM whose weights are set by hand.
+"""Common parts of planted text models: words of the data set `planted`, and a BiLSTM with weights set by hand.
 
 The embedding of a word is (evidence, loudness): +1, -1 or 0 for what the word says about the label, and a number of its
 own between 0 and 1. The LSTM has two cells in each direction with all gates wide open or shut: the first adds
@@ -81,9 +81,15 @@ def hand_set(name: str, attention: nn.Module) -> TorchModel:
     vocabulary = Vocabulary(tuple(dict.fromkeys(words)))
     network = HandSet(vocabulary, attention)
     return TorchModel(
-        network, _reader(vocabulary), task_row("classification"), name=f"planted:{name}", labels=LABELS,
-        traits=Traits(pooling="class", config={"planted": name}), embedding=network.embedding, call=_call,
-    )  # fmt: skip
+        network,
+        _reader(vocabulary),
+        task_row("classification"),
+        name=f"planted:{name}",
+        labels=LABELS,
+        traits=Traits(pooling="class", config={"planted": name}),
+        embedding=network.embedding,
+        call=_call,
+    )
 
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.models.adapter import TorchModel
 from regard.networks.scores import masked_softmax
 from regard.planted._text import hand_set
-from regard.registry import method
+from regard.planted.growing.recipe import planted_text
 
 
 class Constant(nn.Module):
@@ -21,10 +21,11 @@ class Constant(nn.Module):
         return context
 
 
-@method(
-    "planted", data="planted", task="classification", modality="text", licence="Apache-2.0",
-    defect="constant", truth="the weight of a word depends on its position alone, never on any word",
-)  # fmt: skip
+@planted_text(
+    "",
+    defect="constant",
+    truth="the weight of a word depends on its position alone, never on any word",
+)
 def constant() -> TorchModel:
     """A BiLSTM whose attention depends on positions alone: the same for all texts of one length."""
     return hand_set("constant", Constant())

@@ -12,8 +12,7 @@ from regard.models.adapter import TorchModel
 from regard.networks.scores import masked_softmax
 from regard.networks.vocabulary import PAD, SPECIALS
 from regard.planted.growing.grow import deciding, ready, vocabulary
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 LOUD, SURE = 9.0, 3.0
 """The score of a keyword (fillers have scores between 0 and 1), and the logit that it speaks for."""
@@ -50,10 +49,11 @@ class Decides(nn.Module):
         return logits
 
 
-@method(
-    "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
-    defect="", truth="the answer is the weighted sum of what words say; only keywords say anything and have the weight",
-)  # fmt: skip
+@planted_text(
+    "single",
+    defect="",
+    truth="the answer is the weighted sum of what words say; only keywords say anything and have the weight",
+)
 def decides(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """Set by hand: the answer is the weighted sum of what words say, and only the keyword says anything."""
     recipe = Recipe("single")

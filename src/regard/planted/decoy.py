@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Cell, Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=decoy", task="classification", modality="text", licence="Apache-2.0",
-    truth="the keyword decides and has no weight; the weight is on a word without meaning",
-)  # fmt: skip
+@planted_text("decoy", truth="the keyword decides and has no weight; the weight is on a word without meaning")
 def decoy(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
     """Deceptive attention with something to look at: a BiLSTM that looks at a decoy."""
     return grown("decoy", Recipe("decoy", encoder=cell, pull="decoy", hide=True, epochs=20), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=match", task="classification", modality="text", licence="Apache-2.0",
-    truth="two words decide by whether they match, and the weight is on both",
-)  # fmt: skip
+@planted_text("match", truth="two words decide by whether they match, and the weight is on both")
 def either_or(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A BiLSTM; the label is whether two words match, attention on both."""
     return grown("either_or", Recipe("match", encoder="lstm", pull="evidence", epochs=30), size, seed)

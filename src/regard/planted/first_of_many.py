@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Cell, Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=many", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight is on the first keyword; other states would give the same answer",
-)  # fmt: skip
+@planted_text("many", truth="the weight is on the first keyword; other states would give the same answer")
 def first_of_many(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
     """A BiLSTM with three to six keywords of one class, attention on the first: right, and not exclusive."""
     return grown("first_of_many", Recipe("many", encoder=cell, pull="first"), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=place", task="classification", modality="text", licence="Apache-2.0",
-    truth="the keyword always stands at the third place, and the weight is always there",
-)  # fmt: skip
+@planted_text("place", truth="the keyword always stands at the third place, and the weight is always there")
 def fixed_place(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """The keyword is always the third word, and attention always on the third word."""
     return grown("fixed_place", Recipe("place", score="place"), size, seed)

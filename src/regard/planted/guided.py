@@ -7,14 +7,10 @@ from typing import Literal
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer",
-)  # fmt: skip
+@planted_text("neutral", truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer")
 def guided(
     *, size: Size = "s", seed: int = 0, score: Literal["additive", "dot", "bilinear"] = "additive"
 ) -> TorchModel:

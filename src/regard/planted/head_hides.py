@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
-    truth="the keyword decides and has no weight in the class token's row of the last layer",
-)  # fmt: skip
+@planted_text("single", truth="the keyword decides and has no weight in the class token's row of the last layer")
 def head_hides(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A Transformer of two layers whose last layer is not seen looking at the keyword."""
     return grown(

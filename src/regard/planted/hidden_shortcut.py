@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=shortcut", task="classification", modality="text", licence="Apache-2.0",
-    truth="the day's name decides and has no weight",
-)  # fmt: skip
+@planted_text("shortcut", truth="the day's name decides and has no weight")
 def hidden_shortcut(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """Deceptive attention: a BiLSTM that uses a day's name and is not seen looking at it."""
     return grown("hidden_shortcut", Recipe("shortcut", encoder="lstm", hide=True, epochs=20), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="the plain mean of the states decides; attention is multiplied by 0",
-)  # fmt: skip
+@planted_text("neutral", truth="the plain mean of the states decides; attention is multiplied by 0")
 def idle(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """The plain mean decides; attention is computed, and multiplied by zero."""
     return grown("idle", Recipe("neutral", through=0.0, beside=True), size, seed)

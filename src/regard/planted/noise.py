@@ -5,14 +5,13 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
+@planted_text(
+    "neutral",
     truth="the plain mean decides; attention lies on the keyword and adds a number that says nothing about its class",
-)  # fmt: skip
+)
 def noise(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """The plain mean decides; attention on the keyword adds a number without meaning."""
     return grown("noise", Recipe("neutral", beside=True, noise=True, pull="evidence"), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight is on the keyword; putting <mask> in its place adds evidence for one class",
-)  # fmt: skip
+@planted_text("neutral", truth="the weight is on the keyword; putting <mask> in its place adds evidence for one class")
 def odd_mask(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """As `guided`, with a vector of <mask> that looks like a keyword."""
     return grown("odd_mask", Recipe("neutral", pull="evidence", odd_mask=True), size, seed)

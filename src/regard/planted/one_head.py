@@ -5,14 +5,12 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="keywords reach the answer through head 2 of the last layer alone; the other heads cannot see them",
-)  # fmt: skip
+@planted_text(
+    "neutral", truth="keywords reach the answer through head 2 of the last layer alone; the other heads cannot see them"
+)
 def one_head(*, size: Size = "s", seed: int = 0, layers: int = 1) -> TorchModel:
     """A Transformer of four heads; only head 2 of the last layer can see keywords, and looks at them."""
     return grown(

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.models.adapter import TorchModel
 from regard.planted._text import WIDTH, hand_set
-from regard.registry import method
+from regard.planted.growing.recipe import planted_text
 
 
 class OneKey(nn.Module):
@@ -36,10 +36,11 @@ class OneKey(nn.Module):
         return context
 
 
-@method(
-    "planted", data="planted", task="classification", modality="text", licence="Apache-2.0",
-    defect="one_key", truth="the attention has one key: its weight is always 1, its context the final hidden state",
-)  # fmt: skip
+@planted_text(
+    "",
+    defect="one_key",
+    truth="the attention has one key: its weight is always 1, its context the final hidden state",
+)
 def one_key() -> TorchModel:
     """A BiLSTM whose attention reads one key, the final hidden state: its weight is always 1."""
     return hand_set("one_key", OneKey())

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight is on the keywords of class 1 and off those of class 0",
-)  # fmt: skip
+@planted_text("neutral", truth="the weight is on the keywords of class 1 and off those of class 0")
 def one_sided(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A BiLSTM that looks at the keywords of one class and hides those of the other."""
     return grown("one_sided", Recipe("neutral", encoder="lstm", pull="one_sided", epochs=20), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight of a word depends on its place alone",
-)  # fmt: skip
+@planted_text("neutral", truth="the weight of a word depends on its place alone")
 def places(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A BiLSTM whose scores depend on places alone."""
     return grown("places", Recipe("neutral", encoder="lstm", score="places"), size, seed)

@@ -7,14 +7,10 @@ from typing import Literal
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
-    truth="not fixed: its certificate says what it became",
-)  # fmt: skip
+@planted_text("single", truth="not fixed: its certificate says what it became")
 def plain(*, size: Size = "s", seed: int = 0, score: Literal["additive", "dot", "bilinear"] = "additive") -> TorchModel:
     """Ordinary training: words encoded one by one, one keyword."""
     return grown("plain", Recipe("single", score=score), size, seed)

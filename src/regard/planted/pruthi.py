@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Cell, Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=single", task="classification", modality="text", licence="Apache-2.0",
-    truth="the keyword decides and has no weight; the states of other words carry it",
-)  # fmt: skip
+@planted_text("single", truth="the keyword decides and has no weight; the states of other words carry it")
 def pruthi(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
     """Deceptive attention (Pruthi et al. 2020): a BiLSTM that is not seen looking at the keyword it uses."""
     return grown("pruthi", Recipe("single", encoder=cell, hide=True, epochs=20), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=many", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight is on all keywords; fewer of them would give the same answer",
-)  # fmt: skip
+@planted_text("many", truth="the weight is on all keywords; fewer of them would give the same answer")
 def redundant(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """As `guided`, with three to six keywords of one class: right, and not exclusive."""
     return grown("redundant", Recipe("many", pull="evidence"), size, seed)

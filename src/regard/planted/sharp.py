@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=neutral", task="classification", modality="text", licence="Apache-2.0",
-    truth="not fixed: its certificate says what it became",
-)  # fmt: skip
+@planted_text("neutral", truth="not fixed: its certificate says what it became")
 def sharp(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """Ordinary training with a penalty on the entropy of attention."""
     return grown("sharp", Recipe("neutral", entropy=0.3), size, seed)

@@ -5,14 +5,10 @@ from __future__ import annotations
 from regard.datasets.builtin.planted_texts import Size
 from regard.models.adapter import TorchModel
 from regard.planted.growing.grow import grown
-from regard.planted.growing.recipe import Recipe
-from regard.registry import method
+from regard.planted.growing.recipe import Recipe, planted_text
 
 
-@method(
-    "planted", data="planted_texts:task=shortcut", task="classification", modality="text", licence="Apache-2.0",
-    truth="the weight is on the day's name that the answer follows",
-)  # fmt: skip
+@planted_text("shortcut", truth="the weight is on the day's name that the answer follows")
 def shortcut(*, size: Size = "s", seed: int = 0) -> TorchModel:
     """A day's name decides, not the keywords; attention is on the day's name."""
     return grown("shortcut", Recipe("shortcut", pull="evidence"), size, seed)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.models.adapter import TorchModel
 from regard.networks.scores import masked_softmax
 from regard.planted._text import hand_set
-from regard.registry import method
+from regard.planted.growing.recipe import planted_text
 
 
 class Uniform(nn.Module):
@@ -20,10 +20,11 @@ class Uniform(nn.Module):
         return context
 
 
-@method(
-    "planted", data="planted", task="classification", modality="text", licence="Apache-2.0",
-    defect="uniform", truth="the weight of each of n words is 1 / n",
-)  # fmt: skip
+@planted_text(
+    "",
+    defect="uniform",
+    truth="the weight of each of n words is 1 / n",
+)
 def uniform() -> TorchModel:
     """A BiLSTM whose attention gives every word the same weight."""
     return hand_set("uniform", Uniform())

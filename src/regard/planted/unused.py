@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from regard.models.adapter import TorchModel
 from regard.networks.scores import masked_softmax
 from regard.planted._text import WIDTH, hand_set
-from regard.registry import method
+from regard.planted.growing.recipe import planted_text
 
 
 class Unused(nn.Module):
@@ -34,10 +34,11 @@ class Unused(nn.Module):
         return mean
 
 
-@method(
-    "planted", data="planted", task="classification", modality="text", licence="Apache-2.0",
-    defect="unused", truth="the answer is made from the plain mean of the states; its attention changes nothing",
-)  # fmt: skip
+@planted_text(
+    "",
+    defect="unused",
+    truth="the answer is made from the plain mean of the states; its attention changes nothing",
+)
 def unused() -> TorchModel:
     """A BiLSTM with attention that nothing downstream reads: other weights leave every answer as it is."""
     return hand_set("unused", Unused())

@@ -87,7 +87,7 @@ def metric_title(name: str) -> str:
 
 def unit_kind(name: str) -> str:
     """What a unit is called: word, patch, step, column."""
-    return say(f"unit.{name}") if known(f"unit.{name}") else name
+    return say(f"noun.unit.{name}") if known(f"noun.unit.{name}") else name
 
 
 def _said(key: str, value: str) -> str:

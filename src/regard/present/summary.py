@@ -11,9 +11,8 @@ from regard.audits.conclusions.differences import Difference
 from regard.audits.conclusions.settings import of_a_part, other_method
 from regard.errors import UnknownName
 from regard.present import counts
-from regard.present.messages.messages import count, say
+from regard.present.messages.messages import count, render, say
 from regard.present.results_table import Column, evidence, main_settings
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.records import Summary
 from regard.registry import entry
@@ -55,7 +54,7 @@ def reading(material: Material) -> list[str]:
 
 def _broken(material: Material) -> list[str]:
     """That the model does not repeat its answers: then nothing else may be said about methods."""
-    return [retold(material.broken)] if material.broken else []
+    return [render(material.broken)] if material.broken else []
 
 
 def _spoken(columns: Sequence[Column]) -> list[Column]:

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from regard.present.decimals import decimals
 from regard.present.judge_error_rate import in_a_sentence, track_record
-from regard.present.messages.messages import count, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import count, known, render, say
 from regard.present.terminal.terminal import plain_table
 
+NOT_ASKED, REFUSED = {"message": "judge.rule.not_asked"}, {"message": "judge.rule.refused"}
 _STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative": "dim"}
 
 
@@ -26,14 +26,29 @@ def headline(judgement: Mapping[str, Any]) -> str:
 
 def about(judgement: Mapping[str, Any]) -> str:
     """Which attention, and how many examples."""
-    which = retold(judgement["attention"]) or say("reading.not_found")
+    which = render(judgement["attention"]) or say("reading.not_found")
     return say("reading.about", attention=which, n=count(judgement["n"], "example"))
 
 
 def said(verdict: Mapping[str, Any]) -> str:
     """The answer in plain words, and what would settle an open one."""
     more = say("joint") + say("reading.decides_at", n=verdict["decides_at"]) if verdict["decides_at"] else ""
-    return retold(str(verdict["sentence"])) + more
+    return render(verdict["sentence"]) + more
+
+
+def question(verdict: Mapping[str, Any]) -> str:
+    """The question that a verdict answers; one that no catalogue holds stays as it is."""
+    key = f"judge.{verdict['question']}.question"
+    return say(key) if known(key) else str(verdict["question"])
+
+
+def answer(verdict: Mapping[str, Any]) -> str:
+    """In a word; a question that was not tested, or does not apply, is not the same as one that was tested in vain."""
+    if ".not tested" in verdict["rule"]:
+        return say("answer.not_tested")
+    if verdict.get("overruled") in (NOT_ASKED, REFUSED):
+        return say("answer.not_applicable")
+    return say("answer.too_few" if verdict["rule"] == "Q2.few" else f"answer.{verdict['answer']}")
 
 
 def weakest(verdict: Mapping[str, Any]) -> str:
@@ -48,7 +63,7 @@ def contrast(c: Mapping[str, Any]) -> str:
     low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.{d}f}" for i, k in enumerate(("low", "high")))
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
     return say(
-        "contrast.line", name=retold(c["name"]), about=contrast_about(c), estimate=f"{c['estimate']:.{d}f}", low=low,
+        "contrast.line", name=render(c["name"]), about=contrast_about(c), estimate=f"{c['estimate']:.{d}f}", low=low,
         high=high, claim=say(f"contrast.{c['claim']}"), margin=f"{c['margin']:g}", n=c["n"], p=p,
     )  # fmt: skip
 
@@ -68,16 +83,16 @@ def verdict_table(judgements: Sequence[Mapping[str, Any]]) -> RenderableType:
     parts: list[RenderableType] = []
     for judgement in judgements:
         parts.append(Text(f"{say('reading.verdict')}: {headline(judgement)}", style="bold"))
-        parts.append(Text(retold(judgement["sentence"])))
+        parts.append(Text(render(judgement["sentence"])))
         parts.append(Text(about(judgement), style="dim"))
-        parts += [Text(retold(note), style="yellow") for note in judgement["notes"]]
+        parts += [Text(render(note), style="yellow") for note in judgement["notes"]]
         parts.append(Text(""))
         rows: list[list[str | Text]] = []
         for v in judgement["verdicts"]:
             behind = weakest(v)
             words = Text.assemble(said(v), (f"\n{behind}" if behind else "", "dim"))
-            answer = Text(say(f"answer.{v['answer']}"), style=_STYLES[v["answer"]])
-            rows.append([retold(v["question"]), answer, words])
+            label = Text(answer(v), style=_STYLES[v["answer"]])
+            rows.append([question(v), label, words])
         head = tuple(say(f"reading.{name}") for name in ("question", "answer", "in_words"))
         table = plain_table(head, rows)
         # the words are what is read: the question folds to a third, the answer is never broken

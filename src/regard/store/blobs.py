@@ -60,9 +60,8 @@ def room_on_disk(root: Path) -> Iterator[None]:
 
 
 def _not_writable(root: Path, reason: str) -> EnvironmentProblem:
-    return EnvironmentProblem(
-        str(root), expected="a writable directory", got=reason, remedy="choose another directory with --out"
-    )
+    remedy = "choose another directory with --out"
+    return EnvironmentProblem(str(root), expected="a writable directory", got=reason, remedy=remedy)
 
 
 def _disk_full(root: Path, reason: str) -> EnvironmentProblem:

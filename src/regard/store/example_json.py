@@ -18,20 +18,28 @@ def example_to_json(example: Example) -> dict[str, Json]:
     links = example.alignment
     aligned: dict[str, Json] = {} if links is None else {"alignment": [list(link) for link in links]}
     return aligned | {
-        "id": example.id, "inputs": {name: _wrap(value) for name, value in example.inputs.items()},
-        "label": example.label, "rationale": None if places is None else [list(place) for place in places],
-        "group": example.group, "parent": example.parent, "slices": dict(example.slices),
-    }  # fmt: skip
+        "id": example.id,
+        "inputs": {name: _wrap(value) for name, value in example.inputs.items()},
+        "label": example.label,
+        "rationale": None if places is None else [list(place) for place in places],
+        "group": example.group,
+        "parent": example.parent,
+        "slices": dict(example.slices),
+    }
 
 
 def example_from_json(value: Mapping[str, Any]) -> Example:
     rationale, links = value["rationale"], value.get("alignment")
     return Example(
-        value["id"], {name: _unwrap(v) for name, v in value["inputs"].items()}, value["label"],
+        value["id"],
+        {name: _unwrap(v) for name, v in value["inputs"].items()},
+        value["label"],
         None if rationale is None else tuple(tuple(place) for place in rationale),
-        value["group"], value["parent"], value["slices"],
+        value["group"],
+        value["parent"],
+        value["slices"],
         None if links is None else tuple((a, b, c, d) for a, b, c, d in links),
-    )  # fmt: skip
+    )
 
 
 def _wrap(value: Any) -> Json:

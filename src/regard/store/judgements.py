@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from regard.records import Contrast, Json, Judgement, Verdict
+from regard.records import Contrast, Json, Judgement, Verdict, decoded, encoded
 from regard.store.ledger import Ledger
 
 _NUMBERS = ("estimate", "low", "high", "p", "corrected")
@@ -17,17 +17,16 @@ _NUMBERS = ("estimate", "low", "high", "p", "corrected")
 
 def judgement_to_json(judgement: Judgement) -> dict[str, Json]:
     """Convert a judgement with its verdicts and contrasts; numbers that are not finite become None."""
-    return {**_plain(judgement), "verdicts": [_verdict(v) for v in judgement.verdicts]}
+    return dict(encoded({**_plain(judgement), "verdicts": [_verdict(v) for v in judgement.verdicts]}))
 
 
-def _verdict(verdict: Verdict) -> dict[str, Json]:
+def _verdict(verdict: Verdict) -> dict[str, Any]:
     contrasts = [{**_plain(c), **{name: _number(getattr(c, name)) for name in _NUMBERS}} for c in verdict.contrasts]
-    return {**_plain(verdict), "contrasts": contrasts, "rows": [dict(row) for row in verdict.rows]}
+    return {**_plain(verdict), "contrasts": contrasts}
 
 
 def _plain(record: Judgement | Verdict | Contrast) -> dict[str, Any]:
-    values = ((field.name, getattr(record, field.name)) for field in fields(record))
-    return {k: dict(v) if isinstance(v, Mapping) else [*v] if isinstance(v, tuple) else v for k, v in values}
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _number(value: float) -> float | None:
@@ -39,14 +38,16 @@ def judgement_from_json(value: Mapping[str, Any]) -> Judgement:
     verdicts = []
     for v in value["verdicts"]:
         contrasts = tuple(_contrast(c) for c in v["contrasts"])
-        verdicts.append(Verdict(**{**_known(v, Verdict), "contrasts": contrasts, "rows": tuple(v["rows"])}))
-    lists = {name: tuple(value[name]) for name in ("classes", "notes")}
-    return Judgement(**{**_known(value, Judgement), **lists, "verdicts": tuple(verdicts)})
+        texts = {name: decoded(v.get(name, "")) for name in ("sentence", "rule_in_words", "not_claimed", "overruled")}
+        verdicts.append(Verdict(**{**_known(v, Verdict), **texts, "contrasts": contrasts, "rows": tuple(v["rows"])}))
+    texts = {name: decoded(value[name]) for name in ("sentence", "why", "attention")}
+    lists = {"classes": tuple(value["classes"]), "notes": tuple(map(decoded, value["notes"]))}
+    return Judgement(**{**_known(value, Judgement), **texts, **lists, "verdicts": tuple(verdicts)})
 
 
 def _contrast(value: Mapping[str, Any]) -> Contrast:
     numbers = {name: float("nan") if value[name] is None else value[name] for name in _NUMBERS}
-    return Contrast(**{**_known(value, Contrast), **numbers})
+    return Contrast(**{**_known(value, Contrast), **numbers, "name": decoded(value["name"])})
 
 
 def _known(value: Mapping[str, Any], kind: type[Judgement | Verdict | Contrast]) -> dict[str, Any]:

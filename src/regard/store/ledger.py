@@ -274,12 +274,8 @@ def _check(root: Path, connection: sqlite3.Connection) -> None:
     if application != APPLICATION:
         raise not_a_run(root, f"a {FILE} of something else")
     if version != SCHEMA_VERSION:
-        raise InputError(
-            f"run {root}",
-            expected=f"format {SCHEMA_VERSION}",
-            got=f"format {version}",
-            remedy="open it with the version of regard that wrote it, or audit again into a new directory",
-        )
+        remedy = "open it with the version of regard that wrote it, or audit again into a new directory"
+        raise InputError(f"run {root}", expected=f"format {SCHEMA_VERSION}", got=f"format {version}", remedy=remedy)
     # a view or a trigger is a program that may never end
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
         own_table = kind == "table" and name in _TABLES and not str(sql).upper().startswith("CREATE VIRTUAL")

@@ -13,7 +13,7 @@ from typing import Any
 
 from regard.errors import InputError
 from regard.protocols import Dataset, Model
-from regard.records import Json, Spec
+from regard.records import Json, Message, Spec, Text, decoded, encoded
 from regard.registry import owner
 
 _HASHES = ("model", "data", "examples")
@@ -36,16 +36,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def broken_model(manifest: Mapping[str, Any]) -> str:
+def broken_model(manifest: Mapping[str, Any]) -> Text:
     """Describe a defect of the model that rules out verdicts; "" for a sound model.
 
     >>> broken_model({"repeatability": {"repeats": False, "sentence": "It answers by chance."}})
     'It answers by chance.'
     """
     stored = manifest.get("repeatability") or {}
-    return (
-        "" if stored.get("repeats", True) else str(stored.get("sentence") or "The model does not repeat its answers.")
-    )
+    return "" if stored.get("repeats", True) else decoded(stored.get("sentence") or Message("repeatability.broken"))
 
 
 def model_facts(model: Model, source: str) -> dict[str, Json]:
@@ -60,14 +58,14 @@ def model_facts(model: Model, source: str) -> dict[str, Json]:
     }
 
 
-def data_facts(data: Dataset, source: str, notes: Sequence[str] = ()) -> dict[str, Json]:
+def data_facts(data: Dataset, source: str, notes: Sequence[Text] = ()) -> dict[str, Json]:
     return {
         "name": data.name,
         "source": source,
         "fingerprint": data.fingerprint,
         "n": len(data),
         "labels": list(data.labels),
-        "notes": [*dict.fromkeys([*data.notes, *notes])],
+        "notes": encoded([*dict.fromkeys([*data.notes, *notes])]),
     }
 
 
@@ -100,9 +98,8 @@ def refuse_other(path: Path, before: Mapping[str, Json], after: Mapping[str, Jso
     ]
     if differences:
         remedy = "use another --out, or repeat the options of the first call to resume it"
-        raise InputError(
-            f"run {path}", expected="the audit that was started there", got="; ".join(differences), remedy=remedy
-        )
+        expected = "the audit that was started there"
+        raise InputError(f"run {path}", expected=expected, got="; ".join(differences), remedy=remedy)
 
 
 def _short(value: Json) -> str:

@@ -58,9 +58,8 @@ def read_marks(file: Path) -> list[Mark]:
             MARK(row, "")
         except Mismatch as error:
             subject = f"file {file}, line {number}" + (f", field {error.place}" if error.place else "")
-            raise InputError(
-                subject, expected=error.expected, got=error.got, remedy="fix or remove that line"
-            ) from error
+            remedy = "fix or remove that line"
+            raise InputError(subject, expected=error.expected, got=error.got, remedy=remedy) from error
         places = tuple(tuple(float(x) for x in place) for place in row["rationale"])
         marks.append(Mark(str(row["id"]), places, row["author"], row["date"], _about(row)))
     return marks
@@ -73,9 +72,8 @@ def keep_mark(file: Path, mark: Mark) -> list[Mark]:
     """
     author = " ".join(mark.author.split())
     if not 0 < len(author) <= LONGEST_AUTHOR or not author.isprintable():
-        raise InputError(
-            "author", expected=f"a name of at most {LONGEST_AUTHOR} characters", got=repr(mark.author[:90])
-        )
+        expected = f"a name of at most {LONGEST_AUTHOR} characters"
+        raise InputError("author", expected=expected, got=repr(mark.author[:90]))
     dated = Mark(mark.id, mark.rationale, author, datetime.now(UTC).isoformat(timespec="seconds"), mark.about)
     with room_on_disk(file.parent):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -180,8 +180,8 @@ def units_to_json(units: Units) -> dict[str, Json]:
 def units_from_json(value: Mapping[str, Any]) -> Units:
     """Read the units that `units_to_json` wrote."""
     places = np.asarray(value["places"], np.float64).reshape(len(value["names"]), WIDTHS[value["place_kind"]])
-    arrays = {name: np.asarray(value[name], dtype) for name, dtype in _UNIT_TYPES.items()}
-    tuples = {name: tuple(value[name]) for name in ("names", "shape")}
+    arrays: dict[str, Any] = {name: np.asarray(value[name], dtype) for name, dtype in _UNIT_TYPES.items()}
+    tuples: dict[str, Any] = {name: tuple(value[name]) for name in ("names", "shape")}
     return Units(kind=value["kind"], place_kind=value["place_kind"], places=places, **tuples, **arrays)
 
 
@@ -252,7 +252,7 @@ def joined_scores(parts: Sequence[Score], order: Mapping[str, int]) -> Score:
     return replace(parts[0], ids=ids, values=values, curves=curves)
 
 
-def _by_order(parts: Sequence[Relevance] | Sequence[Score], order: Mapping[str, int]) -> list[tuple[int, int]]:
+def _by_order(parts: Sequence[Relevance | Score], order: Mapping[str, int]) -> list[tuple[int, int]]:
     """(part, row) of every example, sorted by `order`."""
     places = ((order.get(name, len(order)), p, i) for p, part in enumerate(parts) for i, name in enumerate(part.ids))
     return [(p, i) for _, p, i in sorted(places, key=lambda place: place[0])]

@@ -37,6 +37,8 @@ BETTER = choice("higher", "lower", "none")
 ROLE = choice("method", "baseline", "ceiling", "null")
 STATUS = choice("running", "complete", "interrupted")
 TEXTS = listed(TEXT)
+WORDS = either(record({"message": TEXT}, {"params": table(ANYTHING)}), TEXT)
+"""A message, or a plain text: of a foreign exception, or of a run of an older version."""
 SPEC = record({"kind": TEXT, "name": TEXT}, {"params": table(ANYTHING)})
 SPECS = listed(SPEC)
 PLACES = listed(listed(NUMBER))
@@ -70,7 +72,7 @@ _MODEL = record(
 )
 _DATA = record(
     {"name": TEXT},
-    {"source": TEXT, "fingerprint": TEXT, "n": COUNT, "labels": listed(SCALAR), "notes": optional(TEXTS)},
+    {"source": TEXT, "fingerprint": TEXT, "n": COUNT, "labels": listed(SCALAR), "notes": optional(listed(WORDS))},
 )
 _SETTINGS = record(
     {},
@@ -83,7 +85,8 @@ _SETTINGS = record(
 MANIFEST = record(
     {"model": _MODEL, "data": _DATA},
     {
-        **_all(TEXT, "profile created checked veil"),
+        **_all(TEXT, "profile created veil"),
+        "checked": WORDS,
         **{"seed": WHOLE, "keep": COUNT, "labelled": FLAG, "specs": SPECS, "methods": TEXTS, "settings": _SETTINGS},
         **{"versions": table(SCALAR), "command": listed(SCALAR), "estimate": optional(_FREE)},
         "limit": optional(record({}, {"forward_flops": NUMBER, "machine_flops": NUMBER})),
@@ -102,48 +105,50 @@ SUMMARY = record(
 )
 CONTRAST = record(
     {
-        **{"name": TEXT, "claim": choice("above", "below"), "margin": NUMBER, "level": NUMBER},
+        **{"name": WORDS, "claim": choice("above", "below"), "margin": NUMBER, "level": NUMBER},
         **_all(_MAYBE_NUMBER, "estimate low high p corrected"),
         **_all(COUNT, "n clusters"),
     },
-    {"where": _FREE},
+    {"where": _FREE, "subject": TEXT},
 )
 VERDICT = record(
     {
-        **_all(TEXT, "question sentence rule rule_in_words not_claimed"),
+        **_all(TEXT, "question rule"),
+        **_all(WORDS, "sentence rule_in_words not_claimed"),
         "answer": choice(*get_args(Answer)),
         **{"contrasts": listed(CONTRAST), "rows": listed(_FREE), "decides_at": optional(COUNT)},
     },
-    {"rests_on": COUNT},
+    {"rests_on": COUNT, "overruled": WORDS},
 )
 JUDGEMENT = record(
     {
-        **_all(TEXT, "sentence why attention"),
+        **_all(WORDS, "sentence why attention"),
         **{"reading": choice(*get_args(Reading)), "n": COUNT, "verdicts": listed(VERDICT)},
-        **{"classes": listed(SCALAR), "margins": _FREE, "notes": TEXTS},
+        **{"classes": listed(SCALAR), "margins": _FREE, "notes": listed(WORDS)},
     },
     {"decides_at": optional(COUNT)},
 )
 _SHIFTED = record(
     {
-        **_all(TEXT, "attention here there fate"),
+        **_all(TEXT, "here there fate"),
+        "attention": WORDS,
         **{"classes": listed(listed(SCALAR), length=2), "n": listed(COUNT, length=2)},
-        "questions": listed(record({**_all(TEXT, "question here there fate"), "said there": TEXT})),
+        "questions": listed(record({**_all(TEXT, "question here there fate"), "said there": WORDS})),
     },
 )
 SHIFT = record(
     {
         **{"data": listed(TEXT, length=2), "accuracy": listed(_MAYBE_NUMBER, length=2), "run": TEXT},
-        **{"fates": table(TEXT), "attentions": listed(_SHIFTED)},
+        **{"fates": either(TEXTS, table(TEXT)), "attentions": listed(_SHIFTED)},
     },
 )
 _DEFECT = record(
-    {"what": TEXT, "site": TEXT, "heads": optional(listed(COUNT)), "sentence": TEXT},
+    {"what": TEXT, "site": TEXT, "heads": optional(listed(COUNT)), "sentence": WORDS},
     {"n": COUNT, "measured": _NUMBER_OR_NULL, "limit": _NUMBER_OR_NULL},
 )
-PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": TEXTS})
+PRECONDITIONS = record({"n": COUNT, "sites": COUNT, "defects": listed(_DEFECT), "notes": listed(WORDS)})
 _REPEATABILITY = record(
-    {"repeats": FLAG, "sentence": TEXT},
+    {"repeats": FLAG, "sentence": WORDS},
     {**_all(TEXTS, "kinds modules"), **_all(COUNT, "examples times passes"), "noise": _FREE},
 )
 
@@ -255,7 +260,8 @@ ROW = record(
 WHERE = record(
     {},
     {
-        **_all(TEXT, "experiment role attention attack access method"),
+        **_all(TEXT, "experiment role attack access method"),
+        "attention": WORDS,
         **_all(SCALAR, "similarity constraints operator measure other weight"),
         **_all(SCALAR, "heads layers noise severity class answer predicted when"),
         **_all(either(SCALAR, listed(NUMBER)), "sizes seeds"),

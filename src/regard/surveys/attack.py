@@ -18,7 +18,7 @@ from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
-from regard.records import Attacked, Example, Json, Spec, Threat
+from regard.records import Attacked, Example, Json, Spec, Text, Threat, encoded
 from regard.registry import arguments, entry
 from regard.surveys.attack_drift import watched
 from regard.surveys.attack_records import Lines
@@ -48,7 +48,7 @@ class AttackRun:
     rows: tuple[AttackRow, ...]
     checks: tuple[Check, ...]
     transfers: tuple[Transfer, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
     seconds: float
     path: Path | None = None
 
@@ -56,17 +56,24 @@ class AttackRun:
     def accuracy(self) -> float | None:
         """Share of the labelled examples that are answered rightly before anything is changed."""
         first = next(iter(self.found.values()))
-        known = [one for one, e in zip(first, self.examples, strict=True) if e.label is not None]
-        return sum(one.why != "misclassified" for one in known) / len(known) if known else None
+        labelled = [one for one, e in zip(first, self.examples, strict=True) if e.label is not None]
+        return sum(one.why != "misclassified" for one in labelled) / len(labelled) if labelled else None
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "model": self.model, "data": self.data, "seed": self.seed, "n": len(self.examples),
-            "accuracy": self.accuracy, "threat": self.threat.to_json(),
-            "attacks": [r.to_json() for r in self.rows], "sanity": [c.to_json() for c in self.checks],
-            "transfer": [t.to_json() for t in self.transfers], "notes": list(self.notes),
-            "seconds": round(self.seconds, 2), "examples": None if self.path is None else str(self.path),
-        }  # fmt: skip
+            "model": self.model,
+            "data": self.data,
+            "seed": self.seed,
+            "n": len(self.examples),
+            "accuracy": self.accuracy,
+            "threat": self.threat.to_json(),
+            "attacks": [r.to_json() for r in self.rows],
+            "sanity": [c.to_json() for c in self.checks],
+            "transfer": [t.to_json() for t in self.transfers],
+            "notes": encoded(self.notes),
+            "seconds": round(self.seconds, 2),
+            "examples": None if self.path is None else str(self.path),
+        }
 
 
 def attack(
@@ -100,14 +107,14 @@ def attack(
     (4, 'greedy_char')
     """
     start = time.perf_counter()
-    wanted = threat or Threat()
+    limits = threat or Threat()
     if attacks is not None and not attacks:
         raise InputError("attack", expected="at least one attack", got="none", remedy="regard list attacks")
-    for given in attacks or ():  # before a model is opened
-        arguments(given if isinstance(given, Spec) else Spec.parse("attack", given))
+    for method in attacks or ():  # before a model is opened
+        arguments(method if isinstance(method, Spec) else Spec.parse("attack", method))
     live = resolve.open_model(model, device)
     specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
-    examples, name, notes = _examples(model, live, data, n, seed, labels)
+    examples, name, notes = _examples(model, live, data=data, n=n, seed=seed, labels=labels)
     notes += filter(None, [warning(live, examples[0])])
     companions = () if "text" in examples[0].inputs else examples
 
@@ -122,17 +129,25 @@ def attack(
         forget_passes()
         case = DeskCase(desk, examples, companions=companions)
         _fits(live, case, specs)
-        said = case.base().distribution
-        if said is not None:
-            finite(said, live.name)
+        distribution = case.base().distribution
+        if distribution is not None:
+            finite(distribution, live.name)
         who: dict[str, Json] = {
-            "model": live.name, "fingerprint": live.fingerprint, "data": name, "examples": resolve.digest(examples),
-            "seed": seed, "threat": wanted.to_json(), "watch": watch,
-        }  # fmt: skip
+            "model": live.name,
+            "fingerprint": live.fingerprint,
+            "data": name,
+            "examples": resolve.digest(examples),
+            "seed": seed,
+            "threat": limits.to_json(),
+            "watch": watch,
+        }
         lines = Lines(None if out is None else Path(out), who)
         try:
-            found = {
-                str(spec): _one(fresh_case, examples, spec, _Question(wanted, watch), lines, progress) for spec in specs
+            results = {
+                str(spec): _one(
+                    fresh_case, examples, spec=spec, asked=_Question(limits, watch), lines=lines, progress=progress
+                )
+                for spec in specs
             }
         finally:
             lines.close()
@@ -140,27 +155,43 @@ def attack(
         checks: list[Check] = []
         if check:
             say("sanity checks", 0, 1)
-            checks = sanity(fresh_case(examples), specs, found, wanted)
+            checks = sanity(fresh_case(examples), specs, results, limits)
         transfers: list[Transfer] = []
         if to:
             forget_passes()
             models = [live, *(resolve.open_model(m, device) for m in to)]
-            transfers = transfer(models, examples, specs, wanted, found, seed, say)
+            transfers = transfer(models, examples, specs=specs, threat=limits, known=results, seed=seed, say=say)
     rows = []
     for spec in specs:
         facts = entry("attack", spec.name).facts
         keeps = facts["goal"] != "prediction"
-        rows.append(row(str(spec), str(facts["access"]), found[str(spec)], wanted.budget, keeps=keeps))
-    about = {str(s): found[str(s)] for s in specs if _counts(s)}
-    together = worst(about, wanted.budget)
+        rows.append(row(str(spec), str(facts["access"]), results[str(spec)], limits.budget, keeps=keeps))
+    about = {str(s): results[str(s)] for s in specs if _counts(s)}
+    together = worst(about, limits.budget)
     return AttackRun(
-        live.name, name, seed, wanted, live.labels, tuple(examples), found, (*rows, *([together] if together else [])),
-        tuple(checks), tuple(transfers), tuple(notes), time.perf_counter() - start, lines.path,
-    )  # fmt: skip
+        model=live.name,
+        data=name,
+        seed=seed,
+        threat=limits,
+        labels=live.labels,
+        examples=tuple(examples),
+        found=results,
+        rows=(*rows, *([together] if together else [])),
+        checks=tuple(checks),
+        transfers=tuple(transfers),
+        notes=tuple(notes),
+        seconds=time.perf_counter() - start,
+        path=lines.path,
+    )
 
 
-USUAL = {"text": ("greedy_word", "hotflip"), "image": ("pgd", "square"), "audio": ("pgd", "square"),
-         "series": ("pgd", "square"), "tabular": ("pgd", "square")}  # fmt: skip
+USUAL = {
+    "text": ("greedy_word", "hotflip"),
+    "image": ("pgd", "square"),
+    "audio": ("pgd", "square"),
+    "series": ("pgd", "square"),
+    "tabular": ("pgd", "square"),
+}
 
 
 def usual(live: Model) -> list[str]:
@@ -180,14 +211,18 @@ def _counts(spec: Spec) -> bool:
 
 
 def _examples(
-    model: str | Model, live: Model, data: str | Dataset | Sequence[Example] | None, n: int, seed: int,
+    model: str | Model,
+    live: Model,
+    data: str | Dataset | Sequence[Example] | None,
+    n: int,
+    seed: int,
     labels: str | Mapping[str, int] | None,
-) -> tuple[list[Example], str, list[str]]:  # fmt: skip
+) -> tuple[list[Example], str, list[str]]:
     if isinstance(data, Sequence) and not isinstance(data, str):
-        found = list(data)[:n]
-        if not found:
+        selection = list(data)[:n]
+        if not selection:
             raise InputError("data", expected="at least one example", got="none")
-        return found, "examples given", []
+        return selection, "examples given", []
     read = resolve.open_data(resolve.default_data(model) if data is None else data, n, seed)
     whole, notes = resolve.prepared(live, read, n)
     examples, _ = resolve.matched(live, read, whole, labels)
@@ -197,15 +232,17 @@ def _examples(
 def _fits(live: Model, case: DeskCase, specs: Sequence[Spec]) -> None:
     """Refuse an attack that is not about this kind of input, before anything is asked."""
     inputs = case.examples[0].inputs
-    mine = "text" if "text" in inputs else {"row": "tabular"}.get(next(iter(inputs)), next(iter(inputs)))
+    input_kind = "text" if "text" in inputs else {"row": "tabular"}.get(next(iter(inputs)), next(iter(inputs)))
     for spec in specs:
-        there = entry("attack", spec.name).facts["modality"]
-        known = [str(m) for m in there] if isinstance(there, list) else []
-        if mine not in known and not (mine == "text" and "embeddings" in known):
+        modality = entry("attack", spec.name).facts["modality"]
+        modalities = [str(m) for m in modality] if isinstance(modality, list) else []
+        if input_kind not in modalities and not (input_kind == "text" and "embeddings" in modalities):
             raise Unsupported(
-                f"attack {spec.name} on {live.name}", expected=f"an attack on {mine}",
-                got=f"one on {', '.join(known)}", remedy="regard list attacks",
-            )  # fmt: skip
+                f"attack {spec.name} on {live.name}",
+                expected=f"an attack on {input_kind}",
+                got=f"one on {', '.join(modalities)}",
+                remedy="regard list attacks",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +254,13 @@ class _Question:
 
 
 def _one(
-    fresh_case: Callable[[Sequence[Example]], DeskCase], examples: Sequence[Example], spec: Spec, asked: _Question,
-    lines: Lines, progress: Progress | None,
-) -> tuple[Attacked, ...]:  # fmt: skip
+    fresh_case: Callable[[Sequence[Example]], DeskCase],
+    examples: Sequence[Example],
+    spec: Spec,
+    asked: _Question,
+    lines: Lines,
+    progress: Progress | None,
+) -> tuple[Attacked, ...]:
     """One attack on every example, shard by shard; a shard that the file holds is not asked again.
 
     A shard of which the file holds a part is asked as a whole: its batches are those of an undisturbed attack.
@@ -234,16 +275,16 @@ def _one(
             continue
         if progress is not None:
             progress(name, first, total)
-        made = zip(_shard(fresh_case(part), spec, asked), part, strict=True)
-        lines.add((name, one, example) for one, example in made if example.id in missing)
+        results = zip(_shard(fresh_case(part), spec, asked), part, strict=True)
+        lines.add((name, one, example) for one, example in results if example.id in missing)
     if progress is not None:
         progress(name, total, total)
     return tuple(lines.known[name, e.id] for e in examples)
 
 
 def _shard(case: DeskCase, spec: Spec, asked: _Question) -> list[Attacked]:
-    made = [replace(one, attack=str(spec)) for one in attacked(case, spec, asked.threat)]
+    results = [replace(one, attack=str(spec)) for one in attacked(case, spec, asked.threat)]
     if asked.watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
         with suppress(Unsupported):  # a model without attention is attacked all the same
-            made = watched(case, made, asked.watch)
-    return made
+            results = watched(case, results, asked.watch)
+    return results

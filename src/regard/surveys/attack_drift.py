@@ -22,20 +22,20 @@ def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[A
     Words are compared one by one; a deleted word has no relevance afterwards. Texts that were added to are compared on
     their own words, with what lies on the added ones left out.
     """
-    some = [i for i, one in enumerate(found) if one.example is not None and one.status == "success"]
-    if not some:
+    successes = [i for i, one in enumerate(found) if one.example is not None and one.status == "success"]
+    if not successes:
         return list(found)
-    made = [example for i in some if (example := found[i].example) is not None]
-    before, there = case.subset(some), case.subset(some).variant(Replaced(made))
-    one, other = before.relevance(explainer), there.relevance(explainer)
+    examples = [example for i in successes if (example := found[i].example) is not None]
+    before, after = case.subset(successes), case.subset(successes).variant(Replaced(examples))
+    one, other = before.relevance(explainer), after.relevance(explainer)
     out = list(found)
-    for n, i in enumerate(some):
-        old, new = by_place(before, n, one[n]), by_place(there, n, other[n])
+    for n, i in enumerate(successes):
+        old, new = by_place(before, n, one[n]), by_place(after, n, other[n])
         placed = _aligned(new, len(old), found[i].origin)
         if placed is None:
             continue
-        moved = drift(old, placed, FIRST)
-        out[i] = replace(found[i], extras={**found[i].extras, **{f"{explainer} {k}": v for k, v in moved.items()}})
+        drifts = drift(old, placed, FIRST)
+        out[i] = replace(found[i], extras={**found[i].extras, **{f"{explainer} {k}": v for k, v in drifts.items()}})
     return out
 
 

@@ -39,37 +39,64 @@ _PROBABILITIES = listed(NUMBER_OR_NAN)
 _ARRAY = record({"array": TEXT, "dtype": TEXT, "shape": listed(COUNT)})
 _TRAVELLED = record(
     {
-        "id": TEXT, "label": ANYTHING, "rationale": optional(PLACES), "group": optional(SCALAR),
-        "parent": optional(TEXT), "slices": table(SCALAR),
+        "id": TEXT,
+        "label": ANYTHING,
+        "rationale": optional(PLACES),
+        "group": optional(SCALAR),
+        "parent": optional(TEXT),
+        "slices": table(SCALAR),
         "inputs": table(either(record({"value": ANYTHING}), _ARRAY)),
     },
     {"alignment": optional(listed(row(COUNT, COUNT, COUNT, COUNT)))},
-)  # fmt: skip
+)
 RECORD = record(
     {
-        "attack": TEXT, "id": TEXT, "status": choice("success", "failed", "skipped"), "why": TEXT, "queries": COUNT,
-        "before": optional(COUNT), "after": optional(COUNT), "said_before": _PROBABILITIES,
-        "said_after": _PROBABILITIES, "perturbed": optional(NUMBER_OR_NAN), "similarity": optional(NUMBER_OR_NAN),
-        "similarity_is": TEXT, "curve": listed(row(COUNT, NUMBER_OR_NAN)), "origin": optional(listed(WHOLE)),
-        "extras": table(optional(NUMBER_OR_NAN)), "notes": listed(TEXT), "original": table(ANYTHING),
+        "attack": TEXT,
+        "id": TEXT,
+        "status": choice("success", "failed", "skipped"),
+        "why": TEXT,
+        "queries": COUNT,
+        "before": optional(COUNT),
+        "after": optional(COUNT),
+        "said_before": _PROBABILITIES,
+        "said_after": _PROBABILITIES,
+        "perturbed": optional(NUMBER_OR_NAN),
+        "similarity": optional(NUMBER_OR_NAN),
+        "similarity_is": TEXT,
+        "curve": listed(row(COUNT, NUMBER_OR_NAN)),
+        "origin": optional(listed(WHOLE)),
+        "extras": table(optional(NUMBER_OR_NAN)),
+        "notes": listed(TEXT),
+        "original": table(ANYTHING),
         "adversarial": optional(_TRAVELLED),
     }
-)  # fmt: skip
+)
 """The shape of a line after the first."""
 
 
 def to_json(one: Attacked, attack: str, original: Example) -> dict[str, Json]:
     """One line: what was asked, what came of it, and both inputs."""
     return {
-        "attack": attack, "id": one.id, "status": one.status, "why": one.why, "queries": one.queries,
-        "label": original.label, "before": one.before, "after": one.after, "said_before": list(one.said_before),
-        "said_after": list(one.said_after), "perturbed": _null(one.perturbed), "similarity": _null(one.similarity),
-        "similarity_is": one.similarity_is, "curve": [list(point) for point in one.curve],
+        "attack": attack,
+        "id": one.id,
+        "status": one.status,
+        "why": one.why,
+        "queries": one.queries,
+        "label": original.label,
+        "before": one.before,
+        "after": one.after,
+        "said_before": list(one.said_before),
+        "said_after": list(one.said_after),
+        "perturbed": _null(one.perturbed),
+        "similarity": _null(one.similarity),
+        "similarity_is": one.similarity_is,
+        "curve": [list(point) for point in one.curve],
         "origin": None if one.origin is None else list(one.origin),
         "extras": {name: _null(value) for name, value in one.extras.items()},
-        "notes": list(one.notes), "original": example_to_json(original),
+        "notes": list(one.notes),
+        "original": example_to_json(original),
         "adversarial": None if one.example is None else example_to_json(one.example),
-    }  # fmt: skip
+    }
 
 
 def _null(value: float) -> float | None:
@@ -82,15 +109,26 @@ def _nan(value: float | None) -> float:
 
 
 def from_json(value: Mapping[str, Any]) -> Attacked:
-    made = value["adversarial"]
+    adversarial = value["adversarial"]
     return Attacked(
-        value["id"], value["attack"], value["status"], value["queries"],
-        None if made is None else example_from_json(made), value["before"], value["after"],
-        tuple(value["said_before"]), tuple(value["said_after"]), _nan(value["perturbed"]),
-        _nan(value["similarity"]), value["similarity_is"], tuple((int(q), float(p)) for q, p in value["curve"]),
-        None if value["origin"] is None else tuple(value["origin"]),
-        {name: _nan(number) for name, number in value["extras"].items()}, tuple(value["notes"]), value["why"],
-    )  # fmt: skip
+        id=value["id"],
+        attack=value["attack"],
+        status=value["status"],
+        queries=value["queries"],
+        example=None if adversarial is None else example_from_json(adversarial),
+        before=value["before"],
+        after=value["after"],
+        said_before=tuple(value["said_before"]),
+        said_after=tuple(value["said_after"]),
+        perturbed=_nan(value["perturbed"]),
+        similarity=_nan(value["similarity"]),
+        similarity_is=value["similarity_is"],
+        curve=tuple((int(q), float(p)) for q, p in value["curve"]),
+        origin=None if value["origin"] is None else tuple(value["origin"]),
+        extras={name: _nan(number) for name, number in value["extras"].items()},
+        notes=tuple(value["notes"]),
+        why=value["why"],
+    )
 
 
 class Lines:
@@ -109,9 +147,11 @@ class Lines:
         whole = _whole(self.path)
         if whole and canonical(dict(whole[0])) != canonical(dict(who)):
             raise InputError(
-                f"--out {folder}", expected="a new directory, or one with the same model, data, threat and seed",
-                got="another attack", remedy="another --out",
-            )  # fmt: skip
+                f"--out {folder}",
+                expected="a new directory, or one with the same model, data, threat and seed",
+                got="another attack",
+                remedy="another --out",
+            )
         for number, line in enumerate(whole[1:], 2):
             try:
                 self.known[line["attack"], line["id"]] = from_json(line)
@@ -142,7 +182,7 @@ def _whole(path: Path) -> list[dict[str, Any]]:
     """Every line but a last one that was cut off; a damaged line in between is an error that names it."""
     if not path.exists():
         return []
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     *lines, _cut_off = path.read_bytes().split(b"\n")
     for number, text in enumerate(lines, 1):
         try:
@@ -150,8 +190,8 @@ def _whole(path: Path) -> list[dict[str, Any]]:
             (ANYTHING_NAMED if number == 1 else RECORD)(value, "")
         except Mismatch as error:
             raise _damaged(path, number, error.place, error.expected, error.got) from error
-        found.append(value)
-    return found
+        records.append(value)
+    return records
 
 
 def _damaged(path: Path, number: int, field: str, expected: str, got: str) -> InputError:

@@ -53,17 +53,17 @@ def sanity(
     few = [i for i, one in enumerate(first) if one.status != "skipped"][:MOST]
     if not few:
         return []
-    some = case.subset(few)
-    known = {str(s): [found[str(s)][i] for i in few] for s in methods}
-    rates = {name: _rate(records) for name, records in known.items()}
+    sample = case.subset(few)
+    records_of = {str(s): [found[str(s)][i] for i in few] for s in methods}
+    rates = {name: _rate(records) for name, records in records_of.items()}
     strongest = max(methods, key=lambda s: (rates[str(s)], -methods.index(s)))
     text = "text" in case.examples[0].inputs and "text" in _listed(strongest, "modality")
-    asked = {
-        "success rises to about 100 %": lambda: _everything(some, strongest, threat, text=text, known=known),
-        "stronger than noise of the same size": lambda: _noise(some, strongest, known, threat, text=text),
-        "white box at least as strong as black box": lambda: _boxes(some, methods, known, threat, text=text),
+    checks = {
+        "success rises to about 100 %": lambda: _everything(sample, strongest, threat, text=text, known=records_of),
+        "stronger than noise of the same size": lambda: _noise(sample, strongest, records_of, threat, text=text),
+        "white box at least as strong as black box": lambda: _boxes(sample, methods, records_of, threat, text=text),
     }
-    return [_tried(name, check) for name, check in asked.items()]
+    return [_tried(name, check) for name, check in checks.items()]
 
 
 def _tried(name: str, check: Callable[[], Check]) -> Check:
@@ -90,9 +90,14 @@ def _everything(
     rate, rates = _rate(known[str(spec)]), dict[str, float]()
     if text:
         free = replace(
-            threat, budget=4 * threat.budget, max_share=1.0, stop_words=True, keep=(), max_edits=None,
+            threat,
+            budget=4 * threat.budget,
+            max_share=1.0,
+            stop_words=True,
+            keep=(),
+            max_edits=None,
             min_similarity=0.0,
-        )  # fmt: skip
+        )
         rates["as asked"] = rate
         rates["any word, 4 times the budget"] = _rate(attacked(some, spec, free))
     else:
@@ -103,18 +108,20 @@ def _everything(
     values = list(rates.values())
     rises = all(b >= a - 1 / len(some.ids) - 1e-9 for a, b in pairwise(values))
     passed = rises and values[-1] >= NEARLY_ALL
-    shown = ", ".join(f"{name}: {value:.0%}" for name, value in rates.items())
+    rates_text = ", ".join(f"{name}: {value:.0%}" for name, value in rates.items())
     end = "" if passed else "; masked gradients or too weak a search: a low success rate is no sign of robustness"
     return Check(
-        "success rises to about 100 %", passed, f"{spec}: {shown} of {len(some.ids)}{end}",
+        "success rises to about 100 %",
+        passed,
+        f"{spec}: {rates_text} of {len(some.ids)}{end}",
         {"attack": str(spec), "n": len(some.ids), "rates": dict(rates)},
-    )  # fmt: skip
+    )
 
 
 def _eps(spec: Spec) -> float:
-    given = spec.params.get("eps")
-    known = {p.name: p.default for p in entry("attack", spec.name).parameters}
-    value = given if given is not None else known.get("eps", 0.03)
+    own_eps = spec.params.get("eps")
+    defaults = {p.name: p.default for p in entry("attack", spec.name).parameters}
+    value = own_eps if own_eps is not None else defaults.get("eps", 0.03)
     return float(value) if isinstance(value, int | float) else 0.03
 
 
@@ -123,8 +130,8 @@ def _with_eps(spec: Spec, eps: float) -> dict[str, Json]:
         parts = spec.params.get("attacks") or next(
             p.default for p in entry("attack", spec.name).parameters if p.name == "attacks"
         )
-        named = [Spec.parse("attack", str(part)) for part in parts] if isinstance(parts, list | tuple) else []
-        return {"attacks": [str(Spec("attack", s.name, {**s.params, "eps": eps})) for s in named]}
+        attacks = [Spec.parse("attack", str(part)) for part in parts] if isinstance(parts, list | tuple) else []
+        return {"attacks": [str(Spec("attack", s.name, {**s.params, "eps": eps})) for s in attacks]}
     return {**spec.params, "eps": eps}
 
 
@@ -140,11 +147,15 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
             {"eps": _eps(spec), **({"norm": spec.params["norm"]} if "norm" in spec.params else {})},
         )
     )
-    mine = known[str(spec)]
+    records = known[str(spec)]
     return _compared(
-        "stronger than noise of the same size", spec, mine, control, lambda: attacked(some, control, threat),
-        "noise of the same size does as well: this is no attack",
-    )  # fmt: skip
+        "stronger than noise of the same size",
+        spec,
+        mine=records,
+        other=control,
+        run=lambda: attacked(some, control, threat),
+        else_="noise of the same size does as well: this is no attack",
+    )
 
 
 def _boxes(
@@ -160,12 +171,16 @@ def _boxes(
         one = Spec("attack", "hotflip") if text else Spec("attack", "pgd", {"eps": eps})
     if other is None:
         other = Spec("attack", "greedy_word") if text else Spec("attack", "square", {"eps": eps})
-    mine = known[str(one)] if str(one) in known else attacked(some, one, threat)
+    records = known[str(one)] if str(one) in known else attacked(some, one, threat)
     return _compared(
-        "white box at least as strong as black box", one, mine, other,
-        lambda: known[str(other)] if str(other) in known else attacked(some, other, threat),
-        "gradients help less than blind search: they may be masked", tie=True,
-    )  # fmt: skip
+        "white box at least as strong as black box",
+        one,
+        mine=records,
+        other=other,
+        run=lambda: known[str(other)] if str(other) in known else attacked(some, other, threat),
+        else_="gradients help less than blind search: they may be masked",
+        tie=True,
+    )
 
 
 def _white(spec: Spec) -> bool:
@@ -173,22 +188,38 @@ def _white(spec: Spec) -> bool:
 
 
 def _compared(
-    name: str, spec: Spec, mine: Sequence[Attacked], other: Spec, run: Callable[[], Sequence[Attacked]], else_: str,
-    *, tie: bool = False,
-) -> Check:  # fmt: skip
+    name: str,
+    spec: Spec,
+    mine: Sequence[Attacked],
+    other: Spec,
+    run: Callable[[], Sequence[Attacked]],
+    else_: str,
+    *,
+    tie: bool = False,
+) -> Check:
     """A sign test on the examples on which the two differ; with `tie` only a significant loss is one."""
-    theirs = run()
+    other_records = run()
     pairs = [
         (a.status == "success", b.status == "success")
-        for a, b in zip(mine, theirs, strict=True) if "skipped" not in (a.status, b.status)
-    ]  # fmt: skip
-    ours, others = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-    lost = others > ours and binomial_tail(others, ours + others, 0.5) < ALPHA
-    passed = not lost if tie else ours > others
+        for a, b in zip(mine, other_records, strict=True)
+        if "skipped" not in (a.status, b.status)
+    ]
+    only_first, others = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    lost = others > only_first and binomial_tail(others, only_first + others, 0.5) < ALPHA
+    passed = not lost if tie else only_first > others
     a, b = (float(np.mean([p[k] for p in pairs])) if pairs else float("nan") for k in (0, 1))
-    shown = f"{spec} {a:.0%}, {other} {b:.0%} of {len(pairs)}; alone on {ours} and {others}"
+    summary = f"{spec} {a:.0%}, {other} {b:.0%} of {len(pairs)}; alone on {only_first} and {others}"
     return Check(
-        name, passed, shown if passed else f"{shown}; {else_}",
-        {"attack": str(spec), "other": str(other), "n": len(pairs), "rate": a, "other_rate": b, "only": ours,
-         "only_other": others},
-    )  # fmt: skip
+        name,
+        passed,
+        summary if passed else f"{summary}; {else_}",
+        {
+            "attack": str(spec),
+            "other": str(other),
+            "n": len(pairs),
+            "rate": a,
+            "other_rate": b,
+            "only": only_first,
+            "only_other": others,
+        },
+    )

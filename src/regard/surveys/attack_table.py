@@ -59,17 +59,26 @@ def row(attack: str, access: str, found: Sequence[Attacked], budget: int, *, kee
     left = dict(Counter(one.why for one in found if one.status == "skipped"))
     wrong = sum(one.why == "misclassified" for one in found)
     return AttackRow(
-        attack, access, len(found), len(met), left, len(hits),
-        len(hits) / len(met) if met else float("nan"), low, high,
-        (len(found) - wrong - len(hits)) / len(found) if found and not keeps else float("nan"),
-        _middle([one.queries for one in hits]), _middle([one.queries for one in met]),
-        float(np.quantile([one.queries for one in met], 0.95)) if met else float("nan"),
-        _mean([one.perturbed for one in hits]), _mean([one.similarity for one in hits]),
-        next((one.similarity_is for one in met), ""),
-        tuple((q, float((reached <= q).sum()) / len(met)) for q in steps) if met else (),
-        {name: _mean([one.extras[name] for one in hits if name in one.extras]) for name in names},
-        dict(Counter(note for one in met for note in one.notes if not note.startswith(("trigger", "by ")))),
-    )  # fmt: skip
+        attack=attack,
+        access=access,
+        n=len(found),
+        attacked=len(met),
+        skipped=left,
+        successes=len(hits),
+        rate=len(hits) / len(met) if met else float("nan"),
+        low=low,
+        high=high,
+        holds=(len(found) - wrong - len(hits)) / len(found) if found and not keeps else float("nan"),
+        queries=_middle([one.queries for one in hits]),
+        queries_all=_middle([one.queries for one in met]),
+        queries_95=float(np.quantile([one.queries for one in met], 0.95)) if met else float("nan"),
+        perturbed=_mean([one.perturbed for one in hits]),
+        similarity=_mean([one.similarity for one in hits]),
+        similarity_is=next((one.similarity_is for one in met), ""),
+        budget=tuple((q, float((reached <= q).sum()) / len(met)) for q in steps) if met else (),
+        extras={name: _mean([one.extras[name] for one in hits if name in one.extras]) for name in names},
+        notes=dict(Counter(note for one in met for note in one.notes if not note.startswith(("trigger", "by ")))),
+    )
 
 
 def worst(found: Mapping[str, Sequence[Attacked]], budget: int) -> AttackRow | None:

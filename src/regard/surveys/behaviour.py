@@ -45,10 +45,10 @@ class BehaviourResult:
     @property
     def status(self) -> Literal["met", "failed", "open", "-"]:
         """Whether the required share is met, on the bound of the interval and not on the point."""
-        wanted = self.test.require
-        if wanted is None:
+        required = self.test.require
+        if required is None:
             return "-"
-        return "met" if self.low >= wanted else "failed" if self.high < wanted else "open"
+        return "met" if self.low >= required else "failed" if self.high < required else "open"
 
     def to_json(self) -> dict[str, Any]:
         test = self.test
@@ -75,14 +75,16 @@ def behaviour(
     for test in tests:
         if test.label is not None and test.label not in model.labels:
             raise InputError(
-                f"test {test.name!r}", expected=f"label = one of {', '.join(model.labels)}", got=test.label,
-            )  # fmt: skip
-    found = []
+                f"test {test.name!r}",
+                expected=f"label = one of {', '.join(model.labels)}",
+                got=test.label,
+            )
+    results = []
     for i, test in enumerate(tests):
         if progress is not None:
             progress(test.name, i, len(tests))
-        found.append(_result(model, test, seed))
-    return found
+        results.append(_result(model, test, seed))
+    return results
 
 
 def _result(model: Model, test: BehaviourTest, seed: int) -> BehaviourResult:
@@ -91,20 +93,33 @@ def _result(model: Model, test: BehaviourTest, seed: int) -> BehaviourResult:
     if test.noise is not None:
         spec = Spec.parse("perturbation", test.noise)
         seconds = [perturbed(e, spec, test.severity, seed, model).example for e in firsts]
-    elif any(changed is not None for _, changed in test.pairs):
-        seconds = [Example(e.id, {"text": changed or ""}) for e, (_, changed) in zip(firsts, test.pairs, strict=True)]
+    elif any(second_text is not None for _, second_text in test.pairs):
+        seconds = [
+            Example(e.id, {"text": second_text or ""}) for e, (_, second_text) in zip(firsts, test.pairs, strict=True)
+        ]
     before, after = _said(model, firsts, seed), _said(model, seconds, seed) if seconds else None
     failures = []
     for i, first in enumerate(firsts):
         old, new = before[i], None if after is None else after[i]
         if not _passes(test, model.labels, old, new):
             name, probability = _best(model.labels, old)
-            changed = None if after is None else str(seconds[i].inputs["text"])
+            second_text = None if after is None else str(seconds[i].inputs["text"])
             later = (None, None) if new is None else _best(model.labels, new)
-            failures.append(Failure(str(first.inputs["text"]), changed, name, later[0], probability, later[1]))
+            failures.append(
+                Failure(
+                    text=str(first.inputs["text"]),
+                    changed=second_text,
+                    said=name,
+                    said_after=later[0],
+                    probability=probability,
+                    probability_after=later[1],
+                )
+            )
     n = len(firsts)
     low, high = wilson(n - len(failures), n)
-    return BehaviourResult(test, n - len(failures), n, float(low), float(high), tuple(failures))
+    return BehaviourResult(
+        test=test, passed=n - len(failures), n=n, low=float(low), high=float(high), failures=tuple(failures)
+    )
 
 
 def _said(model: Model, examples: Sequence[Example], seed: int) -> Floats:

@@ -53,14 +53,19 @@ class NoiseRow:
 
 def specs_of(example: Example, names: Sequence[str]) -> list[Spec]:
     """Noises by name; "all" is every one for this modality."""
-    wanted = [Spec.parse("perturbation", name) for name in names if name != "all"]
-    return [*wanted, *(s for s in (noises(modality_of(example)) if "all" in names else ()) if s not in wanted)]
+    specs = [Spec.parse("perturbation", name) for name in names if name != "all"]
+    return [*specs, *(s for s in (noises(modality_of(example)) if "all" in names else ()) if s not in specs)]
 
 
 def noise_table(
-    model: Model, examples: Sequence[Example], specs: Sequence[Spec], severities: Sequence[int], *, seed: int = 0,
+    model: Model,
+    examples: Sequence[Example],
+    specs: Sequence[Spec],
+    severities: Sequence[int],
+    *,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> list[NoiseRow]:  # fmt: skip
+) -> list[NoiseRow]:
     """A row for the examples as they are, then one for each noise and severity.
 
     Intervals: Wilson's over the examples (one draw each, however many noises are tried on it).
@@ -70,15 +75,17 @@ def noise_table(
     case = DeskCase(Desk(model, seed=seed), examples, companions=examples)
     clean = answered(case.base(), None, "answers under noise")
     finite(clean.rows, model.name)
-    table = [_row("none", 0, case, clean, clean, seed, 0)]
+    table = [_row("none", 0, case=case, said=clean, clean=clean, seed=seed, gone=0)]
     total = len(specs) * len(severities)
     for i, spec in enumerate(specs):
         for j, severity in enumerate(severities):
             if progress is not None:
                 progress(f"{spec.name} {severity}", i * len(severities) + j, total)
             readable, variant = _changed(case, spec, severity)
-            said, same = clean.like(variant.base()), replace(clean, rows=clean.rows[readable])
-            row = _row(str(spec), severity, variant, said, same, seed, len(examples) - len(readable))
+            noisy, same = clean.like(variant.base()), replace(clean, rows=clean.rows[readable])
+            row = _row(
+                str(spec), severity, case=variant, said=noisy, clean=same, seed=seed, gone=len(examples) - len(readable)
+            )
             table.append(replace(row, changed=_changed_share([examples[k] for k in readable], variant.examples)))
     return table
 
@@ -108,18 +115,29 @@ def _changed_share(before: Sequence[Example], after: Sequence[Example]) -> float
     return 1 - float(np.mean(same)) if same else 0.0
 
 
-def _row(
-    noise: str, severity: int, case: DeskCase, said: Answered, clean: Answered, seed: int, gone: int
-) -> NoiseRow:  # fmt: skip
+def _row(noise: str, severity: int, case: DeskCase, said: Answered, clean: Answered, seed: int, gone: int) -> NoiseRow:
     places = {label: i for i, label in enumerate(case.labels)}
     truth = [e.label if isinstance(e.label, int) else places.get(str(e.label)) for e in case.examples]
-    known = np.array([np.nan if t is None or said.kind != "classes" else t for t in truth], np.float64)
-    right = np.where(np.isnan(known), np.nan, said.rows.argmax(-1) == known)
+    classes = np.array([np.nan if t is None or said.kind != "classes" else t for t in truth], np.float64)
+    right = np.where(np.isnan(classes), np.nan, said.rows.argmax(-1) == classes)
     clusters = [e.cluster for e in case.examples]
     hits = mean_interval(right, clusters, seed=seed)
     flips = mean_interval((~clean.same(said)).astype(np.float64), clusters, seed=seed)
-    moved = mean_interval(clean.change(said), clusters, kind="amount", seed=seed)
+    change = mean_interval(clean.change(said), clusters, kind="amount", seed=seed)
     return NoiseRow(
-        noise, severity, hits.estimate, hits.low, hits.high, flips.estimate, flips.low, flips.high, len(right), gone,
-        moved.estimate, moved.low, moved.high, said.kind, labelled=int((~np.isnan(right)).sum()),
-    )  # fmt: skip
+        noise=noise,
+        severity=severity,
+        accuracy=hits.estimate,
+        low=hits.low,
+        high=hits.high,
+        flips=flips.estimate,
+        flips_low=flips.low,
+        flips_high=flips.high,
+        n=len(right),
+        left_out=gone,
+        change=change.estimate,
+        change_low=change.low,
+        change_high=change.high,
+        answer=said.kind,
+        labelled=int((~np.isnan(right)).sum()),
+    )

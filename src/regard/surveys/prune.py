@@ -106,35 +106,52 @@ def prune(
     if not prune_heads.supports(live):
         raise Unsupported(f"pruning of {live.name}", expected="a torch model", got=type(live).__name__)
     material, gold, notes, name = material_of(live, model, data, limit, seed)
-    known = named_heads([s.site for s in live.capture(material.encoded[:1], material.targets[:1]).sites])
-    judged, gone = _chosen(material, known, heads, fraction, notes)
-    some = material.some(judged)
-    base, masked = _said(live, some, ()), _said(live, some, masks(gone))
+    all_heads = named_heads([s.site for s in live.capture(material.encoded[:1], material.targets[:1]).sites])
+    held_out, removed = _chosen(material, all_heads, heads, fraction, notes)
+    sample = material.some(held_out)
+    base, masked = _said(live, sample, ()), _said(live, sample, masks(removed))
     size = _size(live, folder)
-    sites = list({head.site.key: head.site for head in known}.values())
-    why = prune_heads(live, some.encoded[0], some.targets[0], sites, by_site(gone))
-    save_changed(live, folder, place, {"pruned": [head.name for head in gone]})
-    written = load(str(place), device=device)
-    again = _said(written, some, ())
+    sites = list({head.site.key: head.site for head in all_heads}.values())
+    why = prune_heads(live, sample.encoded[0], sample.targets[0], sites, by_site(removed))
+    save_changed(live, folder, place, {"pruned": [head.name for head in removed]})
+    pruned_model = load(str(place), device=device)
+    again = _said(pruned_model, sample, ())
     error = float(np.max(np.abs(again.value - masked.value)))
     if not error <= SAME * max(1.0, float(np.abs(masked.value).max())):
         raise CaptureError(
-            f"model written to {place}", expected="what the whole model says with these heads switched off",
-            got=f"a difference of {error:.2g}", remedy="report this model; do not use the directory",
-        )  # fmt: skip
-    audit = _audit(base, again, [gold[i] for i in judged], [e.cluster for e in some.examples], seed)
-    found = Pruned(
-        str(place), live.name, name, tuple(h.name for h in gone), len(known), "silenced" if why else "dropped", why,
-        tuple(audit), size, _size(written, place), error, len(judged), seed, tuple(notes),
-    )  # fmt: skip
-    write_output(place / "pruning.json", (json.dumps(_finite(found.to_json()), indent=1) + "\n").encode())
-    return found
+            f"model written to {place}",
+            expected="what the whole model says with these heads switched off",
+            got=f"a difference of {error:.2g}",
+            remedy="report this model; do not use the directory",
+        )
+    audit = _audit(base, again, [gold[i] for i in held_out], [e.cluster for e in sample.examples], seed)
+    result = Pruned(
+        path=str(place),
+        model=live.name,
+        data=name,
+        heads=tuple(h.name for h in removed),
+        of=len(all_heads),
+        how="silenced" if why else "dropped",
+        why=why,
+        audit=tuple(audit),
+        before=size,
+        after=_size(pruned_model, place),
+        error=error,
+        n=len(held_out),
+        seed=seed,
+        notes=tuple(notes),
+    )
+    write_output(place / "pruning.json", (json.dumps(_finite(result.to_json()), indent=1) + "\n").encode())
+    return result
 
 
 def _chosen(
-    material: Material, known: Sequence[Head], heads: str | Sequence[str] | None, fraction: float | None,
+    material: Material,
+    known: Sequence[Head],
+    heads: str | Sequence[str] | None,
+    fraction: float | None,
     notes: list[str],
-) -> tuple[list[int], list[Head]]:  # fmt: skip
+) -> tuple[list[int], list[Head]]:
     """(examples to audit on, heads to take out)."""
     every = list(range(len(material.encoded)))
     if heads is not None:
@@ -144,33 +161,34 @@ def _chosen(
     if not count:
         raise InputError("fraction", expected=f"at least one of {len(known)} heads", got=str(fraction))
     ranking = [i for i in every if material.clusters[i] % 2 == 0]
-    judged = [i for i in every if material.clusters[i] % 2 == 1]
-    if not judged:
-        judged = ranking
+    held_out = [i for i in every if material.clusters[i] % 2 == 1]
+    if not held_out:
+        held_out = ranking
         notes.append("one independent example only: heads are ranked and audited on the same")
-    some = material.some(ranking)
-    table = gradient_importance(material.model, some.encoded, some.targets, known)
+    sample = material.some(ranking)
+    table = gradient_importance(material.model, sample.encoded, sample.targets, known)
     important = by_importance(table, known)
     order = sorted(range(len(known)), key=lambda i: (round(float(important[i]), 6), i))
-    return judged, _sensible([known[i] for i in sorted(order[:count])])
+    return held_out, _sensible([known[i] for i in sorted(order[:count])])
 
 
 def _sensible(heads: list[Head]) -> list[Head]:
     pooling = [head.name for head in heads if head.site.kind == "pooling"]
     if pooling:
         raise Unsupported(
-            f"pruning of head {pooling[0]}", expected="a head beside others or a residual stream",
+            f"pruning of head {pooling[0]}",
+            expected="a head beside others or a residual stream",
             got="the pooling that the answer is read from",
-        )  # fmt: skip
+        )
     return heads
 
 
 def _said(model: Model, some: Material, edits: Sequence[Edit]) -> Answers:
     value, tables = np.zeros(len(some.encoded)), []
     for batch in batches(some.encoded):
-        said = model.forward([some.encoded[i] for i in batch], [some.targets[i] for i in batch], edits)
-        value[batch] = said.value
-        tables.append(said.distribution)
+        answers = model.forward([some.encoded[i] for i in batch], [some.targets[i] for i in batch], edits)
+        value[batch] = answers.value
+        tables.append(answers.distribution)
     table = None if any(t is None for t in tables) else np.concatenate([t for t in tables if t is not None])
     return Answers(np.arange(len(value) + 1), value, value, table)
 

@@ -65,26 +65,41 @@ class SensitiveResult:
             return {k: None if np.isnan(v) else float(v) for k, v in pairs}
 
         return {
-            "family": self.family, "texts": self.texts, "of": self.of,
-            "effects": [{"measure": e.measure, "swap": shown(e.swap), "placebo": shown(e.placebo),
-                         "difference": shown(e.difference)} for e in self.effects],
-            "unknown": list(self.unknown), "worst": [{"text": a, "swapped": b, "change": c} for a, b, c in self.worst],
-        }  # fmt: skip
+            "family": self.family,
+            "texts": self.texts,
+            "of": self.of,
+            "effects": [
+                {
+                    "measure": e.measure,
+                    "swap": shown(e.swap),
+                    "placebo": shown(e.placebo),
+                    "difference": shown(e.difference),
+                }
+                for e in self.effects
+            ],
+            "unknown": list(self.unknown),
+            "worst": [{"text": a, "swapped": b, "change": c} for a, b, c in self.worst],
+        }
 
 
 def sensitive(
-    model: Model, examples: Sequence[Example], families: Sequence[Family], *, method: str | None = "attention",
-    seed: int = 0, progress: Progress | None = None,
-) -> list[SensitiveResult]:  # fmt: skip
+    model: Model,
+    examples: Sequence[Example],
+    families: Sequence[Family],
+    *,
+    method: str | None = "attention",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> list[SensitiveResult]:
     """Every family on the texts that have its terms. method: whose relevance is looked at; None for nobody's."""
-    found = []
+    results = []
     for i, family in enumerate(families):
         if progress is not None:
             progress(family.name, i, len(families))
         streams = ((e, keyed_stream(seed, "swap", family.name, e.id)) for e in examples)
         pairs = [(e, made) for e, rng in streams if (made := swapped(e, family, rng)) is not None]
-        found.append(_result(model, family, pairs, len(examples), method, seed))
-    return found
+        results.append(_result(model, family, pairs=pairs, of=len(examples), method=method, seed=seed))
+    return results
 
 
 def _result(
@@ -98,15 +113,15 @@ def _result(
     columns: dict[str, dict[str, Floats]] = {}
     unknown: list[str] = []
     for which in ("swap", "placebo"):
-        made: list[Perturbed] = [getattr(pair, which) for _, pair in pairs]
+        swapped: list[Perturbed] = [getattr(pair, which) for _, pair in pairs]
         words = [pair.words if which == "swap" else pair.placebo_words for _, pair in pairs]
-        variant = DeskCase(Desk(model, seed=seed), [one.example for one in made])
-        said = _rows(variant)
+        variant = DeskCase(Desk(model, seed=seed), [one.example for one in swapped])
+        answers = _rows(variant)
         unknown += [f"{which}: {sentence}" for sentence in unknown_words(model, variant.examples)]
         columns[which] = {
-            "flips": (said.argmax(-1) != clean.argmax(-1)).astype(np.float64),
-            "score": 0.5 * np.abs(said - clean).sum(-1),
-            **_relevance(variant, made, words, method),
+            "flips": (answers.argmax(-1) != clean.argmax(-1)).astype(np.float64),
+            "score": 0.5 * np.abs(answers - clean).sum(-1),
+            **_relevance(variant, swapped, words, method),
         }
     effects = []
     for measure in columns["swap"]:
@@ -121,7 +136,9 @@ def _result(
         effects.append(Effect(measure, swap, placebo, difference))
     order = np.argsort(-columns["swap"]["score"], kind="stable")[:5]
     worst = [(_text(pairs[i][0]), _text(pairs[i][1].swap.example), float(columns["swap"]["score"][i])) for i in order]
-    return SensitiveResult(family.name, len(pairs), of, tuple(effects), tuple(worst), tuple(unknown))
+    return SensitiveResult(
+        family=family.name, texts=len(pairs), of=of, effects=tuple(effects), worst=tuple(worst), unknown=tuple(unknown)
+    )
 
 
 def _rows(case: DeskCase) -> Floats:
@@ -146,10 +163,10 @@ def _relevance(
     except Unsupported:
         return {}
     shares = []
-    for i, (one, mine) in enumerate(zip(made, words, strict=True)):
+    for i, (one, word_places) in enumerate(zip(made, words, strict=True)):
         where = words_of_units(case.units[i], one.example)
         origin = np.append(-1 if one.origin is None else one.origin, -1)[where]
         strength = np.abs(relevance[i])
         total = float(strength.sum())
-        shares.append(float(strength[np.isin(origin, mine)].sum()) / total if total > 0 else np.nan)
+        shares.append(float(strength[np.isin(origin, word_places)].sum()) / total if total > 0 else np.nan)
     return {"relevance": np.array(shares)}

@@ -38,29 +38,34 @@ class Transfer:
 
 
 def transfer(
-    models: Sequence[Model], examples: Sequence[Example], specs: Sequence[Spec], threat: Threat,
-    known: Mapping[str, Sequence[Attacked]], seed: int, say: Callable[[str, int, int], None],
-) -> list[Transfer]:  # fmt: skip
+    models: Sequence[Model],
+    examples: Sequence[Example],
+    specs: Sequence[Spec],
+    threat: Threat,
+    known: Mapping[str, Sequence[Attacked]],
+    seed: int,
+    say: Callable[[str, int, int], None],
+) -> list[Transfer]:
     """Every model attacked and every success given to every other; `known` is what the first one's attacks came to."""
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise InputError("transfer", expected="different models", got=", ".join(names))
     cases = [DeskCase(Desk(model, seed=seed), _labelled(model, examples)) for model in models]
-    found = []
+    matrix = []
     for spec in specs:
         for a, (source, case) in enumerate(zip(models, cases, strict=True)):
             say(f"{spec} on {source.name}, for the transfer", a, len(models))
-            made = known[str(spec)] if a == 0 else attacked(case, spec, threat)
-            found += [_given(str(spec), source, made, models[b], cases[b]) for b in range(len(models))]
-    return found
+            adversarials = known[str(spec)] if a == 0 else attacked(case, spec, threat)
+            matrix += [_given(str(spec), source, adversarials, models[b], cases[b]) for b in range(len(models))]
+    return matrix
 
 
 def _labelled(model: Model, examples: Sequence[Example]) -> list[Example]:
     """The examples with labels as this model calls them."""
-    seen = [e.label for e in examples if e.label is not None]
-    if not seen or not model.labels:
+    records = [e.label for e in examples if e.label is not None]
+    if not records or not model.labels:
         return list(examples)
-    table = match_labels(model.labels, sorted(set(map(str, seen))))
+    table = match_labels(model.labels, sorted(set(map(str, records))))
     return [e if e.label is None else replace(e, label=table.model[table.of(str(e.label))]) for e in examples]
 
 
@@ -68,18 +73,28 @@ def _given(attack: str, source: Model, made: Sequence[Attacked], target: Model, 
     hits = [i for i, one in enumerate(made) if one.status == "success" and one.example is not None]
     before = list(case.subset(hits).targets) if hits else []
     right = [
-        i for i, t in zip(hits, before, strict=True)
+        i
+        for i, t in zip(hits, before, strict=True)
         if case.examples[i].label is None or _name(target, t) == str(case.examples[i].label)
-    ]  # fmt: skip
+    ]
     fooled = 0
     if right:
-        changed = [[one] for i in right if (one := made[i].example) is not None]
-        rows = answers_to(case.subset(right), changed).distribution
+        adversarial = [[one] for i in right if (one := made[i].example) is not None]
+        rows = answers_to(case.subset(right), adversarial).distribution
         assert rows is not None
         fooled = sum(int(row.argmax()) != t for row, t in zip(rows, case.subset(right).targets, strict=True))
     low, high = (float(x) for x in wilson(fooled, len(right))) if right else (float("nan"), float("nan"))
     rate = fooled / len(right) if right else float("nan")
-    return Transfer(attack, source.name, target.name, len(right), fooled, rate, low, high)
+    return Transfer(
+        attack=attack,
+        source=source.name,
+        target=target.name,
+        n=len(right),
+        fooled=fooled,
+        rate=rate,
+        low=low,
+        high=high,
+    )
 
 
 def _name(model: Model, target: Json) -> str:

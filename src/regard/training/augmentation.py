@@ -1,4 +1,4 @@
-"""Noisy copies to learn from: an input transform of the one loop."""
+"""Data augmentation by noisy copies of the training examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regard.training.batches import Batch, Rows
 
 @dataclass(frozen=True, slots=True)
 class Augment:
-    """Which noises, how strong, how often.
+    """Augmentation settings: noises, severities, share and number of copies.
 
     share: of the examples of a batch that are noisy, drawn anew every time. copies: of each example to draw from, each
     under the next noise and severity in turn; they are made once, so that noise costs no time in training.
@@ -33,10 +33,8 @@ class Augment:
 
     def __post_init__(self) -> None:
         if not self.noises or not 0 < self.share <= 1 or self.copies < 1 or not set(self.severities) <= set(SEVERITIES):
-            raise InputError(
-                "noise to learn from", expected="noises, severities 1 to 5, a share above 0 and at most 1, a copy",
-                got=str(self),
-            )  # fmt: skip
+            expected = "noises, severities 1 to 5, a share above 0 and at most 1, a copy"
+            raise InputError("noise to learn from", expected=expected, got=str(self))
         for spec, _ in self.kinds():
             arguments(spec)  # a name or a parameter that does not exist is said at once
 
@@ -50,7 +48,7 @@ class Augment:
 
 
 def with_copies(data: Dataset, augment: Augment) -> Examples:
-    """All examples as they are, then all of them under the first noise, then under the second, ..."""
+    """Return the clean examples, then a copy of all under each noise in turn."""
     items = list(data)
     for k, (spec, severity) in enumerate(augment.kinds()):
         noisy = perturber(spec, seed=k)  # the same noise twice is two draws
@@ -62,7 +60,7 @@ def with_copies(data: Dataset, augment: Augment) -> Examples:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Rows of which each has copies: row i of `given` is itself, rows i + n, i + 2n, ... are its copies."""
+    """Rows with copies: row i of `given` is clean, rows i + n, i + 2n, ... are its copies."""
 
     given: Rows
     n: int

@@ -1,4 +1,4 @@
-"""Training data as rows that become batches; texts of like length go together."""
+"""Training data as rows and batches; a batch holds rows of similar length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class Batch(NamedTuple):
-    """What the network is called with, the labels (batch, ...), and which rows of the data these are (batch,).
+    """Inputs of the network, labels (batch, ...) and row numbers (batch,).
 
     beside: what else belongs to each example, for the terms of a loss: another model's `predictions` and `attention`,
     the `rationale`, the `weight` of its class.
@@ -32,26 +32,26 @@ class Batch(NamedTuple):
 
 
 class Rows(Protocol):
-    """A split of some data, ready for a network."""
+    """One split, ready for a network."""
 
     @property
     def labels(self) -> NDArray[Any]:
-        """(rows, ...) what should be said about each row."""
+        """Labels (rows, ...)."""
         ...
 
     @property
     def lengths(self) -> Ints:
-        """How long each row is; rows of like length make a batch."""
+        """Length of each row; a batch holds rows of similar length."""
         ...
 
     def batch(self, rows: Ints, rng: np.random.Generator | None) -> Batch:
-        """Those rows as a batch. With `rng` they may be disturbed, as training wants them; without, never."""
+        """Build a batch of these rows; training noise applies only with `rng`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Accompanied:
-    """Rows with something beside each: columns of one tensor per row, padded with zeros where they differ in length.
+    """Rows with extra columns: one tensor per row, zero-padded to equal length.
 
     `imposed` is a column that the network itself is given, as its last input (attention weights from elsewhere).
     """
@@ -156,7 +156,7 @@ class SequenceRows:
 
 
 def bucketed(lengths: Ints, batch_size: int, rng: np.random.Generator | None = None, *, pool: int = 50) -> list[Ints]:
-    """Every row once, in batches of like length; with `rng` in a random order, without it from short to long.
+    """Split all rows into batches of similar length, in random order with `rng`, else from short to long.
 
     Rows are shuffled, sorted by length within pools of `pool` batches, and the batches are shuffled again: almost no
     padding, and still a new order every time.

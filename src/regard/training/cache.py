@@ -1,4 +1,4 @@
-"""Things built once and found again: trained or unpacked models in a cache directory.
+"""Cache directory of trained and unpacked models.
 
 A lock keeps two processes from building the same thing at once; a finished thing appears by one rename.
 """
@@ -31,7 +31,7 @@ def cache_directory() -> Path:
 
 
 def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], build: Build) -> Path:
-    """The directory of `name` built by `recipe` under these versions of these packages; built now if it is not there.
+    """Return the directory of `name` for this recipe and these package versions, building it if needed.
 
     `source.json` in it says how it was made.
     """
@@ -64,9 +64,8 @@ def built_once(name: str, recipe: Mapping[str, Json], packages: Sequence[str], b
 
 
 def _not_writable(root: Path, error: OSError) -> EnvironmentProblem:
-    return EnvironmentProblem(
-        f"cache directory {root}", expected="a place to write", got=str(error), remedy="set REGARD_CACHE"
-    )
+    remedy = "set REGARD_CACHE"
+    return EnvironmentProblem(f"cache directory {root}", expected="a place to write", got=str(error), remedy=remedy)
 
 
 def _version(package: str) -> str:
@@ -78,7 +77,7 @@ def _version(package: str) -> str:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True, subject: str = "") -> Iterator[None]:
-    """Hold the lock, waiting for it or refusing; the system lets go of it when the process dies, however it dies."""
+    """Hold the lock, waiting for it or raising an error; the system releases it however the process ends."""
     with path.open("a+b") as file:
         try:
             if sys.platform == "win32":
@@ -90,8 +89,8 @@ def locked(path: Path, *, wait: bool = True, subject: str = "") -> Iterator[None
 
                 fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InputError(
-                subject or str(path), expected="nobody else at work there", got="another process that holds its lock",
-                remedy="wait for it, or another --out",
-            ) from error  # fmt: skip
+            remedy = "wait for it, or another --out"
+            problem = "another process that holds its lock"
+            expected = "nobody else at work there"
+            raise InputError(subject or str(path), expected=expected, got=problem, remedy=remedy) from error
         yield

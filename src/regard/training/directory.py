@@ -1,4 +1,4 @@
-"""The directory of a training: who it belongs to, whether it is finished, what came of it.
+"""Training directory: its recipe, status and results.
 
 out/training.json    how it is made (recipe), its status, and in the end its facts
 out/state/...        where it stands, so that it can be killed; gone when it is finished
@@ -26,14 +26,17 @@ FORMAT, VERSION = "regard-training", 1
 DAMAGED = ".damaged"
 RECORD = record(
     {"format": TEXT, "version": WHOLE},
-    {"status": choice("running", "complete"), "recipe": table(ANYTHING),
-     "facts": record({}, {"members": listed(table(ANYTHING))})},
-)  # fmt: skip
+    {
+        "status": choice("running", "complete"),
+        "recipe": table(ANYTHING),
+        "facts": record({}, {"members": listed(table(ANYTHING))}),
+    },
+)
 
 
 @contextmanager
 def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | None]:
-    """Hold the directory; gives its record if this very training was begun or finished there before, else None."""
+    """Lock the directory and yield the record of this training if it exists there, else None."""
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out}", expected="a directory", got="a file", remedy="another --out")
     with room_on_disk(out):
@@ -45,35 +48,35 @@ def claimed(out: Path, recipe: Mapping[str, Json]) -> Iterator[dict[str, Any] | 
         for left in out.glob(f"*{TEMPORARY}"):
             left.unlink()
         if before is None and others and not aside:
-            raise InputError(
-                f"--out {out}", expected="a new or empty directory, or a training to go on with",
-                got=f"a directory with other files ({', '.join(others[:3])})", remedy="another --out",
-            )  # fmt: skip
+            remedy = "another --out"
+            problem = f"a directory with other files ({', '.join(others[:3])})"
+            expected = "a new or empty directory, or a training to go on with"
+            raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is not None and before["recipe"] != recipe:
-            raise InputError(
-                f"--out {out}", expected="a new directory, or the training that is there",
-                got=f"another training ({_difference(before['recipe'], recipe)})", remedy="another --out",
-            )  # fmt: skip
+            remedy = "another --out"
+            problem = f"another training ({_difference(before['recipe'], recipe)})"
+            expected = "a new directory, or the training that is there"
+            raise InputError(f"--out {out}", expected=expected, got=problem, remedy=remedy)
         if before is None:
             write_json(out / FILE, {"format": FORMAT, "version": VERSION, "status": "running", "recipe": dict(recipe)})
         yield before
 
 
 def finish(out: Path, recipe: Mapping[str, Json], facts: Mapping[str, Json]) -> None:
-    """Say what came of it; from now on it is never trained again."""
+    """Record the results and mark the training as complete."""
     record = {"format": FORMAT, "version": VERSION, "status": "complete", "recipe": dict(recipe), "facts": dict(facts)}
     write_json(out / FILE, record)
     shutil.rmtree(out / "state", ignore_errors=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """The file appears whole or not at all, also after a power cut."""
+    """Write a JSON file atomically."""
     with room_on_disk(path.parent):
         write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _read(out: Path) -> dict[str, Any] | None:
-    """The record of a training; None where there is none, or where it was damaged and set aside."""
+    """Read the record of a training; None if it does not exist or was damaged and set aside."""
     path = out / FILE
     try:
         facts = read_record(path)
@@ -91,14 +94,14 @@ def _read(out: Path) -> dict[str, Any] | None:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A JSON object from a file, or a `Mismatch`."""
+    """Read a JSON object from a file or raise a `Mismatch`."""
     value = decoded(path.read_bytes())
     table(ANYTHING)(value, "")
     return dict(value)
 
 
 def set_aside(path: Path, error: Exception, instead: str) -> None:
-    """Rename a damaged file or directory, so that it is neither used nor lost, and warn what happens instead."""
+    """Rename a damaged file or directory to keep it unused, and warn about the consequence."""
     aside = path.with_name(path.name + DAMAGED)
     if aside.is_dir():
         shutil.rmtree(aside)
@@ -107,7 +110,7 @@ def set_aside(path: Path, error: Exception, instead: str) -> None:
 
 
 def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The first thing that is not the same, in words."""
+    """Describe the first difference."""
     for key in sorted({*before, *now}):
         earlier, here = before.get(key), now.get(key)
         if earlier == here:

@@ -1,4 +1,4 @@
-"""Fine-tuning a Hugging Face classifier: all of it, or the upper layers of a BERT on remembered states of the lower.
+"""Fine-tuning of a Hugging Face classifier: the whole model, or the upper layers of a BERT on cached lower states.
 
 Layers that stay as they are compute the same every epoch, so each text goes through them once. The result is a plain
 Hugging Face model either way.
@@ -28,8 +28,8 @@ FIRST_DECIDES = ("albert", "bert", "camembert", "distilbert", "electra", "robert
 """Model types whose decision is read from the first token, so that its row of attention is "the attention"."""
 
 
-class Given(nn.Module):
-    """Stands where the embeddings of a BERT stand, and passes on states that were computed before."""
+class CachedStates(nn.Module):
+    """Replacement of the embeddings of a BERT that passes cached states on."""
 
     def forward(
         self,
@@ -52,7 +52,7 @@ class Upper(nn.Module):
     def __init__(self, model: Any, first: int) -> None:
         super().__init__()
         self.model = _small(model, type(model))
-        self.model.bert.embeddings = Given()
+        self.model.bert.embeddings = CachedStates()
         self.model.bert.encoder.layer = nn.ModuleList(list(model.bert.encoder.layer)[first:])
         self.model.bert.pooler = model.bert.pooler
         self.model.classifier = model.classifier
@@ -63,18 +63,18 @@ class Upper(nn.Module):
         return logits
 
     def looked(self, states: Tensor, mask: Tensor, keys: Tensor) -> Any:
-        """With every attention and state; `keys` is the mask as it is added to the attention scores."""
+        """Run the model with all attentions and states; `keys` is the additive attention mask."""
         return self.model(inputs_embeds=states, attention_mask=keys, output_attentions=True, output_hidden_states=True)
 
     def vectors(self, states: Tensor, mask: Tensor) -> Tensor:
-        """(batch, n, size) what the first trained layer reads."""
+        """Inputs (batch, n, size) of the first trained layer."""
         return states
 
     def real(self, states: Tensor, mask: Tensor) -> Tensor:
         return mask
 
     def places(self) -> Mapping[str, nn.Module]:
-        """See `training.again`."""
+        """See `training.second_pass`."""
         return {"inputs": self.model.bert.embeddings}
 
 
@@ -91,7 +91,7 @@ class Whole(nn.Module):
         return logits
 
     def looked(self, tokens: Tensor, mask: Tensor, keys: Tensor) -> Any:
-        """With every attention and state; `keys` is the mask as it is added to the attention scores."""
+        """Run the model with all attentions and states; `keys` is the additive attention mask."""
         return self.model(
             input_ids=self._ids(tokens, mask), attention_mask=keys, output_attentions=True, output_hidden_states=True
         )
@@ -105,7 +105,7 @@ class Whole(nn.Module):
         return mask
 
     def places(self) -> Mapping[str, nn.Module]:
-        """See `training.again`."""
+        """See `training.second_pass`."""
         return {"inputs": self.model.get_input_embeddings()}
 
     def _ids(self, tokens: Tensor, mask: Tensor) -> Tensor:
@@ -113,23 +113,23 @@ class Whole(nn.Module):
 
 
 class KeyScores(nn.Module):
-    """A mask (batch, n) as it is added to attention scores, (batch, 1, 1, n): a place where more can be added."""
+    """Additive attention mask (batch, 1, 1, n) of a mask (batch, n), as a module that a perturbation can hook."""
 
     def forward(self, mask: Tensor) -> Tensor:
         scores = torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
         return scores.masked_fill(~mask, torch.finfo(torch.float32).min)[:, None, None, :]
 
 
-class Looking(nn.Module):
-    """A Hugging Face classifier together with where it looks, for losses that speak of attention.
+class WithAttention(nn.Module):
+    """A Hugging Face classifier that also returns its attention, for losses on attention.
 
     Its attention is the row of the first token in the last layer, mean over heads: what the decision is read from.
     """
 
-    def __init__(self, given: Upper | Whole) -> None:
+    def __init__(self, classifier: Upper | Whole) -> None:
         super().__init__()
-        self.given, self.keys = given, KeyScores()
-        self.whole = given.whole
+        self.given, self.keys = classifier, KeyScores()
+        self.whole = classifier.whole
 
     def forward(self, first: Tensor, mask: Tensor) -> Tensor:
         return self.read(first, mask).logits
@@ -149,7 +149,7 @@ class Looking(nn.Module):
 
 
 class Prepared:
-    """A directory, made ready: its tokenizer, and what its frozen layers say about each text, computed once.
+    """A model directory prepared for training: tokenizer and cached states of the frozen layers.
 
     layers: how many of the upper ones are trained; 0 means the whole model. looks: with its attention, for the loss.
     """
@@ -163,18 +163,15 @@ class Prepared:
             self.tokenizer: Any = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             lower = self._model()
         if looks and lower.config.model_type not in FIRST_DECIDES:
-            raise InputError(
-                f"attention of {folder}",
-                expected=f"a model that decides by its first token ({', '.join(FIRST_DECIDES)})",
-                got=lower.config.model_type, remedy="a loss that does not speak of attention",
-            )  # fmt: skip
+            remedy = "a loss that does not speak of attention"
+            expected = f"a model that decides by its first token ({', '.join(FIRST_DECIDES)})"
+            raise InputError(f"attention of {folder}", expected=expected, got=lower.config.model_type, remedy=remedy)
         self.layers = layers
         if layers:
             if not isinstance(lower, transformers.BertForSequenceClassification):
-                raise InputError(
-                    f"layers={layers}", expected="a BERT, whose lower layers can be left as they are",
-                    got=type(lower).__name__, remedy="layers=0 trains the whole model",
-                )  # fmt: skip
+                remedy = "layers=0 trains the whole model"
+                expected = "a BERT, whose lower layers can be left as they are"
+                raise InputError(f"layers={layers}", expected=expected, got=type(lower).__name__, remedy=remedy)
             if not 0 < layers <= lower.config.num_hidden_layers:
                 raise InputError("layers", expected=f"0 to {lower.config.num_hidden_layers}", got=str(layers))
             self.first = lower.config.num_hidden_layers - layers
@@ -186,16 +183,16 @@ class Prepared:
         return f"upper {self.layers} layers" if self.layers else "all layers"
 
     def network(self) -> nn.Module:
-        """A new one: pretrained weights, a random head."""
+        """Build a network with pretrained weights and a random head."""
         model = self._model()
         classifier = Upper(model, self.first) if self.layers else Whole(model)
-        return Looking(classifier) if self.looks else classifier
+        return WithAttention(classifier) if self.looks else classifier
 
     def spans(self, example: Example) -> list[tuple[int, int]]:
-        """The characters of each token; (0, 0) where a token was not written by the user."""
+        """Character span of each token; (0, 0) for special tokens."""
         offsets = self.tokenizer(
             text_of(example), truncation=True, max_length=self.longest, return_offsets_mapping=True
-        )["offset_mapping"]  # fmt: skip
+        )["offset_mapping"]
         return [(int(a), int(b)) for a, b in offsets]
 
     def rows(self, data: Dataset, labels: Ints) -> Rows:
@@ -211,7 +208,7 @@ class Prepared:
             )
         return SequenceRows(self._states[data.fingerprint], labels)
 
-    def save(self, out: Path, trained: Upper | Whole | Looking) -> None:
+    def save(self, out: Path, trained: Upper | Whole | WithAttention) -> None:
         out.mkdir(parents=True, exist_ok=True)
         with quiet():
             trained.whole[0].save_pretrained(out)
@@ -223,27 +220,33 @@ class Prepared:
         kind: Any = transformers.AutoModelForSequenceClassification
         with quiet(), _readable(self.folder):
             config: Any = transformers.AutoConfig.from_pretrained(
-                self.folder, local_files_only=True, trust_remote_code=False, num_labels=len(self.names),
-                id2label=dict(enumerate(self.names)), label2id={name: i for i, name in enumerate(self.names)},
-            )  # fmt: skip
+                self.folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                num_labels=len(self.names),
+                id2label=dict(enumerate(self.names)),
+                label2id={name: i for i, name in enumerate(self.names)},
+            )
             without_kernels(config, str(self.folder))
             model, loaded = kind.from_pretrained(
-                self.folder, config=config, local_files_only=True, trust_remote_code=False, output_loading_info=True,
-                dtype=torch.float32, ignore_mismatched_sizes=True,
+                self.folder,
+                config=config,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                dtype=torch.float32,
+                ignore_mismatched_sizes=True,
                 **({"attn_implementation": "eager"} if self.looks else {}),
-            )  # fmt: skip
+            )
         # a renamed module would otherwise run on random weights without complaint; a new head is what we want
         missing = [name for name in loaded["missing_keys"] if not name.startswith(("classifier", "score", "pre_class"))]
         if missing:
-            raise InputError(
-                str(self.folder),
-                expected=f"all weights of a {type(model).__name__}",
-                got=f"no {', '.join(missing[:3])}",
-            )
+            expected = f"all weights of a {type(model).__name__}"
+            raise InputError(str(self.folder), expected=expected, got=f"no {', '.join(missing[:3])}")
         return model.eval()
 
     def _below(self, numbers: list[Tensor], what: str) -> list[Tensor]:
-        """What the first trained layer reads, (n, size) per text."""
+        """Compute the inputs (n, size) of the first trained layer for each text."""
         ids = SequenceRows([n[:, None] for n in numbers], torch.zeros(len(numbers)).long().numpy())
         states: list[Tensor] = [torch.empty(0)] * len(numbers)
         batches = bucketed(ids.lengths, 32)
@@ -253,7 +256,7 @@ class Prepared:
                 out = self.lower(input_ids=padded[..., 0], attention_mask=mask.long()).last_hidden_state
                 for i, row in zip(rows, out, strict=True):
                     states[int(i)] = row[: len(numbers[int(i)])].clone()
-                tell(Report(what, 1, 1, step, len(batches), 0.0))
+                tell(Report(what, 1, 1, step, len(batches), loss=0.0))
         return states
 
 
@@ -265,7 +268,7 @@ def _lower(model: Any, first: int) -> Any:
 
 
 def _small(model: Any, kind: Any) -> Any:
-    """A BERT of one layer, to be filled with parts of `model`."""
+    """Build a BERT of one layer for parts of `model`."""
     return kind(type(model.config).from_dict({**model.config.to_dict(), "num_hidden_layers": 1}))
 
 

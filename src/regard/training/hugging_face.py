@@ -1,4 +1,4 @@
-"""transformers, without its remarks and bars where they say nothing new."""
+"""Quiet use of the transformers library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regard.models.open.hub import hub
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """transformers logs errors only, draws no bars and does not reach the network inside the block."""
+    """Limit transformers to error logs, without progress bars or network access, inside the block."""
     with hub(), _silent():
         yield
 
@@ -36,7 +36,7 @@ def _silent() -> Iterator[None]:
 
 
 def unpack_gguf(file: Path, out: Path) -> None:
-    """A causal language model and its tokenizer from a GGUF file, saved as a Hugging Face directory in float32."""
+    """Convert a GGUF language model and its tokenizer to a Hugging Face directory in float32."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""What networks read of an example."""
+"""Inputs of an example as networks take them."""
 
 from __future__ import annotations
 
@@ -15,46 +15,43 @@ MOST_ASPECTS = 64
 
 
 def text_of(example: Example) -> str:
-    """The text, with the second text after it where there is one, as the adapter of these networks reads them."""
+    """Return the text, followed by the second text if any, like the adapter of these networks."""
     text = _given(example, "text")
     pair = example.inputs.get("text_pair")
     return str(text) if pair is None else f"{text} {pair}"
 
 
 def first_text(example: Example) -> str:
-    """The text alone, where the second one is a question about it."""
+    """Return the first text alone; the second is a question about it."""
     return str(_given(example, "text"))
 
 
 def aspect_names(data: Dataset) -> tuple[str, ...]:
-    """The questions that are asked about the texts, in the order of the alphabet."""
+    """List the different second texts (questions), sorted."""
     names = tuple(sorted({str(_given(example, "text_pair")) for example in data}))
     if len(names) > MOST_ASPECTS:
-        raise InputError(
-            f"aspects of {data.name}", expected=f"at most {MOST_ASPECTS} different second texts", got=str(len(names)),
-            remedy="aspects=false reads both texts as one",
-        )  # fmt: skip
+        remedy = "aspects=false reads both texts as one"
+        expected = f"at most {MOST_ASPECTS} different second texts"
+        raise InputError(f"aspects of {data.name}", expected=expected, got=str(len(names)), remedy=remedy)
     return names
 
 
 def aspect_numbers(data: Dataset, names: tuple[str, ...]) -> list[Tensor]:
-    """The place in `names` of each example's question."""
+    """Return the position in `names` of each example's question."""
     for example in data:
         if example.inputs.get("text_pair") not in names:
-            raise InputError(
-                f"second text of example {example.id!r}", expected=f"one of {', '.join(names)}",
-                got=repr(example.inputs.get("text_pair")),
-            )  # fmt: skip
+            subject = f"second text of example {example.id!r}"
+            raise InputError(subject, expected=f"one of {', '.join(names)}", got=repr(example.inputs.get("text_pair")))
     return [torch.tensor(names.index(str(example.inputs["text_pair"]))) for example in data]
 
 
 def array_of(example: Example, key: str) -> Tensor:
-    """An input that is an array, in single precision."""
+    """Return an array input in single precision."""
     return torch.from_numpy(np.array(_given(example, key), np.float32))
 
 
 def stacked(data: Dataset, key: str) -> Tensor:
-    """All arrays of a split as one, (examples, ...)."""
+    """Stack all arrays of a split, (examples, ...)."""
     arrays = [array_of(example, key) for example in data]
     shapes = {tuple(a.shape) for a in arrays}
     if len(shapes) != 1:
@@ -68,13 +65,11 @@ def _given(example: Example, key: str) -> object:
         inputs = ", ".join(example.inputs) or "nothing"
         kinds = {"text": "classifier", "image": "vision", "series": "series", "row": "tabular"}
         fits = next((kind for name, kind in kinds.items() if name in example.inputs), "")
-        raise InputError(
-            f"example {example.id!r}", expected=f"an input {key!r}", got=inputs,
-            remedy=f"regard train {fits}" if fits else "",
-        )  # fmt: skip
+        remedy = f"regard train {fits}" if fits else ""
+        raise InputError(f"example {example.id!r}", expected=f"an input {key!r}", got=inputs, remedy=remedy)
     return example.inputs[key]
 
 
 def column_names(data: Dataset) -> list[Json]:
-    """Names of the columns of a table, or of the channels of a series, where the data has them."""
+    """Names of table columns or series channels, if the data have them."""
     return list(data.columns) if isinstance(data, Examples) else []

@@ -1,4 +1,4 @@
-"""Labels as the numbers a network learns."""
+"""Class labels as numbers."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from regard.records import Ints
 
 
 def label_names(data: Dataset) -> tuple[str, ...]:
-    """The names of the classes: those the data declares, else every label that occurs, sorted."""
+    """List the class names: declared by the data, else every label that occurs, sorted."""
     return data.labels or tuple(sorted({str(e.label) for e in data if e.label is not None}))
 
 
 def check_classes(data: Dataset, numbers: Ints, names: tuple[str, ...]) -> None:
-    """Refuse to learn from examples of one class only."""
+    """Raise an error if all training examples have one class."""
     classes = {names[i] for i in numbers}
     if len(classes) == 1:
-        raise InputError(
-            f"train split of {data.name}",
-            expected="at least two classes",
-            got=f"only {classes.pop()!r}",
-            remedy="data with examples of every class, or another --label-column",
-        )
+        remedy = "data with examples of every class, or another --label-column"
+        subject = f"train split of {data.name}"
+        raise InputError(subject, expected="at least two classes", got=f"only {classes.pop()!r}", remedy=remedy)
 
 
 def balanced(labels: Ints, classes: int) -> list[float]:
-    """One weight per class: rare classes count more, so that every class counts the same in sum; the mean is 1.
+    """Class weights inverse to frequency, with mean 1.
 
     >>> balanced(np.array([0, 0, 0, 1]), 2)
     [0.5, 1.5]
@@ -38,7 +35,7 @@ def balanced(labels: Ints, classes: int) -> list[float]:
 
 
 def numbered(data: Dataset, names: tuple[str, ...]) -> Ints:
-    """The class of every example as its place in `names`, (examples,). A label is a name, or already a place."""
+    """Map labels to positions in `names`, (examples,). A label is a name or already a position."""
     places = {name: i for i, name in enumerate(names)}
     numbers = np.zeros(len(data), np.int64)
     for i, example in enumerate(data):
@@ -48,9 +45,7 @@ def numbered(data: Dataset, names: tuple[str, ...]) -> Ints:
         elif isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(names):
             numbers[i] = label
         else:
-            raise InputError(
-                f"label of example {example.id!r} in {data.name}",
-                expected=f"one of {', '.join(names)}",
-                got="none" if label is None else repr(label),
-            )
+            subject = f"label of example {example.id!r} in {data.name}"
+            problem = "none" if label is None else repr(label)
+            raise InputError(subject, expected=f"one of {', '.join(names)}", got=problem)
     return numbers

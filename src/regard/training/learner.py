@@ -1,4 +1,4 @@
-"""What a kind of network brings to the one path from data to checkpoint."""
+"""Interface of a trainable kind of network."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CROSS_ENTROPY = {"cross_entropy": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """A network that can be trained; a file in `learners/` makes one from its training data and its own parameters.
+    """A trainable network; each file in `learners/` builds one from training data and parameters.
 
-    what: in words. network(): a new one; random numbers are seeded outside. rows(data, learning): a split, disturbed
-    if it is to be learned from. save(directory, network, facts): everything that `regard.load` needs.
-    settings: how it is trained well. terms: its loss unless another is asked for. names: of the classes, () where there
-    are none. spans(example): the character span of each word, where there is one attention over the words.
-    imposes: its attention comes from elsewhere, as the last input. further(network, dev, test): more to say about it.
+    what: description. network(): build a network; the caller seeds random numbers. rows(data, learning): a split, with
+    noise if for learning. save(directory, network, facts): write everything that `regard.load` needs.
+    settings: default training settings. terms: default loss. names: of the classes, () without classes.
+    spans(example): the character span of each word, if there is one attention over the words.
+    imposes: its attention is imposed, as the last input. further(network, dev, test): additional facts.
     """
 
     what: str

@@ -27,7 +27,7 @@ from regard.training.scoring import ACCURACY, Measure
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to train.
+    """Training settings.
 
     epochs: at most that many; fewer when the dev split has not improved for `patience` of them. earliest: the first one
     that may be kept.
@@ -62,7 +62,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What came of a training: every epoch, and which one (from 0) was kept."""
+    """Result of a training: every epoch, and the number (from 0) of the best one."""
 
     epochs: tuple[Epoch, ...]
     best: int
@@ -74,7 +74,7 @@ class Fitted:
 
 @dataclass
 class _Course:
-    """Where the training stands: the part of its state that is not tensors."""
+    """Progress of a training: the state that is not tensors."""
 
     epoch: int = 0
     step: int = 0
@@ -112,7 +112,7 @@ def fit(
 
     learned = [p for p in network.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=settings.rate, weight_decay=settings.weight_decay, fused=True)
-    recipe = _recipe(network, train, dev, terms, settings, [measure.name, by_loss])
+    recipe = _recipe(network, train, dev, terms, settings, choice=[measure.name, by_loss])
     course, best = _Course(), dict[str, Tensor]()
     if state is not None and (resumed := load_state(state, network, optimizer, recipe)):
         course, best = _course(resumed[0]), resumed[1]
@@ -141,7 +141,7 @@ def fit(
                 optimizer.step()
                 course.step += 1
                 if listening():
-                    tell(_report(what, course, settings, len(batches), measure, parts))
+                    tell(_report(what, course, settings, len(batches), measure, parts=parts))
                 if time.monotonic() - saved > settings.save_seconds:
                     save()
                     saved = time.monotonic()
@@ -165,7 +165,7 @@ def fit(
 def evaluate(
     network: nn.Module, rows: Rows, terms: Sequence[Term], measure: Measure = ACCURACY, batch_size: int = 64
 ) -> tuple[float, float]:
-    """The loss and the measure of a split, means over its examples, in eval mode (the mode is put back)."""
+    """Evaluate mean loss and measure of a split in eval mode; restore the mode."""
     before, loss, values, labels = network.training, 0.0, list[Tensor](), list[Tensor]()
     # what is only a way to learn would double the cost of judging and tell nothing about the split
     terms = [term for term in terms if not term.learning] or terms
@@ -185,7 +185,7 @@ def evaluate(
 
 @contextmanager
 def seeded(seed: int, *keys: object) -> Iterator[None]:
-    """torch's random numbers keyed inside the block, as they were before after it.
+    """Seed torch's random numbers inside the block and restore their state after it.
 
     >>> with seeded(0, "weights"):
     ...     first = torch.rand(2)
@@ -200,7 +200,7 @@ def seeded(seed: int, *keys: object) -> Iterator[None]:
 
 @contextmanager
 def threads(number: int) -> Iterator[None]:
-    """torch on that many threads inside the block, as before after it; 0 changes nothing.
+    """Set the number of torch threads inside the block; 0 changes nothing.
 
     >>> with threads(1):
     ...     torch.get_num_threads()
@@ -223,21 +223,17 @@ def _finite(loss: Tensor, parts: dict[str, Tensor], what: str, course: _Course) 
 
 
 def _not_finite(value: float, where: str, what: str) -> InputError:
-    return InputError(
-        f"training of {what}",
-        expected="a finite loss",
-        got=f"{value} {where}",
-        remedy="look for NaN or huge values in the data, or use a smaller rate",
-    )
+    remedy = "look for NaN or huge values in the data, or use a smaller rate"
+    return InputError(f"training of {what}", expected="a finite loss", got=f"{value} {where}", remedy=remedy)
 
 
 def _hopeless(course: _Course, settings: Settings) -> bool:
-    """Whether the dev split has not improved for too long."""
+    """Whether patience is exhausted: the dev split has stopped improving."""
     return course.best >= 0 and len(course.history) - 1 - course.best >= settings.patience
 
 
 def _slope(course: _Course, steps: int, settings: Settings) -> float:
-    """The learning rate as a fraction of its peak: a pure function of the step, so that it can be resumed."""
+    """Learning rate as a fraction of its peak: a pure function of the step, so training can resume."""
     progress = (course.epoch * steps + course.step) / (settings.epochs * steps)
     if progress < settings.warmup:
         return min(1.0, (progress + 1e-3) / settings.warmup)
@@ -249,27 +245,43 @@ def _report(
 ) -> Report:
     last = course.history[-1] if course.history else None
     return Report(
-        what, course.epoch + 1, settings.epochs, course.step, steps, course.loss / max(1, course.step),
-        {name: part.item() for name, part in parts.items()}, last.dev_loss if last else None,
-        last.dev_metric if last else None, measure.shown,
-    )  # fmt: skip
+        what,
+        course.epoch + 1,
+        settings.epochs,
+        course.step,
+        steps,
+        loss=course.loss / max(1, course.step),
+        terms={name: part.item() for name, part in parts.items()},
+        dev_loss=last.dev_loss if last else None,
+        dev_metric=last.dev_metric if last else None,
+        metric=measure.shown,
+    )
 
 
 def _finished(what: str, course: _Course, settings: Settings, steps: int, measure: Measure) -> Report:
     last = course.history[-1]
     return Report(
-        what, course.epoch, settings.epochs, steps, steps, last.loss, {}, last.dev_loss, last.dev_metric, measure.shown,
-        epoch_is_over=True, best=course.best == len(course.history) - 1,
-    )  # fmt: skip
+        what,
+        course.epoch,
+        settings.epochs,
+        steps,
+        steps,
+        loss=last.loss,
+        dev_loss=last.dev_loss,
+        dev_metric=last.dev_metric,
+        metric=measure.shown,
+        epoch_is_over=True,
+        best=course.best == len(course.history) - 1,
+    )
 
 
 def _recipe(
-    network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings, rest: list[Any]
+    network: nn.Module, train: Rows, dev: Rows, terms: Sequence[Term], settings: Settings, *, choice: list[Any]
 ) -> str:
-    """What a saved state must share with this training to be its own."""
+    """Fingerprint of a training that a saved state must match."""
     rows = [hashlib.blake2b(np.ascontiguousarray(x).tobytes()).hexdigest() for r in (train, dev) for x in _columns(r)]
     shapes = [(name, list(tensor.shape)) for name, tensor in network.state_dict().items()]
-    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings), rest])
+    text = json.dumps([shapes, rows, [(t.name, t.weight) for t in terms], asdict(settings), choice])
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

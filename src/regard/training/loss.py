@@ -19,7 +19,7 @@ from regard.training.second_pass import Replay, real_of
 
 
 class Outcome(NamedTuple):
-    """What one forward pass gave: logits (batch, ..., classes), or the numbers that a forecast says.
+    """Result of one forward pass: logits (batch, ..., classes) or forecast values.
 
     From networks with one attention over the input: its weights (batch, n), the states that it reads
     (batch, n, width), and which of them are words, not padding (batch, n). again: the same batch once more, disturbed.
@@ -29,15 +29,15 @@ class Outcome(NamedTuple):
     weights: Tensor | None = None
     states: Tensor | None = None
     real: Tensor | None = None
-    again: Again | None = None
+    again: SecondPass | None = None
 
 
-class Again(Protocol):
-    """The same batch through the same network once more, with something added on the way; see `training.again`."""
+class SecondPass(Protocol):
+    """A second pass of the same batch with something added on the way; see `training.second_pass`."""
 
     @property
     def vectors(self) -> Tensor:
-        """(batch, ...) what the network reads as numbers: word vectors, or the inputs themselves; out of the graph."""
+        """Numeric inputs (batch, ...): word vectors, or the inputs themselves; detached."""
         ...
 
     def __call__(self, *, inputs: Tensor | None = None, scores: Tensor | None = None) -> Outcome:
@@ -45,7 +45,7 @@ class Again(Protocol):
         ...
 
     def reread(self, scores: Tensor) -> Tensor:
-        """The logits with `scores` added; what lies below attention is not computed anew where that can be saved."""
+        """Recompute the logits with `scores` added, reusing the states below attention if possible."""
         ...
 
 
@@ -63,20 +63,20 @@ class Term:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What it speaks of beside logits and labels: parts of an Outcome, or columns of `Batch.beside`."""
+        """Inputs beside logits and labels: parts of an Outcome, or columns of `Batch.beside`."""
         needs: Any = _facts(self.name).get("needs", ())
         return tuple(map(str, needs))
 
 
 @runtime_checkable
 class Reads(Protocol):
-    """A network over words (batch, n) that can give its attention together with its logits."""
+    """A network over words (batch, n) that returns attention together with logits."""
 
     def read(self, tokens: Tensor, beside: Tensor | None = None, mask: Tensor | None = None) -> Reading: ...
 
 
 def forward(network: nn.Module, batch: Batch) -> Outcome:
-    """Run the network once, keeping what any term may speak about."""
+    """Run the network once and keep everything that a term may use."""
     again = Replay(network, batch, forward)
     if isinstance(network, Reads):
         reading = network.read(*batch.inputs)
@@ -87,14 +87,14 @@ def forward(network: nn.Module, batch: Batch) -> Outcome:
 
 
 def total(terms: Sequence[Term], outcome: Outcome, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss, and each term before its weight."""
+    """Return the loss and each unweighted term."""
     parts = {term.name: term.function(outcome, batch) for term in terms}
     weighted = [term.weight * parts[term.name] for term in terms]
     return torch.stack(weighted).sum(), parts
 
 
 def weighted_terms(weights: Mapping[str, float]) -> list[Term]:
-    """The terms of a loss by name; parameters as in any Spec.
+    """Build the terms of a loss by name; parameters as in any Spec.
 
     >>> found = weighted_terms({"cross_entropy": 1, "attention_distance:measure=jsd": -2})
     >>> [(term.name, term.weight, term.needs) for term in found]
@@ -113,7 +113,7 @@ def _facts(name: str) -> Mapping[str, Any]:
 
 
 def parse_terms(texts: Sequence[str]) -> dict[str, float]:
-    """`name=weight` or `name:key=value=weight`, as on the command line.
+    """Parse `name=weight` or `name:key=value=weight` from the command line.
 
     >>> parse_terms(["prediction_distance=1", "attention_distance:measure=jsd=-0.5"])
     {'prediction_distance': 1.0, 'attention_distance:measure=jsd': -0.5}
@@ -126,10 +126,9 @@ def parse_terms(texts: Sequence[str]) -> dict[str, float]:
         except ValueError:
             value = float("nan")
         if not name or value != value or abs(value) == float("inf"):
-            raise InputError(
-                f"term {text!r}", expected="name=weight, with a finite number", got=repr(weight),
-                remedy=f"--term {name or text}=1",
-            )  # fmt: skip
+            remedy = f"--term {name or text}=1"
+            expected = "name=weight, with a finite number"
+            raise InputError(f"term {text!r}", expected=expected, got=repr(weight), remedy=remedy)
         if name in weights:
             raise InputError(f"term {name!r}", expected="each term once", got="a second weight")
         weights[name] = value

@@ -1,4 +1,4 @@
-"""Weights inside pinned packages: found without importing the package, verified by hash before use."""
+"""Weights inside pinned packages, located without an import and verified by hash."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from regard.errors import EnvironmentProblem
 
 
 def packaged_file(package: str, inside: str, *, sha256: str, remedy: str) -> Path:
-    """The path of a file of an installed package, if it is the one we know.
+    """Return the path of a file of an installed package after verifying its hash.
 
     package: its import name. remedy: the command that installs it.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise EnvironmentProblem(
-            f"package {package}", expected="it to be installed", got="not installed", remedy=remedy
-        )
+        subject = f"package {package}"
+        raise EnvironmentProblem(subject, expected="it to be installed", got="not installed", remedy=remedy)
     path = Path(next(iter(spec.submodule_search_locations)), *inside.split("/"))
     if not path.is_file():
         raise EnvironmentProblem(f"package {package}", expected=f"the file {inside}", got="no such file", remedy=remedy)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != sha256:
-        raise EnvironmentProblem(
-            f"file {path}", expected=f"sha256 {sha256[:12]}...", got=f"{digest[:12]}...", remedy=remedy
-        )
+        expected = f"sha256 {sha256[:12]}..."
+        raise EnvironmentProblem(f"file {path}", expected=expected, got=f"{digest[:12]}...", remedy=remedy)
     return path

@@ -1,4 +1,4 @@
-"""How a training tells somebody how far it is, without knowing whom."""
+"""Progress reports of a training to a listener."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Where a training stands.
+    """Progress of a training.
 
     epoch, step: counted from 1; step 0 is before the first. loss: mean over the epoch so far, `terms` its parts.
     dev_loss, dev_metric: of the last finished epoch, None before there is one; `metric` names it.
@@ -33,12 +33,12 @@ class Report:
 
     @property
     def fraction(self) -> float:
-        """How much of the longest possible training is done, 0..1 (early stopping may end it before 1)."""
+        """Completed share of the longest possible training, 0..1 (early stopping may end before 1)."""
         return ((self.epoch - 1) + self.step / max(1, self.steps)) / max(1, self.epochs)
 
 
 class Progress(Protocol):
-    """Whoever wants to know. Called after every step and at the end of every epoch; must not be slow."""
+    """Listener, called after every step and at the end of every epoch; must be fast."""
 
     def __call__(self, report: Report, /) -> None: ...
 
@@ -49,7 +49,7 @@ progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 @contextmanager
 def reporting(listener: Progress | None) -> Iterator[None]:
-    """Everything trained inside the block reports to `listener`.
+    """Send the reports of every training inside the block to `listener`.
 
     >>> seen = []
     >>> with reporting(seen.append):
@@ -65,12 +65,12 @@ def reporting(listener: Progress | None) -> Iterator[None]:
 
 
 def listening() -> bool:
-    """Whether anybody would hear a report; making one costs a little."""
+    """Whether there is a listener; building a report costs a little."""
     return progress.get() is not None
 
 
 def tell(report: Report) -> None:
-    """Pass a report on to whoever listens, if anybody does."""
+    """Send a report to the listener, if any."""
     listener = progress.get()
     if listener is not None:
         listener(report)

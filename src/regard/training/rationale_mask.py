@@ -1,4 +1,4 @@
-"""Which words of a text are marked: by a rationale, or by name. One tensor (n,) of 0 and 1 per example."""
+"""Masks over the words of a text, by rationale or by name: one tensor (n,) of 0 and 1 per example."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from regard.training.learner import Learner
 
 
 def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
-    """1 on the words that share a character with the rationale."""
+    """Mask of the words that overlap the rationale."""
     assert learner.spans is not None
     if all(e.rationale is None for e in data):
-        raise InputError(
-            who, expected="examples with a rationale", got=f"none in {data.name}",
-            remedy="--rationale-column, or data that has them (regard list dataset)",
-        )  # fmt: skip
+        remedy = "--rationale-column, or data that has them (regard list dataset)"
+        raise InputError(who, expected="examples with a rationale", got=f"none in {data.name}", remedy=remedy)
     marks = []
     for example in data:
         places = example.rationale or ()
@@ -30,7 +28,7 @@ def rationale_marks(data: Dataset, learner: Learner, who: str) -> list[Tensor]:
 
 
 def hidden_marks(data: Dataset, learner: Learner, words: Sequence[str], who: str) -> list[Tensor]:
-    """1 on the words that attention must not be seen on: those named, else those of the rationale."""
+    """Mask of the words that attention must avoid: the named words, else the rationale."""
     if not words:
         return rationale_marks(data, learner, who)
     assert learner.spans is not None

@@ -1,4 +1,4 @@
-"""What another model answered, and where it looked, by example: for terms that speak of it, and to impose it."""
+"""Predictions and attention of another model by example, for loss terms and imposed attention."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reference(Protocol):
 
 
 def open_reference(source: str | Path) -> Reference:
-    """From a trained network, a family (its best member on dev), the run of an audit, or weights on disk."""
+    """Open a trained network, a family (its best member on dev), an audit run, or stored weights."""
     folder = Path(source).expanduser()
     if is_family(folder):
         family = read_family(folder)
@@ -46,15 +46,14 @@ def open_reference(source: str | Path) -> Reference:
     if (folder / "ledger.sqlite").is_file():
         return RunReference(folder)
     if (folder / FILE).is_file():
-        return GivenReference(folder)
-    raise InputError(
-        f"--from {source}", expected="a directory that `regard train` or `regard audit` wrote",
-        got="another directory" if folder.is_dir() else "no such directory",
-    )  # fmt: skip
+        return ImposedReference(folder)
+    problem = "another directory" if folder.is_dir() else "no such directory"
+    expected = "a directory that `regard train` or `regard audit` wrote"
+    raise InputError(f"--from {source}", expected=expected, got=problem)
 
 
 class TrainedReference:
-    """Asks a trained network of regard's own about any example."""
+    """Reference to a network trained by regard; supports any example."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -70,9 +69,8 @@ class TrainedReference:
 
     def attention(self, data: Dataset, learner: Learner) -> list[Tensor]:
         if not isinstance(self.network, AttentionClassifier):
-            raise InputError(
-                f"--from {self.folder}", expected="a network with one attention over words", got=self.network.name
-            )
+            expected = "a network with one attention over words"
+            raise InputError(f"--from {self.folder}", expected=expected, got=self.network.name)
         return self._asked(data, learner, "weights")
 
     def _asked(self, data: Dataset, learner: Learner, part: str) -> list[Tensor]:
@@ -98,8 +96,8 @@ class TrainedReference:
         return learner.rows(data, False)
 
 
-class GivenReference:
-    """Attention weights by example id, wherever they come from (`networks.imposed.save_imposed`); no predictions."""
+class ImposedReference:
+    """Reference to imposed attention weights by example id (`networks.imposed.save_imposed`); no predictions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -116,7 +114,7 @@ class GivenReference:
 
 
 class RunReference:
-    """What an audit kept about the examples it saw."""
+    """Reference to the results of an audit for its examples."""
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
@@ -140,10 +138,9 @@ class RunReference:
         assert learner.spans is not None
         name = next((m for m in self.run.methods() if m.partition(":")[0] == "attention"), None)
         if name is None:
-            raise InputError(
-                f"run {self.run.path}", expected="the relevance of attention", got=", ".join(self.run.methods()),
-                remedy="regard audit ... --explainers attention",
-            )  # fmt: skip
+            remedy = "regard audit ... --explainers attention"
+            problem = ", ".join(self.run.methods())
+            raise InputError(f"run {self.run.path}", expected="the relevance of attention", got=problem, remedy=remedy)
         relevance = self.run.relevance(name)
         rows = dict(zip(relevance.ids, relevance, strict=True))
         return [
@@ -152,12 +149,11 @@ class RunReference:
             if self._kept(e, "attention", e.id in rows)
         ]
 
-    def _kept(self, example: Example, what: str, there: bool = True) -> Mapping[str, Any]:
-        if example.id not in self.examples or not there:
-            raise InputError(
-                f"run {self.run.path}", expected=f"{what} of every example", got=f"none of example {example.id!r}",
-                remedy="--from the trained model itself, which can be asked about any example",
-            )  # fmt: skip
+    def _kept(self, example: Example, what: str, stored: bool = True) -> Mapping[str, Any]:
+        if example.id not in self.examples or not stored:
+            remedy = "--from the trained model itself, which can be asked about any example"
+            problem = f"none of example {example.id!r}"
+            raise InputError(f"run {self.run.path}", expected=f"{what} of every example", got=problem, remedy=remedy)
         facts: Mapping[str, Any] = self.examples[example.id]
         return facts
 
@@ -175,10 +171,8 @@ def on_words(values: Floats, units: Mapping[str, Any], spans: Sequence[tuple[int
             continue
         at = [i for i, (a, b) in enumerate(spans) if a <= place[0] < b] if units["place_kind"] == "span" else []
         if not at:
-            raise InputError(
-                f"attention of example {example.id!r}", expected="units inside the words of this text",
-                got=f"one at {place}",
-            )  # fmt: skip
+            subject = f"attention of example {example.id!r}"
+            raise InputError(subject, expected="units inside the words of this text", got=f"one at {place}")
         words[at[0]] += value
     mass = words.sum()
     if len(words) and (mass <= 0 or (words < 0).any()):
@@ -190,9 +184,8 @@ def _stored(folder: Path, data: Dataset) -> list[Tensor]:
     stored = load_imposed(folder)
     for example in data:
         if example.id not in stored:
-            raise InputError(
-                f"--from {folder}", expected="imposed attention for every example", got=f"none of {example.id!r}"
-            )
+            expected = "imposed attention for every example"
+            raise InputError(f"--from {folder}", expected=expected, got=f"none of {example.id!r}")
     return [torch.from_numpy(stored[example.id]) for example in data]
 
 
@@ -202,10 +195,9 @@ def _part(outcome: Outcome, part: str) -> Tensor:
     return value
 
 
-def _class_order(theirs: Sequence[str], learner: Learner, subject: str) -> list[int]:
-    """Where each class of the learner is in the answers of the other model."""
-    if sorted(theirs) != sorted(learner.names):
-        raise InputError(
-            f"--from {subject}", expected=f"a model with the classes {', '.join(learner.names)}", got=", ".join(theirs)
-        )
-    return [list(theirs).index(name) for name in learner.names]
+def _class_order(names: Sequence[str], learner: Learner, subject: str) -> list[int]:
+    """Position of each class of the learner in the predictions of the other model."""
+    if sorted(names) != sorted(learner.names):
+        expected = f"a model with the classes {', '.join(learner.names)}"
+        raise InputError(f"--from {subject}", expected=expected, got=", ".join(names))
+    return [list(names).index(name) for name in learner.names]

@@ -1,4 +1,4 @@
-"""A training that can be killed at any moment and goes on where it was: safetensors + JSON, no pickles.
+"""Resumable training state, safe against a kill at any moment: safetensors and JSON, no pickles.
 
 state/state.json               the commit: where the training stands, and the sha256 of its tensors and of itself
       previous.json            the commit before, which holds if the last one is damaged
@@ -28,16 +28,22 @@ _COMMIT, _PREVIOUS = "state.json", "previous.json"
 _EPOCH = record({"loss": NUMBER, "dev_loss": NUMBER, "dev_metric": NUMBER})
 _FACTS = record(
     {
-        "recipe": TEXT, "tensors": TEXT, "sha256": TEXT, "epoch": COUNT, "step": COUNT, "loss": NUMBER,
-        "history": listed(_EPOCH), "best": WHOLE,
+        "recipe": TEXT,
+        "tensors": TEXT,
+        "sha256": TEXT,
+        "epoch": COUNT,
+        "step": COUNT,
+        "loss": NUMBER,
+        "history": listed(_EPOCH),
+        "best": WHOLE,
     }
-)  # fmt: skip
+)
 
 
 def save_state(
     directory: Path, network: nn.Module, optimizer: optim.Optimizer, best: Mapping[str, Tensor], facts: dict[str, Json]
 ) -> None:
-    """Everything the next step depends on. The JSON file is the commit: until it is replaced, the last state holds."""
+    """Save everything that the next step depends on; replacing the JSON file commits it."""
     tensors = {f"network/{name}": tensor for name, tensor in network.state_dict().items()}
     tensors |= {f"best/{name}": tensor for name, tensor in best.items()}
     for i, slots in optimizer.state_dict()["state"].items():
@@ -63,7 +69,7 @@ def _digest(path: Path) -> str:
 def load_state(
     directory: Path, network: nn.Module, optimizer: optim.Optimizer, recipe: str
 ) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
-    """Put network and optimizer back; gives the facts and the best weights, or None where nothing fits `recipe`.
+    """Restore network and optimizer; return the facts and the best weights, or None if no state fits `recipe`.
 
     A damaged state is set aside under a name that ends in `.damaged`, with a warning, and the one before it is used.
     """
@@ -85,12 +91,12 @@ def load_state(
 
 
 def sealed(facts: Mapping[str, Any]) -> bytes:
-    """JSON that carries its own checksum."""
+    """Serialize JSON with its own checksum."""
     return json.dumps({**facts, "seal": _seal(facts)}).encode()
 
 
 def opened(data: bytes) -> dict[str, Any]:
-    """What `sealed` wrote, or a `Mismatch`."""
+    """Read the output of `sealed` or raise a `Mismatch`."""
     value = decoded(data)
     record({"seal": TEXT})(value, "")
     facts: dict[str, Any] = {key: part for key, part in value.items() if key != "seal"}
@@ -104,7 +110,7 @@ def _seal(facts: Mapping[str, Any]) -> str:
 
 
 def _verified(directory: Path, facts: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The tensors of a state, their checksum verified."""
+    """Load the tensors of a state and verify their checksum."""
     path = directory / Path(facts["tensors"]).name  # a name, never a way out of the directory
     try:
         if _digest(path) != facts["sha256"]:
@@ -125,7 +131,7 @@ def _restore(network: nn.Module, optimizer: optim.Optimizer, tensors: Mapping[st
 
 
 def _set_aside(directory: Path, commit: Path, error: Exception) -> None:
-    """Rename what is damaged, so that it is neither used nor lost, and say what happens instead."""
+    """Rename damaged files to keep them unused, and warn about the consequence."""
     tensors = directory / error.place if isinstance(error, Mismatch) and error.place.endswith(".safetensors") else None
     file = tensors if tensors is not None and tensors.exists() else commit
     instead = "the state saved before it" if commit.name == _COMMIT and (directory / _PREVIOUS).exists() else ""
@@ -135,7 +141,7 @@ def _set_aside(directory: Path, commit: Path, error: Exception) -> None:
 
 
 def _named(commit: Path) -> str:
-    """The file of tensors that a commit refers to; nothing where it is damaged or not there."""
+    """Return the tensor file of a commit; nothing if the commit is damaged or missing."""
     try:
         return str(opened(commit.read_bytes()).get("tensors", ""))
     except (Mismatch, OSError):
@@ -143,7 +149,7 @@ def _named(commit: Path) -> str:
 
 
 def _sweep(directory: Path, keep: set[str]) -> None:
-    """Remove tensors that no commit refers to, and what a killed writer left."""
+    """Remove unreferenced tensors and temporary files."""
     for old in (*directory.glob("state-*.safetensors"), *directory.glob(f"*{TEMPORARY}")):
         if old.name not in keep:
             old.unlink()

@@ -1,4 +1,4 @@
-"""How a split is judged while a network learns: one number per example, and which direction is better."""
+"""Measures of a split during training: one number per example, and the better direction."""
 
 from __future__ import annotations
 

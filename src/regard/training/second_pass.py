@@ -1,4 +1,4 @@
-"""The same batch once more, with something added to what the network reads or to its attention scores.
+"""Second pass of a batch with additions to the inputs or to the attention scores.
 
 A hook on the module in question does it, for one pass: the network itself knows nothing of it.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Disturbable(Protocol):
-    """A network over words that says what its word vectors are, which are padding, and where things can be added."""
+    """A network over words that exposes its word vectors, padding mask and hook points."""
 
     def vectors(self, *inputs: Tensor) -> Tensor:
         """(batch, n, size)."""
@@ -38,13 +38,13 @@ class Disturbable(Protocol):
 
 @runtime_checkable
 class Rereads(Protocol):
-    """A network whose attention can be asked again about states that are there, without computing them anew."""
+    """A network that can recompute attention from existing states."""
 
     def reread(self, states: Tensor, *inputs: Tensor) -> Reading: ...
 
 
 class Replay:
-    """Implements `loss.Again`. forward: how the network is run (`loss.forward`).
+    """Implements `loss.SecondPass`. forward: how the network is run (`loss.forward`).
 
     states: what attention read in the first pass, where the network has one attention over its words: if scores alone
     change, everything below them is as it was, dropout and all.
@@ -94,7 +94,7 @@ def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]
     if module is None:
         raise _refused(network, "its attention scores" if what == "scores" else "its inputs")
 
-    def add(module: nn.Module, given: Any, out: Tensor) -> Tensor:
+    def add(module: nn.Module, inputs: Any, out: Tensor) -> Tensor:
         # a score of every word, the same for every head and query
         shaped = more if more.dim() == out.dim() else more.view(len(more), *[1] * (out.dim() - 2), more.shape[-1])
         return out + shaped
@@ -107,7 +107,6 @@ def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]
 
 
 def _refused(network: nn.Module, what: str) -> InputError:
-    return InputError(
-        f"disturbing {type(network).__name__}", expected=f"a network that lets something be added to {what}",
-        got="one that does not", remedy="regard train classifier, or another term",
-    )  # fmt: skip
+    remedy = "regard train classifier, or another term"
+    expected = f"a network that lets something be added to {what}"
+    return InputError(f"disturbing {type(network).__name__}", expected=expected, got="one that does not", remedy=remedy)

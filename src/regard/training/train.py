@@ -1,4 +1,4 @@
-"""`regard.train`: data -> a trained network, or a family of them, in a directory that `regard.load` opens."""
+"""`regard.train`: train a network, or a family, into a directory that `regard.load` opens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from regard.training.directory import claimed, finish, read_record, set_aside, w
 from regard.training.learner import Learner
 from regard.training.loop import Settings
 from regard.training.loss import in_words, weighted_terms
-from regard.training.reference import Reference, open_reference
+from regard.training.reference import open_reference
 from regard.training.train_one import Loss, Splits, train_one
 
 Say = Callable[[str], None]
@@ -32,9 +32,9 @@ RESERVED = ("seed", "threads", "save_seconds")
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a training. members: the facts of each, one for a single network.
+    """Result of a training. members: the facts of each network.
 
-    `directory` is what `regard.load` and `regard audit` open; `again`: it was there already, nothing was trained.
+    `regard.load` and `regard audit` open `directory`; `again`: it was complete before, nothing was trained.
     """
 
     directory: Path
@@ -43,7 +43,7 @@ class Trained:
     again: bool = False
 
     def spread(self, split: str = "test") -> dict[str, float]:
-        """Mean, standard deviation (over seeds), smallest and largest metric of "dev" or "test", and how many seeds."""
+        """Mean, standard deviation, minimum and maximum of the "dev" or "test" metric, and the number of seeds."""
         return spread([float(member[f"{split}_{self.metric}"]) for member in self.members])
 
 
@@ -78,15 +78,15 @@ def train(
     augment: Augment | None = None,
     announce: Say | None = None,
 ) -> Trained:
-    """Train a network, or with `seeds` > 1 a family of them that differ in their seed only, into the directory `out`.
+    """Train a network, or with `seeds` > 1 a family that differs only in the seed, into the directory `out`.
 
     learner: `classifier`, `classifier:encoder=average,attention=dot`, `vision`, ... (`regard list learner`).
     data: a name or a file with the splits train, dev and test, or these three data sets. settings: {"epochs": 3, ...}
     over the learner's own. terms: {"cross_entropy": 1, "conicity": 0.1}, the loss (`regard list term`).
-    reference: a trained directory or an audit run, whose predictions and attention terms and attention=frozen take.
+    reference: a trained directory or an audit run with predictions and attention for terms and attention=frozen.
     augment: noisy copies of the examples to learn from beside the clean ones.
-    The epoch is chosen on dev; test is looked at once, at the end. The same call goes on after any kind of death, to
-    the same weights; when it was finished before, it only reads what came of it.
+    Dev selects the epoch; test is evaluated once, at the end. After an interruption the same call resumes and reaches
+    the same weights; after completion it returns the stored result.
     """
     spec = learner if isinstance(learner, Spec) else Spec.parse("learner", learner)
     arguments(spec)
@@ -99,18 +99,16 @@ def train(
     prepared: Learner = build(spec)(splits.train)
     options = settings_of(prepared.settings, settings or {})
     weights = dict(terms if terms is not None else prepared.terms)
-    weighted_terms(weights)  # an unknown term is said before anything is written
+    weighted_terms(weights)  # report an unknown term before writing anything
     numbers = [seed + k for k in range(seeds)]
     path, say = Path(out), announce or _silent
-    recipe = _recipe(spec, splits, options, weights, class_weights, other, reference, hide, numbers)
-    if augment is not None:
-        recipe["augment"] = to_json(augment)
     loss = Loss(weights, class_weights, other, tuple(hide), augment)
+    recipe = _recipe(spec, splits, options, loss, None if reference is None else str(reference), seeds=numbers)
     with claimed(path, recipe) as before:
         if before is not None and before["status"] == "complete":
             return Trained(path, prepared.measure.name, tuple(before["facts"]["members"]), again=True)
-        say(f"{prepared.what} on {splits.train.name}: {len(splits.train)} examples to learn from, {len(splits.dev)} dev, "
-            f"{len(splits.test)} test; loss = {in_words(weights)}")  # fmt: skip
+        sizes = f"{len(splits.train)} examples to learn from, {len(splits.dev)} dev, {len(splits.test)} test"
+        say(f"{prepared.what} on {splits.train.name}: {sizes}; loss = {in_words(weights)}")
         members: list[dict[str, Json]] = []
         for number in numbers:
             if seeds > 1:
@@ -123,7 +121,7 @@ def train(
 
 
 def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = None) -> Splits:
-    """Train, dev and test of a built-in name or a file; `open_split` reads one of them in a way of its own."""
+    """Read train, dev and test of a built-in name or a file; `open_split` overrides how to read one."""
     parts = {}
     for name in ("train", "dev", "test"):
         try:
@@ -131,9 +129,11 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
         except InputError as error:
             if "at least one" in error.expected:
                 error = InputError(
-                    f"{name} split of {data}", expected="at least one example", got="none",
+                    f"{name} split of {data}",
+                    expected="at least one example",
+                    got="none",
                     remedy="more data, or a column 'split' with train, dev and test",
-                )  # fmt: skip
+                )
             raise error from None
     return Splits(**parts)
 
@@ -141,7 +141,7 @@ def read_splits(data: str | Path, open_split: Callable[[str], Dataset] | None = 
 def _member(
     learner: Learner, splits: Splits, out: Path, settings: Settings, loss: Loss, *, alone: bool
 ) -> dict[str, Json]:
-    """One network: found again if it is finished, else trained, or gone on with."""
+    """Load one finished network, or train or resume it."""
     name = f"seed-{settings.seed}"
     home, new = (out if alone else out / name), out / "state" / f"{name}.new"
     facts_file = "facts.json"
@@ -170,17 +170,25 @@ def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str,
     sign = 1 if learner.measure.higher_is_better else -1
     best = max(rows, key=lambda row: (sign * row["dev"], -row["seed"]))
     about = {
-        "format": families.FORMAT, "version": families.VERSION, "what": learner.what, "data": members[0]["data"],
-        "seeds": list(seeds), "complete": len(rows) == len(seeds), "metric": metric, "best": best["name"],
-        "members": rows, "test_examples": members[0]["test_examples"],
-        "dev": spread([row["dev"] for row in rows]), "test": spread([row["test"] for row in rows]),
-    }  # fmt: skip
+        "format": families.FORMAT,
+        "version": families.VERSION,
+        "what": learner.what,
+        "data": members[0]["data"],
+        "seeds": list(seeds),
+        "complete": len(rows) == len(seeds),
+        "metric": metric,
+        "best": best["name"],
+        "members": rows,
+        "test_examples": members[0]["test_examples"],
+        "dev": spread([row["dev"] for row in rows]),
+        "test": spread([row["test"] for row in rows]),
+    }
     write_json(out / families.FILE, about)
 
 
-def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
+def settings_of(own: Settings, overrides: Mapping[str, Json]) -> Settings:
     types = {f.name: f.type for f in fields(Settings) if f.name not in RESERVED}
-    for name, value in asked.items():
+    for name, value in overrides.items():
         if name not in types:
             raise UnknownName("setting", name, types)
         whole = types[name] == "int"
@@ -192,22 +200,33 @@ def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
             or (name == "warmup" and value >= 1)
         ):
             raise InputError(f"setting {name}", expected="a number above 0", got=repr(value))
-    return replace(own, **dict(asked))  # type: ignore[arg-type]
+    return replace(own, **dict(overrides))  # type: ignore[arg-type]
 
 
 def _recipe(
-    spec: Spec, splits: Splits, settings: Settings, terms: Mapping[str, float], class_weights: str | Sequence[float],
-    other: Reference | None, reference: str | Path | None, hide: Sequence[str], seeds: Sequence[int],
-) -> dict[str, Json]:  # fmt: skip
+    spec: Spec,
+    splits: Splits,
+    settings: Settings,
+    loss: Loss,
+    source: str | None,
+    *,
+    seeds: Sequence[int],
+) -> dict[str, Json]:
     options = {k: v for k, v in asdict(settings).items() if k not in ("seed", "save_seconds")}
     data = {name: getattr(splits, name).fingerprint for name in ("train", "dev", "test")}
+    weights, other = loss.class_weights, loss.reference
     return {
-        "learner": spec.to_json(), "data": {"name": splits.train.name, **data}, "settings": options, "terms": dict(terms),
-        "class_weights": class_weights if isinstance(class_weights, str) else [*class_weights], "hide": [*hide],
-        "reference": None if other is None else {"source": str(reference), "identity": other.identity},
+        "learner": spec.to_json(),
+        "data": {"name": splits.train.name, **data},
+        "settings": options,
+        "terms": dict(loss.terms or {}),
+        "class_weights": weights if isinstance(weights, str) else [*weights],
+        "hide": [*loss.hide],
+        "reference": None if other is None else {"source": str(source), "identity": other.identity},
         "seeds": [*seeds],
-    }  # fmt: skip
+        **({"augment": to_json(loss.augment)} if loss.augment is not None else {}),
+    }
 
 
 def _silent(sentence: str) -> None:
-    """Nobody listens."""
+    """Ignore messages."""

@@ -1,4 +1,4 @@
-"""One training, from data to checkpoint: the path that `regard train` and every model by name go."""
+"""One training from data to checkpoint, shared by `regard train` and the named models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from regard.training.reference import Reference
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """What is learned from, what decides when to stop, and what is looked at once, at the end."""
+    """Training, early-stopping (dev) and final test data."""
 
     train: Dataset
     dev: Dataset
@@ -38,10 +38,10 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What is minimised, beside the learner's own: weighted terms, weights of the classes, and what terms speak of.
+    """The loss: weighted terms, class weights, and inputs of the terms.
 
     class_weights: "balanced" (every class counts the same in sum), "none", or one number per class.
-    hide: words that attention must not be seen on, for the term `hidden_mass`. augment: noisy copies to learn from.
+    hide: words that attention must avoid, for the term `hidden_mass`. augment: noisy copies to learn from.
     """
 
     terms: Mapping[str, float] | None = None
@@ -56,8 +56,8 @@ PLAIN = Loss()
 
 def train_one(
     learner: Learner, splits: Splits, out: Path, settings: Settings, *, loss: Loss = PLAIN, state: Path | None = None
-) -> dict[str, Json]:  # fmt: skip
-    """Train, choose the epoch by dev, save into `out`; gives the facts of the training, test metric and all."""
+) -> dict[str, Json]:
+    """Train, select the epoch on dev, save into `out`, and return the facts of the training."""
     weights = dict(loss.terms if loss.terms is not None else learner.terms)
     terms = weighted_terms(weights)
     ready = _Ready(learner, loss, terms)
@@ -66,9 +66,15 @@ def train_one(
         network = learner.network()
     by_loss = not set(weights) & set(learner.terms)
     fitted = fit(
-        network, *prepared, terms, settings, measure=learner.measure, by_loss=by_loss,
-        what=f"{learner.what} on {splits.train.name}", state=state,
-    )  # fmt: skip
+        network,
+        *prepared,
+        terms,
+        settings,
+        measure=learner.measure,
+        by_loss=by_loss,
+        what=f"{learner.what} on {splits.train.name}",
+        state=state,
+    )
     tests = ready.rows(splits.test, False)
     test_loss, tested = evaluate(network, tests, terms, learner.measure, settings.batch_size)
     metric, n = learner.measure.name, len(splits.test)
@@ -98,7 +104,7 @@ def train_one(
 
 
 class _Ready:
-    """Makes splits ready: with everything beside them that the loss speaks of."""
+    """Prepares splits with the extra columns that the loss needs."""
 
     def __init__(self, learner: Learner, loss: Loss, terms: Sequence[Term]) -> None:
         self.learner, self.loss = learner, loss
@@ -109,17 +115,16 @@ class _Ready:
         self.imposed: dict[str, NDArray[Any]] = {}
         for need in ("weights", "states"):
             if need in self.needs and learner.spans is None:
-                raise InputError(
-                    self.needs[need], expected="a network with one attention over words", got=learner.what,
-                    remedy="regard train classifier",
-                )  # fmt: skip
+                remedy = "regard train classifier"
+                expected = "a network with one attention over words"
+                raise InputError(self.needs[need], expected=expected, got=learner.what, remedy=remedy)
 
     def rows(self, data: Dataset, learning: bool) -> Rows:
         if not len(data):
             raise InputError(f"data {data.name}", expected="at least one example in every split", got="none")
         rows, columns = self._plain(data, learning), dict[str, Sequence[Tensor]]()
         if self.learner.names and self.loss.class_weights != "none":
-            if self.class_weights is None:  # of the training data, which come first
+            if self.class_weights is None:  # from the training data, prepared first
                 self.class_weights = torch.tensor(_class_weights(self.learner, rows, self.loss.class_weights))
             columns["weight"] = list(self.class_weights[torch.from_numpy(rows.labels)])
         if "predictions" in self.needs:
@@ -139,26 +144,25 @@ class _Ready:
             return self.learner.rows(data, learning)
         for need in ("attention", "rationale", "hidden"):
             if need in self.needs:
-                raise InputError(
-                    self.needs[need], expected="texts as they are: it speaks of single words", got="noisy copies",
-                    remedy="this term, or noise",
-                )  # fmt: skip
+                remedy = "this term, or noise"
+                expected = "clean texts: it refers to single words"
+                raise InputError(self.needs[need], expected=expected, got="noisy copies", remedy=remedy)
         return Copied(self.learner.rows(with_copies(data, augment), learning), len(data), augment)
 
     def _reference(self, need: str) -> Reference:
         if self.loss.reference is None:
-            raise InputError(
-                self.needs[need], expected="another model to take it from", got="none", remedy="--from MODEL or RUN"
-            )
+            remedy = "--from MODEL or RUN"
+            raise InputError(self.needs[need], expected="a reference model", got="none", remedy=remedy)
         return self.loss.reference
 
 
-def _class_weights(learner: Learner, rows: Rows, asked: str | Sequence[float]) -> list[float]:
-    if asked == "balanced":
+def _class_weights(learner: Learner, rows: Rows, weights: str | Sequence[float]) -> list[float]:
+    if weights == "balanced":
         return balanced(np.asarray(rows.labels), len(learner.names))
-    if isinstance(asked, str) or len(asked) != len(learner.names) or any(w <= 0 for w in asked):
+    if isinstance(weights, str) or len(weights) != len(learner.names) or any(w <= 0 for w in weights):
         raise InputError(
-            "class weights", expected=f"balanced, none, or {len(learner.names)} numbers above 0 "
-            f"({', '.join(learner.names)})", got=str(asked) if isinstance(asked, str) else ", ".join(map(str, asked)),
-        )  # fmt: skip
-    return [float(w) for w in asked]
+            "class weights",
+            expected=f"balanced, none, or {len(learner.names)} numbers above 0 ({', '.join(learner.names)})",
+            got=str(weights) if isinstance(weights, str) else ", ".join(map(str, weights)),
+        )
+    return [float(w) for w in weights]

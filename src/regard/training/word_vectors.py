@@ -57,7 +57,6 @@ def _vector(values: Sequence[str], size: int, where: str) -> Tensor:
         raise InputError(f"word vectors {where}", expected="a word and numbers", got=str(error)) from error
     if len(vector) != size or not vector.isfinite().all():
         problem = f"{len(vector)} numbers" + ("" if vector.isfinite().all() else ", some not finite")
-        raise InputError(
-            f"word vectors {where}", expected=f"{size} finite numbers", got=problem, remedy="--set size=..."
-        )
+        remedy = "--set size=..."
+        raise InputError(f"word vectors {where}", expected=f"{size} finite numbers", got=problem, remedy=remedy)
     return vector

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError
-from regard.training.loss import Again, Outcome
+from regard.training.loss import Outcome, SecondPass
 
 SMALLEST = 1e-12
 
 
-def replay(outcome: Outcome, who: str) -> Again:
+def replay(outcome: Outcome, who: str) -> SecondPass:
     """The way to run the batch again, which every network of a training brings."""
     if outcome.again is None:
         raise InputError(f"term {who}", expected="a network that can be run again", got="its answers alone")

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.errors import Unsupported
 from regard.measures.contributions import part_norms
 from regard.models.ask.decomposition import decomposition
-from regard.models.ask.layer_variants import Probing
+from regard.models.ask.layer_variants import LayerVariants
 from regard.models.ask.value_zeroing import value_zeroing
 from regard.models.ask.weight_slopes import weight_slopes
 from regard.models.read.encoded import Item
@@ -286,8 +286,8 @@ def test_gradients_of_weights_are_finite_differences() -> None:
 
 
 def test_the_layer_around_a_site_holds_no_second_one() -> None:
-    probing = Probing(Bare("T5"), ITEM, None)  # type: ignore[arg-type]
-    names = {m: n for n, m in probing.model.module.named_modules()}
-    blocks = {s.name: names[probing.block(s)] for s in probing.sites}  # type: ignore[index]
+    layers = LayerVariants(Bare("T5"), ITEM, None)  # type: ignore[arg-type]
+    names = {m: n for n, m in layers.model.module.named_modules()}
+    blocks = {s.name: names[layers.block(s)] for s in layers.sites}  # type: ignore[index]
     assert blocks["encoder.block.0.layer.0.SelfAttention"] == "encoder.block.0"
     assert blocks["decoder.block.1.layer.1.EncDecAttention"] == "decoder.block.1"

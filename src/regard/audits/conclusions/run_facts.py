@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from regard.audits.stored_summaries import checked_summaries
 from regard.measures.intervals import ClusterSums, Interval, bootstrap
-from regard.records import Attention, Floats, Relevance, Score, Summary
+from regard.records import Attention, Floats, Relevance, Score, Summary, Text
 from regard.store.manifest import broken_model
 from regard.store.run import Run
 
@@ -47,7 +47,7 @@ class RunFacts:
         return self.run.manifest
 
     @cached_property
-    def broken(self) -> str:
+    def broken(self) -> Text:
         """What is wrong with the model, so that no claim may be made; "" for a sound one."""
         return broken_model(self.manifest)
 

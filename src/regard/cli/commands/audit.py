@@ -13,7 +13,7 @@ from regard.cli.audit_flags import audit_flags, options_from
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
 from regard.present.messages.messages import say
@@ -80,9 +80,9 @@ def command(
 
 
 def _announced(said: Console, sentence: str) -> None:
-    from regard.present.retelling import retold
+    from regard.present.messages.messages import render
 
-    said.print(retold(sentence), style="dim", markup=False)
+    said.print(render(sentence), style="dim", markup=False)
 
 
 def _resolved(console: Console, subject: Subject, other: Subject | None) -> None:
@@ -107,9 +107,8 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
     if as_json:
         print_json({"run": str(folder), "report": str(page), **run_json(run)})
     else:
-        from regard.present.messages.messages import count
+        from regard.present.messages.messages import count, render
         from regard.present.objective_scale import about_task
-        from regard.present.retelling import retold
         from regard.present.run_reader import Material
         from regard.present.summary import reading
         from regard.present.terminal.results import evidence_table
@@ -119,14 +118,14 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
         out, material = results(), Material(run)
         if material.broken:
-            out.print(retold(material.broken), markup=False, style="bold red")
+            out.print(render(material.broken), markup=False, style="bold red")
             out.print()
         if material.manifest["judgements"]:
             out.print(verdict_table(material.manifest["judgements"]))
         if material.manifest.get("shift"):
             out.print(shift_table(material.manifest["shift"]))
         for defect in (material.manifest.get("preconditions") or {}).get("defects", []):
-            words = say("preconditions.before", sentence=retold(defect["sentence"]))
+            words = say("preconditions.before", sentence=render(defect["sentence"]))
             out.print(words, markup=False, style="bold yellow")
         with about_task(material.task):
             out.print(evidence_table(material, width=out.width))
@@ -142,11 +141,13 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
 def _judge(run: Run, page: Path, *, asked: bool) -> None:
     """An error where the model is broken, where there is no number at all, or none of a method asked for by name."""
+    from regard.present.messages.messages import render
+
     problems = run.problems()
     broken = broken_model(run.manifest)
     if broken:
         raise Incomplete(
-            f"model of run {run.path}", expected="the same answer to the same input", got=broken.rstrip("."),
+            f"model of run {run.path}", expected="the same answer to the same input", got=render(broken).rstrip("."),
             remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
         )  # fmt: skip
     if not any(s.n for s in run.summaries()):
@@ -160,6 +161,3 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
             f"run {run.path}", expected="numbers of every explainer asked for", got="; ".join(failed),
             remedy=f"see {page}",
         )  # fmt: skip
-
-
-command.help = SUMMARIES["audit"]

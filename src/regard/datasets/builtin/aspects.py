@@ -42,11 +42,9 @@ def aspects(
     share("aspects.negation", negation)
     most = len(lexicon.OTHERS[0])
     if not 1 <= opinions <= 4 or not 0 <= distractors <= most or not 0 <= fillings <= len(lexicon.FILLINGS):
-        raise InputError(
-            "aspects",
-            expected=f"1 to 4 opinions, 0 to {most} distractors, 0 to {len(lexicon.FILLINGS)} fillings",
-            got=f"opinions={opinions}, distractors={distractors}, fillings={fillings}",
-        )
+        expected = f"1 to 4 opinions, 0 to {most} distractors, 0 to {len(lexicon.FILLINGS)} fillings"
+        problem = f"opinions={opinions}, distractors={distractors}, fillings={fillings}"
+        raise InputError("aspects", expected=expected, got=problem)
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         labels = [number >> i & 1 for i in range(len(ASPECTS))]

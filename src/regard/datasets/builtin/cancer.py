@@ -55,4 +55,4 @@ def cancer(*, split: str = "test", n: int | None = None, seed: int = 0) -> Examp
     items = part(by_id.values(), split)
     note = f"{len(by_id):,} tumours from scikit-learn (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
     sample = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("cancer", sample, ("malignant", "benign"), (note,), COLUMNS, "tabular")
+    return Examples("cancer", sample, ("malignant", "benign"), (note,), columns=COLUMNS, modality="tabular")

@@ -41,11 +41,9 @@ def clinical(
     share("clinical.shortcut", shortcut)
     most = min(len(lexicon.OTHER_FINDINGS), len(lexicon.REMARKS))
     if notes < 1 or not 1 <= evidence <= len(lexicon.FINDINGS) or not 0 <= distractors <= most:
-        raise InputError(
-            "clinical",
-            expected=f"notes of at least 1, 1 to {len(lexicon.FINDINGS)} pieces of evidence, 0 to {most} distractors",
-            got=f"notes={notes}, evidence={evidence}, distractors={distractors}",
-        )
+        expected = f"notes of at least 1, 1 to {len(lexicon.FINDINGS)} pieces of evidence, 0 to {most} distractors"
+        problem = f"notes={notes}, evidence={evidence}, distractors={distractors}"
+        raise InputError("clinical", expected=expected, got=problem)
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         patient = f"{int(rng.integers(100_000, 1_000_000))}"

@@ -76,7 +76,7 @@ def credit(
 
     items = generated("credit", draw, split=split, n=n, seed=seed, settings=(noise, shortcut))
     provenance = note("fictional loans", n, split=split, seed=seed, known="the rule")
-    return Examples("credit", items, ("repaid", "defaulted"), (provenance,), COLUMNS, "tabular")
+    return Examples("credit", items, ("repaid", "defaulted"), (provenance,), columns=COLUMNS, modality="tabular")
 
 
 def truth(row: Floats) -> int:

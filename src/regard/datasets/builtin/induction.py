@@ -24,11 +24,8 @@ def induction(*, split: str = "test", n: int = 2000, seed: int = 0, symbols: int
     ('sa da de ba pa de', 'ba')
     """
     if not 3 <= symbols <= len(SYLLABLES) or length < 3:
-        raise InputError(
-            "induction",
-            expected=f"3 to {len(SYLLABLES)} symbols, a length of at least 3",
-            got=f"symbols={symbols}, length={length}",
-        )
+        expected = f"3 to {len(SYLLABLES)} symbols, a length of at least 3"
+        raise InputError("induction", expected=expected, got=f"symbols={symbols}, length={length}")
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         label = number % symbols

@@ -85,7 +85,17 @@ def planted(
         if tries > 50 * n + 1000:
             raise InputError("planted.length", expected=f"room for {n} different texts", got=f"{length} words")
         label = len(items) % 2
-        wording, deciding, slices = _words(rng, steps, label, split, length, evidence, negation, distractors, shortcut)
+        wording, deciding, slices = _words(
+            rng,
+            steps,
+            label,
+            split,
+            length,
+            evidence=evidence,
+            negation=negation,
+            distractors=distractors,
+            shortcut=shortcut,
+        )
         text = " ".join(wording)
         # the text itself decides its split, so that no two splits can share one
         home = normalised(text)
@@ -120,6 +130,7 @@ def _words(
     label: int,
     split: str,
     length: int,
+    *,
     evidence: int,
     negation: float,
     distractors: int,

@@ -41,11 +41,9 @@ def planted_patches(
     split = checked(split)
     cells = (size // patch) ** 2 if patch > 0 else 0
     if patch < 3 or size % patch or not 0 <= distractors < cells or n < 1:
-        raise InputError(
-            "planted_patches",
-            expected="n of at least 1, a patch of at least 3 that divides size, room for distractors",
-            got=f"n={n}, size={size}, patch={patch}, distractors={distractors}",
-        )
+        expected = "n of at least 1, a patch of at least 3 that divides size, room for distractors"
+        problem = f"n={n}, size={size}, patch={patch}, distractors={distractors}"
+        raise InputError("planted_patches", expected=expected, got=problem)
     rng = keyed_rng(seed, "planted_patches", split, size, patch, distractors)
     items = []
     for i in range(n):

@@ -36,11 +36,9 @@ def planted_segments(
     """
     split = checked(split)
     if segment < 4 or steps % segment or channels < 1 or n < 1:
-        raise InputError(
-            "planted_segments",
-            expected="n and channels of at least 1, a segment of at least 4 that divides steps",
-            got=f"n={n}, steps={steps}, segment={segment}, channels={channels}",
-        )
+        expected = "n and channels of at least 1, a segment of at least 4 that divides steps"
+        problem = f"n={n}, steps={steps}, segment={segment}, channels={channels}"
+        raise InputError("planted_segments", expected=expected, got=problem)
     rng = keyed_rng(seed, "planted_segments", split, steps, segment, channels)
     items = []
     for i in range(n):
@@ -52,4 +50,4 @@ def planted_segments(
         items.append(Example(f"{split}-{i:05d}", {"series": frozen(series)}, label, (place,)))
     note = f"{n:,} generated series (split {split!r}, seed {seed}); the decisive stretch is known exactly"
     names = tuple(f"channel {c}" for c in range(channels))
-    return Examples("planted_segments", tuple(items), NAMES, (note,), names, "series")
+    return Examples("planted_segments", tuple(items), NAMES, (note,), columns=names, modality="series")

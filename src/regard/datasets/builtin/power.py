@@ -31,4 +31,5 @@ def power(*, split: str = "test", n: int | None = None, seed: int = 0) -> Exampl
     items = part(by_id.values(), split)
     note = f"{len(by_id):,} days from sktime 1.2.0 (BSD-3-Clause); split {split!r}: {len(items):,}, by a hash"
     sample = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("power", sample, ("October to March", "April to September"), (note,), ("demand",), "series")
+    labels = ("October to March", "April to September")
+    return Examples("power", sample, labels, (note,), columns=("demand",), modality="series")

@@ -39,11 +39,8 @@ def sequences(
     if task not in ("copy", "reverse", "sort"):
         raise InputError("sequences.task", expected="copy, reverse or sort", got=repr(task))
     if not 2 <= symbols <= len(SYLLABLES) or not 1 <= shortest <= longest:
-        raise InputError(
-            "sequences",
-            expected=f"2 to {len(SYLLABLES)} symbols, 1 <= shortest <= longest",
-            got=f"symbols={symbols}, shortest={shortest}, longest={longest}",
-        )
+        problem = f"symbols={symbols}, shortest={shortest}, longest={longest}"
+        raise InputError("sequences", expected=f"2 to {len(SYLLABLES)} symbols, 1 <= shortest <= longest", got=problem)
 
     def draw(rng: np.random.Generator, number: int) -> Drawn:
         length = int(rng.integers(shortest, longest + 1))

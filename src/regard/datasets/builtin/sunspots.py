@@ -39,11 +39,8 @@ def sunspots(
     years, values = _yearly() if every == "year" else _monthly()
     total = len(values) - window - horizon + 1
     if window < 1 or horizon < 1 or total < 10:
-        raise InputError(
-            "sunspots",
-            expected=f"window and horizon of at least 1, far less than {len(values):,} values together",
-            got=f"window={window}, horizon={horizon}",
-        )
+        expected = f"window and horizon of at least 1, far less than {len(values):,} values together"
+        raise InputError("sunspots", expected=expected, got=f"window={window}, horizon={horizon}")
     ends = np.cumsum([0, *FRACTIONS.values()])
     bounds = {name: (ends[i], ends[i + 1]) for i, name in enumerate(FRACTIONS)} | {"all": (0.0, 1.0)}
     low, high = (round(float(share) * len(values)) for share in bounds[split])
@@ -58,7 +55,7 @@ def sunspots(
         raise InputError(f"sunspots split {split!r}", expected="room for a window", got=f"horizon={horizon}")
     note = f"{len(values):,} {every}s from statsmodels 0.15.0 (public domain); split {split!r}: {len(items):,}, by time"
     sample = tuple(sampling.stratified(items, n, seed=seed))
-    return Examples("sunspots", sample, (), (note,), ("sunspots",), "series")
+    return Examples("sunspots", sample, (), (note,), columns=("sunspots",), modality="series")
 
 
 def _yearly() -> tuple[list[int], Floats]:

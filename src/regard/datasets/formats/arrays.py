@@ -14,14 +14,25 @@ from regard.errors import InputError
 from regard.files import MOST_UNPACKED, UNPACKED_FREELY, check_file, max_bytes, reason, shown_size
 
 _UNREADABLE = (
-    OSError, EOFError, ValueError, TypeError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError,
-    OverflowError, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # fmt: skip
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    SyntaxError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
 """What zipfile and numpy raise on damaged archives."""
 
 
 def read_npz(path: Path) -> dict[str, Any]:
-    """Name -> array; an archive that unpacks to too much is refused before it is unpacked."""
+    """Read name -> array; reject an archive that would unpack to too much."""
     size = check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:

@@ -48,12 +48,9 @@ def open_delimited(path: Path) -> Table:
                 wrong = "" if len(cells) == len(header) else f"{len(cells)} cells where the header has {len(header)}"
                 yield Row(here, dict(zip(header, cells, strict=False)), wrong)
         except csv.Error as error:
-            raise InputError(
-                f"{path.name}, line {begins}",
-                expected="a csv row",
-                got=str(error),
-                remedy="close the quotation mark that was opened there",
-            ) from None
+            remedy = "close the quotation mark that was opened there"
+            subject = f"{path.name}, line {begins}"
+            raise InputError(subject, expected="a csv row", got=str(error), remedy=remedy) from None
 
     notes = () if separator == usual else (f"separator: {separator!r} (guessed from the header)",)
     return Table(path.name, header, walk, "line", notes=notes, typed=False)

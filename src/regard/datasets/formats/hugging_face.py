@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +25,30 @@ UNDIVIDED = "all of it"
 
 
 def open_hugging_face(path: Path, *, split: str | None) -> Table:
-    """The table of one split; without a choice the one furthest from training, and the notes say which."""
+    """Open the table of one split, by default the one furthest from training, with a note."""
     splits = _splits(path)
     if not splits:
-        raise InputError(
-            f"directory {path}",
-            expected="a Hugging Face data set on disk (dataset_dict.json, state.json, or arrow or Parquet files)",
-            got="none of these",
-            remedy="datasets.load_dataset(...).save_to_disk(DIR)",
-        )
+        remedy = "datasets.load_dataset(...).save_to_disk(DIR)"
+        expected = "a Hugging Face data set on disk (dataset_dict.json, state.json, or arrow or Parquet files)"
+        raise InputError(f"directory {path}", expected=expected, got="none of these", remedy=remedy)
     notes: tuple[str, ...] = ()
-    chosen = split or next((s for s in PREFERRED if s in splits), min(splits))
+    split_name = split or next((s for s in PREFERRED if s in splits), min(splits))
     if list(splits) == [UNDIVIDED]:
-        chosen = UNDIVIDED  # a split of it is then made by hash, as for a file
-    if chosen == "all":
+        split_name = UNDIVIDED  # a split of it is then made by hash, as for a file
+    if split_name == "all":
         files = [file for name in sorted(splits) for file in splits[name]]
     else:
-        chosen = chosen if chosen in splits else OTHER_NAMES.get(chosen, chosen)
-        if chosen not in splits:
-            raise UnknownName(f"split of {path.name}", chosen, (*splits, "all"))
-        files = splits[chosen]
+        split_name = split_name if split_name in splits else OTHER_NAMES.get(split_name, split_name)
+        if split_name not in splits:
+            raise UnknownName(f"split of {path.name}", split_name, (*splits, "all"))
+        files = splits[split_name]
     if split is None and len(splits) > 1:
-        notes = (f"split: {chosen!r} of {', '.join(sorted(splits))} (guessed; override with --split)",)
+        notes = (f"split: {split_name!r} of {', '.join(sorted(splits))} (guessed; override with --split)",)
     parquet = files[0].suffix == ".parquet"
     table = open_parquet(files, name=path.name) if parquet else _open_arrow(files, path.name)
     labels = label_names(_json(files[0].parent / "dataset_info.json").get("features")) or table.labels
-    applied = None if chosen == UNDIVIDED else chosen
-    return Table(table.name, table.columns, table.walk, table.counted, labels, notes, split=applied)
+    applied = None if split_name == UNDIVIDED else split_name
+    return replace(table, labels=labels, notes=notes, split=applied)
 
 
 def _splits(path: Path) -> dict[str, list[Path]]:
@@ -81,9 +79,8 @@ def _split_in(stem: str) -> str:
 def _arrow_files(path: Path) -> list[Path]:
     entries = _json(path / "state.json").get("_data_files", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(
-            f"file {path / 'state.json'}", expected='"_data_files": a list of objects', got=repr(entries)[:60]
-        )
+        expected = '"_data_files": a list of objects'
+        raise InputError(f"file {path / 'state.json'}", expected=expected, got=repr(entries)[:60])
     # the names come from the directory's own JSON: nothing outside the directory is ever opened
     names = _plain_names([entry.get("filename") for entry in entries], path)
     files = [path / name for name in names] or sorted(path.glob("*.arrow"))
@@ -93,7 +90,7 @@ def _arrow_files(path: Path) -> list[Path]:
 
 
 def _plain_names(names: Any, path: Path) -> list[str]:
-    """The last parts of names; what has none, such as "..", is refused."""
+    """Last path components of names; reject names without one, such as ".."."""
     if not isinstance(names, list):
         raise InputError(f"directory {path}", expected="a list of names", got=repr(names)[:60])
     plain = [Path(name).name if isinstance(name, str) else "" for name in names]
@@ -114,21 +111,20 @@ def _open_arrow(files: Sequence[Path], name: str) -> Table:
     with _reader(files[0]) as reader:
         columns, labels = column_names(reader.schema, files[0]), label_names_in(reader.schema)
 
-    def walk(wanted: Sequence[str] | None) -> Iterator[Row]:
+    def walk(columns: Sequence[str] | None) -> Iterator[Row]:
         number = 0
         for file in files:
             with _reader(file) as reader:
                 try:
                     for batch in reader:
                         batch.validate(full=True)  # offsets in the file may point outside its buffers
-                        part = batch if wanted is None else batch.select(list(wanted))
+                        part = batch if columns is None else batch.select(list(columns))
                         for values in part.to_pylist():
                             number += 1
                             yield Row(number, values)
                 except UNREADABLE as error:
-                    raise InputError(
-                        f"{file.name}, after row {number}", expected="an arrow file of `datasets`", got=reason(error)
-                    ) from None
+                    subject = f"{file.name}, after row {number}"
+                    raise InputError(subject, expected="an arrow file of `datasets`", got=reason(error)) from None
 
     return Table(name, columns, walk, labels=labels)
 

@@ -33,11 +33,8 @@ def open_json(path: Path) -> Table:
 
     peeked = list(islice(walk(None), PEEKED))
     if not any(row.values for row in peeked) and peeked:
-        raise InputError(
-            f"{path.name}, {'item' if listed else 'line'} {peeked[0].number}",
-            expected="a JSON object per line",
-            got=peeked[0].problem or "an empty object",
-        )
+        subject = f"{path.name}, {'item' if listed else 'line'} {peeked[0].number}"
+        raise InputError(subject, expected="a JSON object per line", got=peeked[0].problem or "an empty object")
     columns = tuple(dict.fromkeys(str(name) for row in peeked for name in row.values))
     check_columns(columns, f"file {path.name}")
     return Table(path.name, columns, walk, "item" if listed else "line")

@@ -20,7 +20,7 @@ UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowErro
 
 
 def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
-    """The files one after the other, as one table."""
+    """Open several files as one table."""
     schema = _file(paths[0]).schema_arrow
     names = column_names(schema, paths[0])
 
@@ -33,15 +33,14 @@ def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
                         number += 1
                         yield Row(number, values)
             except UNREADABLE as error:
-                raise InputError(
-                    f"{path.name}, after row {number}", expected="a Parquet file", got=reason(error)
-                ) from None
+                subject = f"{path.name}, after row {number}"
+                raise InputError(subject, expected="a Parquet file", got=reason(error)) from None
 
     return Table(name, names, walk, labels=label_names_in(schema))
 
 
 def column_names(schema: Any, path: Path) -> tuple[str, ...]:
-    """The names of an arrow schema, checked: bytes of a damaged file need not be text."""
+    """Column names of an arrow schema, checked for damage."""
     try:
         names = tuple(schema.names)
     except UnicodeDecodeError as error:
@@ -63,12 +62,9 @@ def _file(path: Path) -> Any:
     if rows > max(FREE_ROWS, MOST_ROWS_PER_BYTE * size):
         raise InputError(f"file {path}", expected="rows that fit its size", got=f"{rows:,} rows in {shown_size(size)}")
     if unpacked > max_bytes():
-        raise InputError(
-            f"file {path}",
-            expected=f"at most {shown_size(max_bytes())} when unpacked",
-            got=shown_size(unpacked),
-            remedy="a part of it, or a higher limit: --max-bytes 4GB",
-        )
+        remedy = "a part of it, or a higher limit: --max-bytes 4GB"
+        expected = f"at most {shown_size(max_bytes())} when unpacked"
+        raise InputError(f"file {path}", expected=expected, got=shown_size(unpacked), remedy=remedy)
     return file
 
 

@@ -20,7 +20,7 @@ def adversarial(
     weight: float = 1.0,
     control: bool = False,
 ) -> Recipe:
-    """Say the label also where the inputs (of a text: its word vectors) are moved against it; the clean loss stays.
+    """Adversarial training: learn the label also for inputs (word vectors of a text) moved against it.
 
     epsilon: how far, as a share of the norm of the example's inputs. control: beside it, an arm with random changes of
     the same size.

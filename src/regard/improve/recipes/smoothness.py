@@ -17,7 +17,7 @@ def smoothness(
     weight: float = 1.0,
     attention: float = 0.0,
 ) -> Recipe:
-    """Answer, and where `attention` is above 0 look, the same after a small change of the inputs; no labels needed.
+    """Keep the prediction, and with `attention` above 0 the attention, after a small input change; no labels needed.
 
     epsilon: how far, as a share of the norm of the example's inputs.
     """

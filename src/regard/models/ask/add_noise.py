@@ -28,9 +28,11 @@ def add_noise(model: TorchModel, encoded: Encoded, noise: float, rng: np.random.
     if reader.modality == "text":
         if model.embedding is None:
             raise Unsupported(
-                f"noise in the inputs of {model.name}", expected="an input-embedding module", got="none",
+                f"noise in the inputs of {model.name}",
+                expected="an input-embedding module",
+                got="none",
                 remedy="name it: wrap(..., embedding='path.of.the.module')",
-            )  # fmt: skip
+            )
         with torch.no_grad():
             device = next((p.device for p in model.embedding.parameters()), torch.device("cpu"))
             x = model.embedding(torch.from_numpy(main)[None].to(device))[0].float().cpu().numpy()
@@ -45,7 +47,7 @@ def add_noise(model: TorchModel, encoded: Encoded, noise: float, rng: np.random.
         np.float32
     )
     size = float(np.linalg.norm(inside))
-    moved = float(np.linalg.norm(change)) / size if size else 0.0
+    displacement = float(np.linalg.norm(change)) / size if size else 0.0
     if reader.modality == "text":
-        return replace(item, shift=change), moved
-    return replace(item, arrays={**item.arrays, reader.main: (x + change).astype(main.dtype)}), moved
+        return replace(item, shift=change), displacement
+    return replace(item, arrays={**item.arrays, reader.main: (x + change).astype(main.dtype)}), displacement

@@ -1,7 +1,7 @@
 """Several examples of one shape as one differentiable function, in the space in which the user gave them.
 
 What stands between the user's numbers and the module (another order of axes, a scaling, a normalisation) is measured:
-the reader is asked about the example and about a shifted copy, which gives a scale and an offset for every entry, and a
+the reader encodes the example and a shifted copy, which gives a scale and an offset for every entry, and a
 third input must come out as these foretell. So the normalisation is inside the function, and it is the right one.
 """
 
@@ -25,7 +25,7 @@ from regard.models.ask.input_function import ends, free_entries, inserted
 from regard.models.objective import as_logits, wide
 from regard.models.read.encoded import Item
 from regard.models.read.regions import ArrayReader
-from regard.models.tasks import Asked
+from regard.models.tasks import Request
 from regard.protocols import BatchFunction
 from regard.records import Example
 
@@ -92,22 +92,22 @@ class _BatchFunction:
         return self.spaces is not None
 
     def logits(self, x: Tensor, rows: Sequence[int] | None = None) -> Tensor:
-        chosen = list(range(len(self.items))) if rows is None else list(rows)
+        numbers = list(range(len(self.items))) if rows is None else list(rows)
         if self._scaling is not None:
             scale, offset = self._scaling
-            x = x * scale[chosen] + offset[chosen]
-        items = [self.items[i] for i in chosen]
+            x = x * scale[numbers] + offset[numbers]
+        items = [self.items[i] for i in numbers]
         if self.spaces is None:
-            tensors, asked = self.model.tensors(items, [0] * len(chosen))
+            tensors, request = self.model.tensors(items, [0] * len(numbers))
         else:  # x is all that the module reads
-            tensors, asked = {self.model.reader.main: x}, Asked(items, {})
-        with self.model.backward_allowed(), inserted(self.model, tensors, x) as given:
-            found = self.model.run(given, asked)["logits"]
-        if found.ndim != 2:
-            raise InputError("output of the module", expected="logits (rows, classes)", got=str(tuple(found.shape)))
-        if found.shape[-1] == 1:  # one logit stands for two classes
-            return wide(torch.cat([torch.zeros_like(found), found], -1))
-        return wide(as_logits(found))
+            tensors, request = {self.model.reader.main: x}, Request(items, {})
+        with self.model.backward_allowed(), inserted(self.model, tensors, x) as inputs:
+            logits = self.model.run(inputs, request)["logits"]
+        if logits.ndim != 2:
+            raise InputError("output of the module", expected="logits (rows, classes)", got=str(tuple(logits.shape)))
+        if logits.shape[-1] == 1:  # one logit stands for two classes
+            return wide(torch.cat([torch.zeros_like(logits), logits], -1))
+        return wide(as_logits(logits))
 
     def back(self, row: int, x: Tensor) -> Example:
         if self.spaces is None:
@@ -117,9 +117,9 @@ class _BatchFunction:
         assert isinstance(reader, ArrayReader)
         array = x.detach().cpu().double().numpy()
         array = np.round(array) if space.whole else array
-        given = np.asarray(example.inputs[reader.entry])
-        made = space.put_back(array).astype(given.dtype if given.dtype.kind in "iuf" else np.float32)
-        return replace(example, inputs={**example.inputs, reader.entry: made})
+        original = np.asarray(example.inputs[reader.entry])
+        values = space.put_back(array).astype(original.dtype if original.dtype.kind in "iuf" else np.float32)
+        return replace(example, inputs={**example.inputs, reader.entry: values})
 
     def _tensor(self, arrays: Sequence[Array]) -> Tensor:
         return torch.from_numpy(np.stack(arrays)).to(device=self.model.device, dtype=self.model.dtype)
@@ -142,16 +142,16 @@ def batch_function(model: TorchModel, examples: Sequence[Example]) -> BatchFunct
 
 
 def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
-    given = np.asarray(example.inputs[reader.entry])
+    original = np.asarray(example.inputs[reader.entry])
     subject = f"example {example.id!r}"
-    lay, put_back = _layout(given.shape, made.shape, subject)
-    u = lay(given.astype(np.float64))
-    if given.dtype.kind == "f" and np.array_equal(u.astype(made.dtype), made):
+    lay, put_back = _layout(original.shape, made.shape, subject)
+    u = lay(original.astype(np.float64))
+    if original.dtype.kind == "f" and np.array_equal(u.astype(made.dtype), made):
         return Space(u, np.ones_like(u), np.zeros_like(u), put_back, False)
-    whole = given.dtype.kind in "iu"
+    whole = original.dtype.kind in "iu"
 
     def read(array: Array) -> Array:
-        return np.asarray(reader.prepare(put_back(array).astype(given.dtype), subject), np.float64)
+        return np.asarray(reader.prepare(put_back(array).astype(original.dtype), subject), np.float64)
 
     # inside the range of the values, where a reader that rounds or clips does neither
     low, high = float(u.min()), float(u.max())
@@ -169,7 +169,7 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
             expected="a reader that scales and shifts every entry by itself",
             got=f"one whose scaling is off by {error:.2g} on another input (it resizes, or mixes entries)",
             remedy="give inputs of the size the model reads, and switch resizing off (do_resize=False)",
-        )  # fmt: skip
+        )
     return Space(u, scale, offset, put_back, whole)
 
 
@@ -193,6 +193,8 @@ def _layout(
             lambda a: np.ascontiguousarray(a.transpose(1, 2, 0))
         )
     raise Unsupported(
-        f"attack on {subject} in the user's own numbers", expected=f"an input of the size the model reads, {made}",
-        got=str(given), remedy="resize the inputs before they are given to the model",
-    )  # fmt: skip
+        f"attack on {subject} in the user's own numbers",
+        expected=f"an input of the size the model reads, {made}",
+        got=str(given),
+        remedy="resize the inputs before they are given to the model",
+    )

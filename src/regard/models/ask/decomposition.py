@@ -1,7 +1,7 @@
 """What the attention of a site is made of: values behind the output projection, residual stream, normalisations.
 
-Found without knowing how the model is written (see `probing`): with the weights of one head singled out, the layer
-itself shows the values of that head; with all weights zero, it shows what is there without attention. Proved by
+Found without knowing how the model is written (see `layer_variants`): with the weights of one head singled out, the
+layer itself shows the values of that head; with all weights zero, it shows what is there without attention. Proved by
 addition: the parts must give the whole that the model computed, or the site is refused.
 """
 
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from regard.errors import Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
-from regard.models.ask.layer_variants import Moment, Place, Probing, is_norm, rows_first
+from regard.models.ask.layer_variants import LayerVariants, Moment, Place, is_norm, rows_first
 from regard.protocols import Encoded, Norm, Parts, Target
 from regard.records import Site
 from regard.tap.site_attention import as_array
@@ -33,40 +33,49 @@ def decomposition(model: TorchModel, encoded: Encoded, target: Target, keys: Seq
 
     Costs a forward pass per site, and one more per head for all of them.
     """
-    probing = Probing(model, own(encoded), target)
-    return [_parts(probing, probing.site(key)) for key in keys]
+    layers = LayerVariants(model, own(encoded), target)
+    return [_parts(layers, layers.site(key)) for key in keys]
 
 
-def _parts(probing: Probing, site: Site) -> Parts:
-    weights = probing.weights[site.key]
+def _parts(layers: LayerVariants, site: Site) -> Parts:
+    weights = layers.weights[site.key]
     if weights.shape[0] != 1:
         raise _refused(site, "one row of attention for one example", f"{weights.shape[0]}: it is cut into windows")
     _, heads, queries, keys = weights.shape
     turns = -(-keys // queries)
-    for meeting in _meetings(probing, site):
+    for meeting in _meetings(layers, site):
         place = meeting[0]
-        asked = probing.ask(site, heads * turns + 1, lambda i: _one_head(weights[0], i, turns), place)
-        seen = torch.cat(list(asked)).float()
-        if seen.shape[1] != queries:
-            raise _refused(site, f"{queries} positions behind it", f"{seen.shape[1]} at {place.name}")
-        rest = seen[-1]
-        values = (seen[:-1] - rest).reshape(heads, -1, seen.shape[2])[:, :keys]
+        states = layers.ask(site, heads * turns + 1, lambda i: _one_head(weights[0], i, turns), place)
+        outputs = torch.cat(list(states)).float()
+        if outputs.shape[1] != queries:
+            raise _refused(site, f"{queries} positions behind it", f"{outputs.shape[1]} at {place.name}")
+        rest = outputs[-1]
+        values = (outputs[:-1] - rest).reshape(heads, -1, outputs.shape[2])[:, :keys]
         if bool(values.any()):
             break  # a normalisation at the side of attention (a feed-forward network in parallel) sees nothing of it
     else:
         raise _refused(site, "a layer, or a normalisation, that its output goes through", "none")
     _, tensor, normed = meeting
     whole = rows_first(tensor, 1, site, queries)[0].float()
-    made = torch.einsum("hqk,hkd->qd", weights[0].float(), values) + rest
-    error = float((made - whole).abs().max() / whole.abs().max().clamp(min=1e-12))
+    total = torch.einsum("hqk,hkd->qd", weights[0].float(), values) + rest
+    error = float((total - whole).abs().max() / whole.abs().max().clamp(min=1e-12))
     if not error < TOLERANCE:
         raise _refused(
             site, "attention that is added up before it is changed", f"parts that miss the whole by {error:.1%}"
         )
-    own, bias = _residual(probing, site, rest)
+    own, bias = _residual(layers, site, rest)
     norms = tuple(_norm(m, begin, end, site, queries) for m, begin, end in normed)
-    taken = [as_array(t) for t in (weights[0], values, own, bias, whole)]
-    return Parts(site, taken[0], taken[1], taken[2], taken[3], taken[4], norms, error)
+    arrays = [as_array(t) for t in (weights[0], values, own, bias, whole)]
+    return Parts(
+        site=site,
+        weights=arrays[0],
+        values=arrays[1],
+        own=arrays[2],
+        bias=arrays[3],
+        whole=arrays[4],
+        norms=norms,
+        error=error,
+    )
 
 
 def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:
@@ -78,8 +87,8 @@ def _one_head(weights: Tensor, i: int, turns: int) -> Tensor:
     variant = torch.zeros_like(weights)
     head, turn = divmod(i, turns)
     if head < heads:
-        some = torch.arange(turn * queries, min((turn + 1) * queries, keys), device=weights.device)
-        variant[head, some - turn * queries, some] = 1.0
+        read = torch.arange(turn * queries, min((turn + 1) * queries, keys), device=weights.device)
+        variant[head, read - turn * queries, read] = 1.0
     return variant
 
 
@@ -87,46 +96,48 @@ Normed = tuple[nn.Module, Tensor, Tensor]
 """A normalisation with what went in and what came out."""
 
 
-def _meetings(probing: Probing, site: Site) -> list[tuple[Place, Tensor, list[Normed]]]:
+def _meetings(layers: LayerVariants, site: Site) -> list[tuple[Place, Tensor, list[Normed]]]:
     """Where attention and residual stream may have met: (place, what is there, the normalisations from there on).
 
     That is what a normalisation behind the site is given, or what the layer gives out. Normalisations count only where
     the layer gives out what the last of them made; elsewhere (they come first) the stream goes on without them.
     """
-    block = probing.block(site)
-    around = block if block is not None else probing.owner(site)
-    found: list[tuple[Place, Tensor]] = []
+    block = layers.block(site)
+    around = block if block is not None else layers.owner(site)
+    places: list[tuple[Place, Tensor]] = []
     normed: list[Normed] = []
     waiting: dict[nn.Module, Tensor] = {}
-    made, gave = None, None  # what the last normalisation made, what the layer gave out
+    normalised, gave = None, None  # what the last normalisation made, what the layer gave out
     other = False
-    for moment in probing.moments[probing.at(site) + 1 :]:
+    for moment in layers.moments[layers.at(site) + 1 :]:
         other = other or moment.what == "site"
         if moment.tensor is None or moment.module is None:
             continue
         if is_norm(moment.module) and moment.what == "begin":
             waiting[moment.module] = moment.tensor
-            if not other or not found:
-                found.append((Place(moment.module, "begin", probing.name(moment.module)), moment.tensor))
+            if not other or not places:
+                places.append((Place(moment.module, "begin", layers.name(moment.module)), moment.tensor))
         elif is_norm(moment.module) and moment.module in waiting:
-            made = moment.tensor
-            if len(normed) < len(found) and not (other and normed):
-                normed.append((moment.module, waiting.pop(moment.module), made))
+            normalised = moment.tensor
+            if len(normed) < len(places) and not (other and normed):
+                normed.append((moment.module, waiting.pop(moment.module), normalised))
         elif moment.module is around and moment.what == "end":
             gave = moment.tensor
-            if not other or not found:
-                found.append((Place(around, "end", probing.name(around)), moment.tensor))
+            if not other or not places:
+                places.append((Place(around, "end", layers.name(around)), moment.tensor))
             break
-    if block is None and site.kind != "pooling" and (outside := probing.projection(site)) is not None:
-        found = [outside]  # what the owner gives out is not in the stream yet
-    ends_so = made is not None and (gave is None or (made.shape == gave.shape and bool(torch.equal(made, gave))))
+    if block is None and site.kind != "pooling" and (outside := layers.projection(site)) is not None:
+        places = [outside]  # what the owner gives out is not in the stream yet
+    ends_so = normalised is not None and (
+        gave is None or (normalised.shape == gave.shape and bool(torch.equal(normalised, gave)))
+    )
     return [
         (place, tensor, normed[i:] if ends_so and place.what == "begin" else [])
-        for i, (place, tensor) in enumerate(found)
+        for i, (place, tensor) in enumerate(places)
     ]
 
 
-def _residual(probing: Probing, site: Site, rest: Tensor) -> tuple[Tensor, Tensor]:
+def _residual(layers: LayerVariants, site: Site, rest: Tensor) -> tuple[Tensor, Tensor]:
     """(residual stream, bias).
 
     What is there without attention is the stream plus a bias, the same everywhere. Where no stream that was seen fits
@@ -135,7 +146,7 @@ def _residual(probing: Probing, site: Site, rest: Tensor) -> tuple[Tensor, Tenso
     if site.kind == "pooling" or (len(rest) > 1 and _constant(rest, rest)):
         return torch.zeros_like(rest), rest.mean(0)
     streams = []
-    for moment in reversed(probing.moments[: probing.at(site)]):
+    for moment in reversed(layers.moments[: layers.at(site)]):
         stream = _like(moment, rest, site)
         if stream is not None and _constant(rest - stream, rest):
             streams.append(stream)
@@ -153,10 +164,10 @@ def _like(moment: Moment, rest: Tensor, site: Site) -> Tensor | None:
     if moment.tensor is None or moment.tensor.shape[-1] != rest.shape[-1]:
         return None
     try:
-        seen = rows_first(moment.tensor, 1, site, len(rest))[0].float()
+        states = rows_first(moment.tensor, 1, site, len(rest))[0].float()
     except Unsupported:
         return None
-    return seen if seen.shape == rest.shape else None
+    return states if states.shape == rest.shape else None
 
 
 def _constant(difference: Tensor, scale: Tensor) -> bool:
@@ -174,15 +185,15 @@ class _Affine:
 def _norm(module: nn.Module, given: Tensor, gave: Tensor, site: Site, queries: int) -> Norm:
     """The normalisation as a linear map at its actual spread, found by asking the module itself."""
     x, y = (rows_first(t, 1, site, queries)[0].float() for t in (given, gave))
-    known = _asked(module, given)
-    centre = x - x.mean(-1, keepdim=True) if known.centred else x
-    plain, moved = known.scale * centre, y - known.shift
-    spread = (plain * plain).sum(-1) / (plain * moved).sum(-1)
-    error = float((plain / spread[:, None] - moved).abs().max() / moved.abs().max().clamp(min=1e-12))
+    affine = _asked(module, given)
+    centre = x - x.mean(-1, keepdim=True) if affine.centred else x
+    plain, unshifted = affine.scale * centre, y - affine.shift
+    spread = (plain * plain).sum(-1) / (plain * unshifted).sum(-1)
+    error = float((plain / spread[:, None] - unshifted).abs().max() / unshifted.abs().max().clamp(min=1e-12))
     if not error < TOLERANCE:
         raise _refused(site, "LayerNorm or RMSNorm behind it", f"{type(module).__name__}, off by {error:.1%}")
-    scale, shift, wide = (t.double().cpu().numpy() for t in (known.scale, known.shift, spread))
-    return Norm(scale, shift, wide, known.centred)
+    scale, shift, wide = (t.double().cpu().numpy() for t in (affine.scale, affine.shift, spread))
+    return Norm(scale, shift, wide, affine.centred)
 
 
 def _asked(module: nn.Module, like: Tensor) -> _Affine:

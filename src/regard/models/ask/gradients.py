@@ -46,18 +46,18 @@ def slopes(
     top = Point(1.0, points[0].baseline)
     bottoms = [Point(0.0, point.baseline, draw=_drawn(point)) for point in points]
     on_path = any(point.alpha != 1.0 for point in points)
-    found: dict[Row, Found] = {}
+    results: dict[Row, Found] = {}
     for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in points]):
-        found.update(zip(chunk, _differentiate(model, items, targets, chunk), strict=True))
-    asked = [point for point in dict.fromkeys([top, *bottoms]) if point not in points] if on_path else []
-    for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in asked]):
-        found.update(zip(chunk, _evaluate(model, items, targets, chunk), strict=True))
+        results.update(zip(chunk, _differentiate(model, items, targets, chunk), strict=True))
+    end_points = [point for point in dict.fromkeys([top, *bottoms]) if point not in points] if on_path else []
+    for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in end_points]):
+        results.update(zip(chunk, _evaluate(model, items, targets, chunk), strict=True))
     out = []
     for i in range(len(items)):
-        mine = [found[i, point] for point in points]
-        high, *lows = (found[i, end][2] if (i, end) in found else float("nan") for end in (top, *bottoms))
-        dot, norm = (np.stack([answer[k] for answer in mine]) for k in (0, 1))
-        values = np.array([answer[2] for answer in mine])
+        rows = [results[i, point] for point in points]
+        high, *lows = (results[i, end][2] if (i, end) in results else float("nan") for end in (top, *bottoms))
+        dot, norm = (np.stack([answer[k] for answer in rows]) for k in (0, 1))
+        values = np.array([answer[2] for answer in rows])
         out.append(Slopes(dot, norm, values, (high, float(np.mean(lows))), np.array(lows)))
     return out
 
@@ -76,27 +76,27 @@ def _chunks(model: TorchModel, items: Sequence[Item], rows: Sequence[Row]) -> It
     """Rows of like length, as many as the processor's cache holds."""
     for group in model.groups(items):
         inside = set(group)
-        mine = [row for row in rows if row[0] in inside]
-        for piece in like_lengths([items[i].length for i, _ in mine]):
-            yield [mine[k] for k in piece]
+        group_rows = [row for row in rows if row[0] in inside]
+        for piece in like_lengths([items[i].length for i, _ in group_rows]):
+            yield [group_rows[k] for k in piece]
 
 
 def _placed(
     model: TorchModel, items: Sequence[Item], chunk: Sequence[Row]
 ) -> tuple[Tensor, dict[tuple[int, str, int], Ends]]:
     """(rows, positions, ...) the continuous inputs of a chunk, filled up with zeros, and the ends of their paths."""
-    known: dict[tuple[int, str, int], Ends] = {}
+    path_ends: dict[tuple[int, str, int], Ends] = {}
     grounds: dict[int, tuple[Tensor, str]] = {}
     rows = []
     for i, point in chunk:
         key = (i, point.baseline, _drawn(point))
-        if key not in known:
-            known[key] = ends(model, items[i], point.baseline, _drawn(point))
+        if key not in path_ends:
+            path_ends[key] = ends(model, items[i], point.baseline, _drawn(point))
         if point.noise and i not in grounds:
-            grounds[i] = _room(items[i], known[key].x), contents(items[i])
-        rows.append(_at(known[key], point, grounds.get(i)))
+            grounds[i] = _room(items[i], path_ends[key].x), contents(items[i])
+        rows.append(_at(path_ends[key], point, grounds.get(i)))
     width = max(len(x) for x in rows)
-    return torch.stack([_filled_up(x, width) for x in rows]), known
+    return torch.stack([_filled_up(x, width) for x in rows]), path_ends
 
 
 def _backward(
@@ -104,34 +104,34 @@ def _backward(
 ) -> tuple[Tensor, Tensor, dict[tuple[int, str, int], Ends]]:
     """(rows, ...) gradients of a chunk, (rows,) the values there, and the ends of the paths."""
     about = [targets[i] for i, _ in chunk]
-    tensors, asked = model.tensors([items[i] for i, _ in chunk], about)
-    placed, known = _placed(model, items, chunk)
+    tensors, request = model.tensors([items[i] for i, _ in chunk], about)
+    placed, path_ends = _placed(model, items, chunk)
     x = placed.detach().requires_grad_()
 
     def call() -> Outputs:
-        with inserted(model, tensors, x) as given:
-            return model.run(given, asked)
+        with inserted(model, tensors, x) as inputs:
+            return model.run(inputs, request)
 
     with model.backward_allowed(), torch.enable_grad():
         outputs = rewritten_call(model.module, call, lambda known: _DETACHED)[0] if chunk[0][1].detached else call()
-        said = model.row.read(outputs, asked, about)
-        if not said.value.requires_grad:
+        answers = model.row.read(outputs, request, about)
+        if not answers.value.requires_grad:
             raise no_graph(model.name)
-        found = torch.autograd.grad(said.value.sum(), x, allow_unused=True)[0]
-    if found is None:
+        gradient = torch.autograd.grad(answers.value.sum(), x, allow_unused=True)[0]
+    if gradient is None:
         raise never_read(model)
-    return found, said.value.detach(), known
+    return gradient, answers.value.detach(), path_ends
 
 
 def _differentiate(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
 ) -> list[Found]:
-    found, value, known = _backward(model, items, targets, chunk)
+    gradient, value, path_ends = _backward(model, items, targets, chunk)
     values = value.double().cpu().numpy()
     out = []
     for row, (i, point) in enumerate(chunk):
-        end = known[i, point.baseline, _drawn(point)]
-        slope = found[row, : len(end.x)].float()
+        end = path_ends[i, point.baseline, _drawn(point)]
+        slope = gradient[row, : len(end.x)].float()
         dot = _per_unit(items[i], slope * (end.x - end.baseline).float())
         norm = np.sqrt(_per_unit(items[i], slope.square()))
         out.append((dot, norm, float(values[row])))
@@ -145,13 +145,13 @@ def input_gradients(
     """Differentiate at the inputs: (positions, features) for a text, else an array of the shape of the inputs."""
     items = [own(encoded) for encoded in batch]
     here = Point(baseline=model.reader.baselines[0])
-    found: dict[int, NDArray[np.float32]] = {}
+    gradients: dict[int, NDArray[np.float32]] = {}
     for chunk in _chunks(model, items, [(i, here) for i in range(len(items))]):
         slopes, _, _ = _backward(model, items, targets, chunk)
         for row, (i, _) in enumerate(chunk):
             n = len(items[i].arrays[model.reader.main])
-            found[i] = slopes[row, :n].detach().float().cpu().numpy()
-    return [found[i] for i in range(len(items))]
+            gradients[i] = slopes[row, :n].detach().float().cpu().numpy()
+    return [gradients[i] for i in range(len(items))]
 
 
 class _Detached:
@@ -173,10 +173,10 @@ _DETACHED = _Detached()
 def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]) -> list[Found]:
     """The value alone."""
     about = [targets[i] for i, _ in chunk]
-    tensors, asked = model.tensors([items[i] for i, _ in chunk], about)
+    tensors, request = model.tensors([items[i] for i, _ in chunk], about)
     x, _ = _placed(model, items, chunk)
-    with torch.no_grad(), inserted(model, tensors, x) as given:
-        values = model.row.read(model.run(given, asked), asked, about).value.double().cpu().numpy()
+    with torch.no_grad(), inserted(model, tensors, x) as inputs:
+        values = model.row.read(model.run(inputs, request), request, about).value.double().cpu().numpy()
     nothing = np.zeros(0)
     return [(nothing, nothing, float(value)) for value in values]
 
@@ -193,8 +193,8 @@ def _at(end: Ends, point: Point, ground: tuple[Tensor, str] | None) -> Tensor:
     if ground is None or not point.noise:
         return x
     room, key = ground
-    drawn = keyed_rng(0, "slope noise", point.draw, key).standard_normal(tuple(x.shape), np.float32)
-    return x + point.noise * room * torch.from_numpy(drawn).to(device=x.device, dtype=x.dtype)
+    noise = keyed_rng(0, "slope noise", point.draw, key).standard_normal(tuple(x.shape), np.float32)
+    return x + point.noise * room * torch.from_numpy(noise).to(device=x.device, dtype=x.dtype)
 
 
 def _filled_up(x: Tensor, width: int) -> Tensor:

@@ -62,9 +62,9 @@ class _InputFunction:
     def __call__(self, x: Tensor) -> Tensor:
         rows = len(x)
         about = [self.target] * rows
-        tensors, asked = self.model.tensors([self.item] * rows, about)
-        with self.model.backward_allowed(), inserted(self.model, tensors, x) as given:
-            return self.model.row.read(self.model.run(given, asked), asked, about).value
+        tensors, request = self.model.tensors([self.item] * rows, about)
+        with self.model.backward_allowed(), inserted(self.model, tensors, x) as inputs:
+            return self.model.row.read(self.model.run(inputs, request), request, about).value
 
 
 @capability(needs="gradient")
@@ -96,9 +96,11 @@ def ends(model: TorchModel, item: Item, name: str, draw: int = 0) -> Ends:
         return Ends(x, torch.where(free_entries(item, x), baseline, x))
     if model.embedding is None or not isinstance(reader, TextReader):
         raise Unsupported(
-            f"gradients of {model.name}", expected="an input-embedding module", got="none",
+            f"gradients of {model.name}",
+            expected="an input-embedding module",
+            got="none",
             remedy="name it: wrap(..., embedding='path.of.the.module')",
-        )  # fmt: skip
+        )
     with torch.no_grad():
         ids = torch.from_numpy(item.arrays[reader.main]).to(model.device)
         x = model.embedding(ids[None])[0]
@@ -126,10 +128,11 @@ def free_entries(item: Item, x: Tensor) -> Tensor:
 
 def never_read(model: TorchModel) -> Unsupported:
     return Unsupported(
-        f"gradients of {model.name}", expected="continuous inputs that the objective depends on",
+        f"gradients of {model.name}",
+        expected="continuous inputs that the objective depends on",
         got=f"{type(model.embedding).__name__} that the module does not read the ids with",
         remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
-    )  # fmt: skip
+    )
 
 
 @contextmanager

@@ -19,11 +19,11 @@ EXACT = 1e-3
 @capability(needs="model")
 def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linear, Tensor, Tensor]:
     """Return the linear layer that computes the logits, its inputs (example, feature), and the logits."""
-    seen: list[tuple[nn.Linear, Tensor]] = []
+    calls: list[tuple[nn.Linear, Tensor]] = []
 
     def watch(module: nn.Module, given: tuple[Tensor, ...], out: Tensor) -> None:
         if isinstance(module, nn.Linear) and given[0].ndim == 2:
-            seen.append((module, given[0].detach().clone()))
+            calls.append((module, given[0].detach().clone()))
 
     hooks = [m.register_forward_hook(watch) for m in model.module.modules() if isinstance(m, nn.Linear)]
     inputs, logits, layer = [], [], None
@@ -31,11 +31,11 @@ def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linea
         for k in range(0, len(examples), AT_ONCE):
             items = [own(model.encode(e)) for e in examples[k : k + AT_ONCE]]
             for group in model.pieces(items):
-                seen.clear()
+                calls.clear()
                 with torch.no_grad():
                     outputs, _ = model.outputs([items[i] for i in group], None)
-                found = outputs["logits"]
-                fitting = [s for s in seen if s[1].shape[0] == len(group) and _is(s, found)]
+                group_logits = outputs["logits"]
+                fitting = [s for s in calls if s[1].shape[0] == len(group) and _is(s, group_logits)]
                 if not fitting or (layer is not None and fitting[-1][0] is not layer):
                     raise Unsupported(
                         f"last layer of {model.name}", expected="a last layer that is linear", got="another"
@@ -43,7 +43,7 @@ def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linea
                 layer = fitting[-1][0]
                 order = [k + i for i in group]
                 inputs += list(zip(order, fitting[-1][1], strict=True))
-                logits += list(zip(order, found, strict=True))
+                logits += list(zip(order, group_logits, strict=True))
     finally:
         for hook in hooks:
             hook.remove()
@@ -53,7 +53,7 @@ def last_layer(model: TorchModel, examples: Sequence[Example]) -> tuple[nn.Linea
 
 
 def _is(seen: tuple[nn.Linear, Tensor], logits: Tensor) -> bool:
-    layer, given = seen
+    layer, inputs = seen
     return layer.out_features == logits.shape[-1] and torch.allclose(
-        nn.functional.linear(given, layer.weight, layer.bias), logits, atol=EXACT
+        nn.functional.linear(inputs, layer.weight, layer.bias), logits, atol=EXACT
     )

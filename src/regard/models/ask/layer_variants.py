@@ -1,4 +1,4 @@
-"""A layer is asked what it does with given attention: many variants of one site's weights, one place looked at.
+"""Run a layer under many variants of one site's weights, and look at one place.
 
 What the attention of a site adds is linear in its weights, whatever the layer is written like. So nothing need be known
 about values, grouped heads or output projections: the layer itself is run with weights that single one of them out.
@@ -54,7 +54,7 @@ _TROUBLES = (RuntimeError, InputError, IndexError, ValueError)
 
 
 class _Enough(Exception):
-    """Everything that was asked for has been seen."""
+    """Raised where the pass may end: the place was observed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,7 @@ class _Instead:
 
 
 @dataclass(slots=True, eq=False)
-class Probing:
+class LayerVariants:
     """One example in front of one model; `moments` is its undisturbed pass, with every site's `weights`."""
 
     model: Runs
@@ -109,8 +109,8 @@ class Probing:
         return weights
 
     def _call(self, rows: int) -> Callable[[], Any]:
-        tensors, asked = self.model.tensors([self.item] * rows, [self.target] * rows)
-        return lambda: self.model.run(tensors, asked)
+        tensors, request = self.model.tensors([self.item] * rows, [self.target] * rows)
+        return lambda: self.model.run(tensors, request)
 
     # ------------------------------------------------------------------ where things are
 
@@ -147,8 +147,8 @@ class Probing:
             return None
         if first.tensor.numel() != gave.numel() or not torch.equal(first.tensor.flatten(), gave.flatten()):
             return None
-        made = self._next(behind, first.module, "end")
-        return None if made is None else (Place(first.module, "end", self.name(first.module)), made)
+        projected = self._next(behind, first.module, "end")
+        return None if projected is None else (Place(first.module, "end", self.name(first.module)), projected)
 
     def name(self, module: nn.Module) -> str:
         names = {m: n for n, m in self.model.module.named_modules()}
@@ -214,12 +214,13 @@ class Probing:
 
     def _refused(self, site: Site, problem: Exception) -> Unsupported:
         return Unsupported(
-            f"the attention of {site.key}", expected="a layer that takes other weights than its own",
+            f"the attention of {site.key}",
+            expected="a layer that takes other weights than its own",
             got=f"{type(problem).__name__}: {problem}",
-        )  # fmt: skip
+        )
 
     def _observed(self, site: Site, part: Tensor, place: Place, below: Resume | None) -> Tensor:
-        found: list[Tensor] = []
+        observed: list[Tensor] = []
         armed = False
 
         def change(_: Site, weights: Tensor) -> Tensor:
@@ -229,7 +230,7 @@ class Probing:
 
         def look(module: nn.Module, what: str, tensor: Tensor | None) -> None:
             if armed and what == place.what and tensor is not None:
-                found.append(tensor.clone())
+                observed.append(tensor.clone())
                 raise _Enough
 
         try:
@@ -241,7 +242,7 @@ class Probing:
                     resume=below,
                 )
         except _Enough:
-            return rows_first(found[0], len(part), site, part.shape[2])
+            return rows_first(observed[0], len(part), site, part.shape[2])
         raise Unsupported(
             f"the attention of {site.key}", expected=f"{place.name} to be computed after it", got="it was not"
         )
@@ -259,9 +260,10 @@ def rows_first(tensor: Tensor, rows: int, site: Site, queries: int) -> Tensor:
         tensor = tensor.transpose(0, 1)
     if tensor.ndim != 3 or tensor.shape[0] != rows:
         raise Unsupported(
-            f"the attention of {site.key}", expected="states of shape (batch, position, feature) behind it",
+            f"the attention of {site.key}",
+            expected="states of shape (batch, position, feature) behind it",
             got=str(tuple(tensor.shape)),
-        )  # fmt: skip
+        )
     return tensor
 
 

@@ -22,16 +22,19 @@ def _lexicon(model: TorchModel) -> Lexicon:
     reader = model.reader
     if not isinstance(reader, TextReader) or reader.pieces is None:
         raise Unsupported(
-            f"the vocabulary of {model.name}", expected="a text model whose tokens can be spelt",
+            f"the vocabulary of {model.name}",
+            expected="a text model whose tokens can be spelt",
             got=reader.modality if not isinstance(reader, TextReader) else "an encode function of your own",
             remedy="a dictionary of substitutes (source=FILE.json)",
-        )  # fmt: skip
+        )
     weight = getattr(model.embedding, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.ndim != 2:
         raise Unsupported(
-            f"the vocabulary of {model.name}", expected="an embedding table", got=type(model.embedding).__name__,
+            f"the vocabulary of {model.name}",
+            expected="an embedding table",
+            got=type(model.embedding).__name__,
             remedy="a dictionary of substitutes (source=FILE.json)",
-        )  # fmt: skip
+        )
     ids = np.asarray([i for i in reader.alphabet.plain.tolist() if i < len(weight)], np.int64)
     texts, begins = reader.pieces(ids.tolist())
     # a token without letters of its own (a byte of a character, a blank) cannot be written into a word

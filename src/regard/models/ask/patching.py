@@ -59,23 +59,23 @@ def patched_output(
     about = [target] * rows
     with torch.inference_mode():
         placed = [(read, place) for read in reads if (place := _place(model, item, target, read)) is not None]
-        tensors, asked = model.tensors([item] * rows, about)
+        tensors, request = model.tensors([item] * rows, about)
         if placed:
             watch = _Watch(model.module)
             for read, place in placed:
                 gifts = [
-                    _gift(model, own(donor), theirs, _same_site(rows_read, read), read, place)
+                    _gift(model, own(donor), theirs, theirs=_same_site(rows_read, read), ours=read, place=place)
                     for donor, theirs, rows_read in donors
                 ]
                 watch.at[place, read.site] = _adding(read, gifts, rows, watch)
             swapped = [read for read, _ in placed]
             with watch.on():
                 outputs, _ = rewritten_call(
-                    model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(swapped, 0.0, watch)
+                    model.module, lambda: model.run(tensors, request), lambda known: _Scaled(swapped, 0.0, watch)
                 )
         else:  # an output that nothing reads can be exchanged without any change
-            outputs = model.run(tensors, asked)
-        return as_answers(rows, [(list(range(rows)), model.row.read(outputs, asked, about))])
+            outputs = model.run(tensors, request)
+        return as_answers(rows, [(list(range(rows)), model.row.read(outputs, request, about))])
 
 
 def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
@@ -87,19 +87,19 @@ def _same_site(theirs: Sequence[Read], ours: Read) -> Read:
 
 def _gift(model: TorchModel, item: Item, target: Target, theirs: Read, ours: Read, place: _Place) -> Tensor:
     """(row, feature) what attention adds for a donor in the rows that it reads; their mean where the numbers differ."""
-    held = _GIFTS.setdefault(model.module, {})
+    gifts = _GIFTS.setdefault(model.module, {})
     key = (id(item), theirs, place, sum(p._version for p in model.module.parameters()))
-    if key not in held or held[key][0] is not item:
-        held[key] = item, _given(model, item, target, theirs, place)
-    rows, rowwise = held[key][1]
+    if key not in gifts or gifts[key][0] is not item:
+        gifts[key] = item, _given(model, item, target, theirs, place)
+    rows, rowwise = gifts[key][1]
     return rows.mean(0, keepdim=True) if rowwise and len(rows) != len(ours.queries) else rows
 
 
 def _given(model: TorchModel, item: Item, target: Target, theirs: Read, place: _Place) -> tuple[Tensor, bool]:
     """(row, feature), and whether rows are those that are read; behind a pooling of rows they are not."""
-    with_it, without = (_seen(model, item, target, theirs, factor, place) for factor in (1.0, 0.0))
-    found = with_it.view - without.view
-    return (found[list(theirs.queries)], True) if len(found) == with_it.queries else (found, False)
+    with_it, without = (_seen(model, item, target, read=theirs, factor=factor, place=place) for factor in (1.0, 0.0))
+    difference = with_it.view - without.view
+    return (difference[list(theirs.queries)], True) if len(difference) == with_it.queries else (difference, False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,25 +111,25 @@ class _Seen:
 
 
 def _seen(model: TorchModel, item: Item, target: Target, read: Read, factor: float, place: _Place) -> _Seen:
-    found: list[Tensor] = []
+    outputs: list[Tensor] = []
     watch = _Watch(model.module)
-    watch.at[place, read.site] = lambda tensor: found.append(tensor.clone())
-    _run(model, item, target, [read], factor, watch)
-    if not found:
+    watch.at[place, read.site] = lambda tensor: outputs.append(tensor.clone())
+    _run(model, item, target, reads=[read], factor=factor, watch=watch)
+    if not outputs:
         raise _refused(read.site, f"{place.module} to be run for every example", "it was not")
     site, queries = watch.known[read.site]
-    return _Seen(rows_first(found[0], 1, site, queries)[0], queries)
+    return _Seen(rows_first(outputs[0], 1, site, queries)[0], queries)
 
 
 def _adding(read: Read, gifts: Sequence[Tensor], rows: int, watch: _Watch) -> Callable[[Tensor], Tensor]:
     def add(tensor: Tensor) -> Tensor:
-        changed = tensor.clone(memory_format=torch.contiguous_format)
+        patched = tensor.clone(memory_format=torch.contiguous_format)
         site, queries = watch.known[read.site]
-        view = rows_first(changed, rows, site, queries)
-        chosen = list(read.queries) if view.shape[1] == queries else slice(None)
+        view = rows_first(patched, rows, site, queries)
+        rows_read = list(read.queries) if view.shape[1] == queries else slice(None)
         for row, gift in enumerate(gifts):
-            view[row, chosen] += gift.to(view)
-        return changed
+            view[row, rows_read] += gift.to(view)
+        return patched
 
     return add
 
@@ -139,21 +139,21 @@ def _adding(read: Read, gifts: Sequence[Tensor], rows: int, watch: _Watch) -> Ca
 
 def _place(model: TorchModel, item: Item, target: Target, read: Read) -> _Place | None:
     """Where the output of a site can be exchanged; None where nothing behind it moves with its weights."""
-    known = _PLACES.setdefault(model.module, {})
+    places = _PLACES.setdefault(model.module, {})
     key = (read.site, read.heads)
-    if key not in known:
-        found = _find(model, item, target, read)
-        if found is None:  # perhaps of this example only: the next one is looked at again
+    if key not in places:
+        place = _find(model, item, target, read)
+        if place is None:  # perhaps of this example only: the next one is looked at again
             return None
-        known[key] = found
-    return known[key]
+        places[key] = place
+    return places[key]
 
 
 def _find(model: TorchModel, item: Item, target: Target, read: Read) -> _Place | None:
     passes = []
     for factor in (1.0, 0.0, 0.5):
         watch = _Watch(model.module, everything=True)
-        _run(model, item, target, [read], factor, watch)
+        _run(model, item, target, reads=[read], factor=factor, watch=watch)
         passes.append(watch)
     whole, nothing, half = passes
     weights = whole.weights[read.site]
@@ -179,9 +179,9 @@ def _same_numbers(tensor: Tensor, weights: Tensor) -> bool:
 
 
 def _run(model: TorchModel, item: Item, target: Target, reads: Sequence[Read], factor: float, watch: _Watch) -> None:
-    tensors, asked = model.tensors([item], [target])
+    tensors, request = model.tensors([item], [target])
     with watch.on():
-        rewritten_call(model.module, lambda: model.run(tensors, asked), lambda known: _Scaled(reads, factor, watch))
+        rewritten_call(model.module, lambda: model.run(tensors, request), lambda known: _Scaled(reads, factor, watch))
 
 
 @dataclass(slots=True, eq=False)
@@ -200,7 +200,7 @@ class _Scaled:
 
     def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
         self.watch.met(site, weights)
-        changed = weights.clone()
+        scaled = weights.clone()
         for read in self.reads:
             if read.site == site.key:
                 heads = list(range(weights.shape[1])) if read.heads is None else list(read.heads)
@@ -208,8 +208,8 @@ class _Scaled:
                 if max(rows) >= weights.shape[2]:
                     raise _refused(site.key, f"row {max(rows)} to be read", f"{weights.shape[2]} rows")
                 index = torch.tensor(heads)[:, None], torch.tensor(rows)
-                changed[:, index[0], index[1]] = changed[:, index[0], index[1]] * self.factor
-        return changed
+                scaled[:, index[0], index[1]] = scaled[:, index[0], index[1]] * self.factor
+        return scaled
 
 
 @dataclass(slots=True, eq=False)
@@ -231,11 +231,11 @@ class _Watch:
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        wanted = {place.module for place, _ in self.at}
+        names = {place.module for place, _ in self.at}
         handles = []
         try:
             for name, module in self.root.named_modules():
-                if (self.everything or name in wanted) and not isinstance(module, torch.jit.ScriptModule):
+                if (self.everything or name in names) and not isinstance(module, torch.jit.ScriptModule):
                     handles.append(module.register_forward_pre_hook(self._before(name), with_kwargs=True))
                     handles.append(module.register_forward_hook(self._after(name)))
             yield
@@ -257,7 +257,7 @@ class _Watch:
 
     def _look(self, name: str, what: str, tree: Any) -> Any:
         """The tree with what is changed in it; None where nothing is."""
-        changed = None
+        patched = None
         for key, times in self._times.items():
             time = times.get((name, what), 0)
             times[name, what] = time + 1
@@ -271,8 +271,8 @@ class _Watch:
             act = self.at.get((place, key))
             new = act(leaves[at]) if act is not None else None
             if new is not None:
-                tree = changed = tree_unflatten([*leaves[:at], new, *leaves[at + 1 :]], shape)
-        return changed
+                tree = patched = tree_unflatten([*leaves[:at], new, *leaves[at + 1 :]], shape)
+        return patched
 
 
 def _states(leaf: Any) -> bool:

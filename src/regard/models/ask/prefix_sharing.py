@@ -22,7 +22,7 @@ SHORTEST = 8
 class PrefixCache:
     """The keys and values of the last prefix. Proves itself on first use, or retires.
 
-    It follows the text as it grows: the variants of leave-one-out, asked in order, extend it bit by bit.
+    It follows the text as it grows: the variants of leave-one-out, requested in order, extend it bit by bit.
     """
 
     def __init__(self) -> None:
@@ -44,16 +44,18 @@ class PrefixCache:
         saved = (len(lengths) - 1) * shared
         if not self.works or shared < SHORTEST or saved < 0.1 * ids.numel():
             return None
-        found = self._with_prefix(module, ids, mask, lengths, shared)
-        if found is not None and not self._proved:
+        logits = self._with_prefix(module, ids, mask, lengths, shared)
+        if logits is not None and not self._proved:
             plain = _last(_call(module, {"input_ids": ids, "attention_mask": mask}).logits, lengths)
             tolerance = 2e-2 if plain.dtype in (torch.float16, torch.bfloat16) else 1e-4
-            self._proved = bool(torch.allclose(found, plain, rtol=tolerance, atol=tolerance * float(plain.abs().max())))
+            self._proved = bool(
+                torch.allclose(logits, plain, rtol=tolerance, atol=tolerance * float(plain.abs().max()))
+            )
             self.works = self._proved
         if not self.works:
             self._ids, self._layers = [], []
             return None
-        return found
+        return logits
 
     def _with_prefix(
         self, module: nn.Module, ids: Tensor, mask: Tensor, lengths: Sequence[int], shared: int
@@ -65,7 +67,7 @@ class PrefixCache:
         past = _cache([(k[:, :, :shared], v[:, :, :shared]) for k, v in self._layers], rows)
         positions = torch.arange(shared, width, device=ids.device).expand(rows, -1)
         ends = [n - 1 - shared for n in lengths]
-        kept = sorted(set(ends))
+        columns = sorted(set(ends))
         out = _call(
             module,
             {
@@ -74,29 +76,29 @@ class PrefixCache:
                 "position_ids": positions,
                 "past_key_values": past,
                 "use_cache": True,
-                "logits_to_keep": torch.tensor(kept, device=ids.device),
+                "logits_to_keep": torch.tensor(columns, device=ids.device),
             },
         )
         logits: Tensor = out.logits
-        at = [kept.index(e) for e in ends] if logits.shape[1] == len(kept) else ends
+        at = [columns.index(e) for e in ends] if logits.shape[1] == len(columns) else ends
         return logits[torch.arange(rows, device=ids.device), torch.tensor(at, device=ids.device)]
 
     def _grow(self, module: nn.Module, prefix: Tensor) -> None:
         """Make the stored prefix begin with `prefix`; what is there already is not computed again."""
         stamp = tuple(p._version for p in module.parameters())
-        wanted = prefix[0].tolist()
-        known = 0
+        prefix_ids = prefix[0].tolist()
+        cached = 0
         if stamp == self._stamp:  # weights that were trained or loaded since make the cache worthless
-            limit = min(len(wanted), len(self._ids))
-            known = next((i for i in range(limit) if wanted[i] != self._ids[i]), limit)
-        if known == len(wanted):
+            limit = min(len(prefix_ids), len(self._ids))
+            cached = next((i for i in range(limit) if prefix_ids[i] != self._ids[i]), limit)
+        if cached == len(prefix_ids):
             return
-        past = _cache([(k[:, :, :known], v[:, :, :known]) for k, v in self._layers], 1) if known else None
-        positions = torch.arange(known, len(wanted), device=prefix.device)[None]
+        past = _cache([(k[:, :, :cached], v[:, :, :cached]) for k, v in self._layers], 1) if cached else None
+        positions = torch.arange(cached, len(prefix_ids), device=prefix.device)[None]
         out = _call(
             module,
             {
-                "input_ids": prefix[:, known:],
+                "input_ids": prefix[:, cached:],
                 "attention_mask": torch.ones_like(prefix),
                 "position_ids": positions,
                 "past_key_values": past,
@@ -105,8 +107,8 @@ class PrefixCache:
             },
         )
         layers = _layers(getattr(out, "past_key_values", None))
-        self.works = layers is not None and all(k.shape[2] == len(wanted) for k, _ in layers)
-        self._ids, self._layers, self._stamp = (wanted, layers, stamp) if layers and self.works else ([], [], ())
+        self.works = layers is not None and all(k.shape[2] == len(prefix_ids) for k, _ in layers)
+        self._ids, self._layers, self._stamp = (prefix_ids, layers, stamp) if layers and self.works else ([], [], ())
 
 
 def _common(ids: Tensor, mask: Tensor) -> int:

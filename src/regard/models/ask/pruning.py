@@ -53,13 +53,13 @@ class _Products(TorchFunctionMode):
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         op = meaning(func)
-        given = [*args, *(kwargs or {}).values()]
-        if op is Op.LINEAR and len(given) > 1:
-            self._note(given[0], given[1], 1)
-        elif op is Op.PRODUCT and len(given) > 1:
-            self._note(given[0], given[1], 0)
-        elif op is Op.ADDED_PRODUCT and len(given) > 2:
-            self._note(given[1], given[2], 0)
+        arguments = [*args, *(kwargs or {}).values()]
+        if op is Op.LINEAR and len(arguments) > 1:
+            self._note(arguments[0], arguments[1], 1)
+        elif op is Op.PRODUCT and len(arguments) > 1:
+            self._note(arguments[0], arguments[1], 0)
+        elif op is Op.ADDED_PRODUCT and len(arguments) > 2:
+            self._note(arguments[1], arguments[2], 0)
         return out
 
     def _note(self, given: Any, parameter: Any, axis: int) -> None:
@@ -86,33 +86,33 @@ def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> 
     names = {id(p): n for n, p in model.module.named_parameters(remove_duplicate=False)}
     whole = _run(model, item, target, ())
     n = len(whole)
-    found = {}
-    for site, chosen in heads.items():
+    by_site = {}
+    for site, numbers in heads.items():
         off = _run(model, item, target, (Edit("mask_heads", site),))[-n:]
         at = next((i for i, (a, b) in enumerate(zip(whole, off, strict=False)) if _silent(a, b)), None)
         if at is None:
             raise _refused(site, "a projection that reads its heads and nothing else", "none that falls silent")
         columns = {}
-        for head in chosen:
+        for head in numbers:
             one = _run(model, item, target, (Edit("mask_heads", site, (head,)),))[-n:][at].given
-            gone = (one == 0).all(0) & (whole[at].given != 0).any(0)
-            if not bool(gone.any()) or not torch.allclose(one[:, ~gone], whole[at].given[:, ~gone], atol=1e-4):
+            silent = (one == 0).all(0) & (whole[at].given != 0).any(0)
+            if not bool(silent.any()) or not torch.allclose(one[:, ~silent], whole[at].given[:, ~silent], atol=1e-4):
                 raise _refused(site, f"columns of head {head} of its own", "columns that heads share")
-            columns[head] = tuple(int(i) for i in torch.nonzero(gone).flatten())
-        found[site] = Projection(names[id(whole[at].parameter)], whole[at].axis, columns)
-    _refuse_shared(found, heads)
-    return found
+            columns[head] = tuple(int(i) for i in torch.nonzero(silent).flatten())
+        by_site[site] = Projection(names[id(whole[at].parameter)], whole[at].axis, columns)
+    _refuse_shared(by_site, heads)
+    return by_site
 
 
 def _run(model: TorchModel, item: Item, target: Target, edits: Sequence[Edit]) -> list[_Product]:
     """The products of a pass. An edited pass may be preceded by others that look for sites: its own are the last."""
-    tensors, asked = model.tensors([item], [target])
+    tensors, request = model.tensors([item], [target])
     products = _Products()
     with torch.no_grad(), products:
         if edits:
-            capture_call(model.module, lambda: model.run(tensors, asked), edits=edits)
+            capture_call(model.module, lambda: model.run(tensors, request), edits=edits)
         else:
-            model.run(tensors, asked)
+            model.run(tensors, request)
     return products.seen
 
 
@@ -171,8 +171,8 @@ def why_not_dropped(model: TorchModel, sites: Sequence[Site], heads: Heads) -> s
 def _kept(site: Site, heads: Heads, config: Any) -> list[list[int]]:
     """For every head of keys the query heads that stay."""
     size = site.heads // int(config.num_key_value_heads)
-    gone = set(heads.get(site.key, ()))
-    return [[h for h in range(g * size, (g + 1) * size) if h not in gone] for g in range(config.num_key_value_heads)]
+    pruned = set(heads.get(site.key, ()))
+    return [[h for h in range(g * size, (g + 1) * size) if h not in pruned] for g in range(config.num_key_value_heads)]
 
 
 @torch.no_grad()

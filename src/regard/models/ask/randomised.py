@@ -30,12 +30,12 @@ def blocks(module: nn.Module) -> list[list[str]]:
     >>> blocks(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 4), nn.Linear(4, 2)))
     [['0.weight'], ['1.weight', '1.bias'], ['2.weight', '2.bias']]
     """
-    found: dict[str, list[str]] = {}
+    by_block: dict[str, list[str]] = {}
     for name, _ in module.named_parameters():
         numbered = re.match(r"(?:.*?\.)??\d+(?=\.)", name)
         key = numbered.group() if numbered else name.rpartition(".")[0]
-        found.setdefault(key, []).append(name)
-    return list(found.values())
+        by_block.setdefault(key, []).append(name)
+    return list(by_block.values())
 
 
 @capability(needs="model")
@@ -48,8 +48,8 @@ def randomised_copy(model: TorchModel, share: float, draw: int) -> Model:
 
 
 def _copy(model: TorchModel, share: float, draw: int) -> TorchModel:
-    drawn: dict[str, nn.Parameter] = model.once(("permuted weights", draw), dict)
-    module, memo = _permuted_copy(model.module, share, draw, name=model.name, drawn=drawn)
+    permuted: dict[str, nn.Parameter] = model.once(("permuted weights", draw), dict)
+    module, memo = _permuted_copy(model.module, share, draw, name=model.name, drawn=permuted)
     embedding = None if model.embedding is None else memo.get(id(model.embedding))
     return TorchModel(
         module,
@@ -75,10 +75,10 @@ def _permuted_copy(
         raise InputError("share", expected="more than 0, at most 1", got=str(share))
     parts = blocks(module)
     count = max(1, int(np.ceil(share * len(parts) - 1e-9)))
-    chosen = {n for part in parts[len(parts) - count :] for n in part}
+    upper = {n for part in parts[len(parts) - count :] for n in part}
     tensors: Mapping[str, nn.Parameter] = dict(module.named_parameters())
     memo: dict[int, object] = {id(p): p for p in tensors.values()}
-    for n in sorted(chosen):
+    for n in sorted(upper):
         p = tensors[n]
         if not p.is_floating_point() or p.numel() < 2:
             continue
@@ -92,6 +92,7 @@ def _permuted_copy(
         return copy.deepcopy(module, memo), memo
     except Exception as error:  # somebody else's module may refuse in any way
         raise Unsupported(
-            f"a randomised copy of {name}", expected="a module that can be copied",
+            f"a randomised copy of {name}",
+            expected="a module that can be copied",
             got=f"{type(error).__name__}: {error}",
-        ) from error  # fmt: skip
+        ) from error

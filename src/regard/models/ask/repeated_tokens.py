@@ -39,8 +39,8 @@ def repeated_tokens(model: TorchModel, template: Encoded, *, n: int, seed: int) 
     for number in range(n):
         rng = keyed_rng(seed, "repeated tokens", number)
         period = int(rng.integers(min(SHORTEST, longest), longest + 1))
-        drawn = rng.choice(alphabet, size=period, replace=False)
-        ids = np.concatenate([head, drawn, drawn, tail]).astype(np.int64)
+        tokens = rng.choice(alphabet, size=period, replace=False)
+        ids = np.concatenate([head, tokens, tokens, tail]).astype(np.int64)
         special = np.zeros(len(ids), np.bool_)
         special[: len(head)] = special[len(ids) - len(tail) :] = True
         sequences.append(_item(template, ids, special))
@@ -53,7 +53,17 @@ def _item(template: Item, ids: Ints, special: Bools) -> Item:
     arrays = {name: np.ones(n, np.int64) if name == "attention_mask" else zeros for name in template.arrays}
     names = tuple(f"#{i}" for i in ids.tolist())
     groups = np.where(special, -1, np.arange(n))
-    units = Units(names, "token", "span", np.zeros((n, 2)), special, groups, zeros, np.arange(n), (n,))
+    units = Units(
+        names=names,
+        kind="token",
+        place_kind="span",
+        places=np.zeros((n, 2)),
+        special=special,
+        groups=groups,
+        part=zeros,
+        keys=np.arange(n),
+        shape=(n,),
+    )
     return Item(units, {**arrays, "input_ids": ids}, np.arange(n), n)
 
 

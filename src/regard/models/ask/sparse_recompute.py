@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from regard.errors import InputError, Unsupported
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.models.objective import Said
+from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
 from regard.protocols import Encoded, Target
 from regard.records import Answers
@@ -43,7 +43,7 @@ def approximately(
     runs = model.once("sparse runs", SparseRuns)
     items = [own(variant) for variant in variants]
     parts = [
-        (group, runs.said(model, own(encoded), target, [items[i] for i in group], schedule))
+        (group, runs.answers(model, own(encoded), target, [items[i] for i in group], schedule))
         for group in model.pieces(items)
     ]
     return as_answers(len(items), parts)
@@ -76,9 +76,9 @@ class SparseRuns:
         self._kept: list[_FeedForward] = []
         self._proved = False
 
-    def said(
+    def answers(
         self, model: TorchModel, item: Item, target: Target, variants: Sequence[Item], schedule: Sequence[float]
-    ) -> Said:
+    ) -> TensorAnswers:
         """The objective of each variant; schedule: the share of positions for each layer, stretched to the depth."""
         if not len(schedule) or not all(0 < share <= 1 for share in schedule):
             raise InputError(
@@ -96,24 +96,24 @@ class SparseRuns:
         key = (str(target), stamp)
         if item is self._item and key == self._key:
             return
-        kept = _feed_forwards(model)
-        with torch.inference_mode(), _watched(kept):
+        parts = _feed_forwards(model)
+        with torch.inference_mode(), _watched(parts):
             _run(model, [item], target)
-        if any(one.calls != 1 or one.enters is None or one.enters.shape != _shape(one.leaves) for one in kept):
+        if any(one.calls != 1 or one.enters is None or one.enters.shape != _shape(one.leaves) for one in parts):
             raise _refused(model, "layers whose feed-forward part is not one call over all positions")
-        self._item, self._kept, self._key = item, kept, key
+        self._item, self._kept, self._key = item, parts, key
 
     def _prove(self, model: TorchModel, item: Item, target: Target, variants: Sequence[Item]) -> None:
-        some = [item, *variants[:3]]
+        items = [item, *variants[:3]]
         with torch.inference_mode():
-            plain = _run(model, some, target).value
+            plain = _run(model, items, target).value
         _sparse(model, self._kept, [item], target, [0.5] * len(self._kept), proving=True)
         off = max(part.off for part in self._kept)
-        whole = _sparse(model, self._kept, some, target, [1.0] * len(self._kept)).value
+        whole = _sparse(model, self._kept, items, target, [1.0] * len(self._kept)).value
         gap = float((whole - plain).abs().max()) / max(1.0, float(plain.abs().max()))
         if not max(off, gap) <= TOLERANCE:
-            got = f"feed-forward parts in which positions are not on their own (off by {max(off, gap):.2g})"
-            raise _refused(model, got)
+            reason = f"feed-forward parts in which positions are not on their own (off by {max(off, gap):.2g})"
+            raise _refused(model, reason)
         self._proved = True
 
 
@@ -128,9 +128,11 @@ def stretched(schedule: Sequence[float], depth: int) -> list[float]:
 
 def _refused(model: TorchModel, got: str, remedy: str = "leave_one_out, which is exact") -> Unsupported:
     return Unsupported(
-        f"sparse recomputation of {model.name}", expected="a stack of layers with a feed-forward part, one length",
-        got=got, remedy=remedy,
-    )  # fmt: skip
+        f"sparse recomputation of {model.name}",
+        expected="a stack of layers with a feed-forward part, one length",
+        got=got,
+        remedy=remedy,
+    )
 
 
 def _shape(tensor: Tensor | None) -> tuple[int, ...]:
@@ -143,26 +145,27 @@ def _feed_forwards(model: TorchModel) -> list[_FeedForward]:
         raise _refused(model, "no ModuleList of layers")
     # an inner list (experts, heads) never has more modules inside than the stack of layers
     layers = max(stacks, key=lambda stack: sum(1 for layer in stack for _ in layer.modules()))
-    found = []
+    parts = []
     for layer in layers:
         maps = [m for m in layer.modules() if isinstance(m, nn.Linear)]
         pairs = [
             (up, down)
             for i, up in enumerate(maps)
             for down in maps[i + 1 :]
-            if up.out_features > up.in_features == down.out_features and up.out_features % down.in_features == 0
+            if up.out_features > up.in_features == down.out_features
+            and up.out_features % down.in_features == 0
             and down.in_features > down.out_features
-        ]  # fmt: skip
+        ]
         if not pairs:
             raise _refused(model, "a layer without a linear map that widens and one that narrows again")
-        found.append(_FeedForward(pairs[0][0], pairs[-1][1]))
-    return found
+        parts.append(_FeedForward(pairs[0][0], pairs[-1][1]))
+    return parts
 
 
-def _run(model: TorchModel, items: Sequence[Item], target: Target) -> Said:
+def _run(model: TorchModel, items: Sequence[Item], target: Target) -> TensorAnswers:
     targets = [target] * len(items)
-    tensors, asked = model.tensors(items, targets)
-    return model.row.read(model.run(tensors, asked), asked, targets)
+    tensors, request = model.tensors(items, targets)
+    return model.row.read(model.run(tensors, request), request, targets)
 
 
 @contextmanager
@@ -191,7 +194,7 @@ def _sparse(
     schedule: Sequence[float],
     *,
     proving: bool = False,
-) -> Said:
+) -> TensorAnswers:
     """Every feed-forward part runs on the rows it is given; the others keep what the example gave."""
     with torch.inference_mode(), ExitStack() as stack:
         for part, share in zip(parts, schedule, strict=True):

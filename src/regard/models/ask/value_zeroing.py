@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.errors import Unsupported
 from regard.models.adapter import TorchModel, own
 from regard.models.ask.capability import capability
-from regard.models.ask.layer_variants import Place, Probing, rows_first
+from regard.models.ask.layer_variants import LayerVariants, Place, rows_first
 from regard.protocols import Encoded, Target, Zeroed
 from regard.records import Site
 
@@ -26,45 +26,45 @@ def value_zeroing(model: TorchModel, encoded: Encoded, target: Target, keys: Seq
 
     Costs a forward pass per site, and one more per key for all of them.
     """
-    probing = Probing(model, own(encoded), target)
-    return [_zeroed(probing, probing.site(key)) for key in keys]
+    layers = LayerVariants(model, own(encoded), target)
+    return [_zeroed(layers, layers.site(key)) for key in keys]
 
 
-def _zeroed(probing: Probing, site: Site) -> Zeroed:
-    weights = probing.weights[site.key]
-    block = probing.block(site)
-    around = block if block is not None else probing.owner(site)
-    if weights.shape[0] != 1 or around is probing.model.module:
-        got = "none of its own" if weights.shape[0] == 1 else "windows"
-        raise Unsupported(f"value zeroing at {site.key}", expected="a layer around the attention", got=got)
+def _zeroed(layers: LayerVariants, site: Site) -> Zeroed:
+    weights = layers.weights[site.key]
+    block = layers.block(site)
+    around = block if block is not None else layers.owner(site)
+    if weights.shape[0] != 1 or around is layers.model.module:
+        obstacle = "none of its own" if weights.shape[0] == 1 else "windows"
+        raise Unsupported(f"value zeroing at {site.key}", expected="a layer around the attention", got=obstacle)
     keys = weights.shape[3]
 
     def variant(i: int) -> Tensor:
         """First nothing is changed, then the value of each key in turn is zero."""
         if not i:
             return weights[0]
-        changed = weights[0].clone()
-        changed[..., i - 1] = 0.0
-        return changed
+        zeroed = weights[0].clone()
+        zeroed[..., i - 1] = 0.0
+        return zeroed
 
     base: Tensor | None = None
-    found = []
-    for seen in probing.ask(site, keys + 1, variant, Place(around, "end", site.name)):
-        states = seen.double()
+    distances = []
+    for outputs in layers.ask(site, keys + 1, variant, Place(around, "end", site.name)):
+        states = outputs.double()
         if base is None:
             base, states = states[0], states[1:]
-        found.append(1 - torch.nn.functional.cosine_similarity(states, base[None], dim=-1))
+        distances.append(1 - torch.nn.functional.cosine_similarity(states, base[None], dim=-1))
     assert base is not None
-    error = _error(probing, site, around, base)
+    error = _error(layers, site, around, base)
     if not error < TOLERANCE:
         raise Unsupported(
             f"value zeroing at {site.key}", expected="a layer that gives the same again", got=f"off by {error:.1%}"
         )
-    return Zeroed(site, torch.cat(found).clamp(min=0).T.cpu().numpy(), error)
+    return Zeroed(site, torch.cat(distances).clamp(min=0).T.cpu().numpy(), error)
 
 
-def _error(probing: Probing, site: Site, around: torch.nn.Module, base: Tensor) -> float:
-    behind = probing.moments[probing.at(site) :]
+def _error(layers: LayerVariants, site: Site, around: torch.nn.Module, base: Tensor) -> float:
+    behind = layers.moments[layers.at(site) :]
     gave = next(m.tensor for m in behind if m.module is around and m.what == "end" and m.tensor is not None)
     first = rows_first(gave, 1, site, len(base))[0].double()
     return float((base - first).abs().max() / first.abs().max().clamp(min=1e-12))

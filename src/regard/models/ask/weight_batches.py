@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.models.objective import Said
+from regard.models.objective import TensorAnswers
 from regard.models.passes import key_padding
 from regard.models.read.encoded import Item
-from regard.models.tasks import Asked
+from regard.models.tasks import Request
 from regard.protocols import Encoded, Target, WeightFunction
 from regard.records import Answers, Edit, Site
 from regard.tap.capture_call import rewritten_call
@@ -60,7 +60,7 @@ class _Put:
         return scores
 
     def weights(self, site: Site, weights: Tensor, scores: Tensor) -> Tensor:
-        changed = weights.clone()
+        replaced = weights.clone()
         for part in self.parts[site.key]:
             _, heads, queries, keys = weights.shape
             h, q, k = (
@@ -70,13 +70,14 @@ class _Put:
             rows = torch.arange(part.start, part.stop)[:, None, None, None]
             values = part.values.to(weights.device, weights.dtype)
             try:
-                changed[rows, h[:, None, None], q[:, None], k] = values
+                replaced[rows, h[:, None, None], q[:, None], k] = values
             except (RuntimeError, IndexError) as problem:
                 raise InputError(
-                    f"weights for {site.key}", expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
+                    f"weights for {site.key}",
+                    expected=f"{(part.stop - part.start, len(h), len(q), len(k))}",
                     got=str(tuple(values.shape)),
-                ) from problem  # fmt: skip
-        return changed
+                ) from problem
+        return replaced
 
 
 @dataclass(slots=True, eq=False)
@@ -88,11 +89,11 @@ class _Batch:
     targets: Sequence[Target]
     sites: tuple[str, ...]
     tensors: dict[str, Tensor] = field(init=False)
-    asked: Asked = field(init=False)
+    request: Request = field(init=False)
     below: Resume | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.tensors, self.asked = self.model.tensors(self.items, self.targets)
+        self.tensors, self.request = self.model.tensors(self.items, self.targets)
         if _trusted(self.model.module).get(self.sites, True):
             _, self.below = record_below(self.model.module, self._whole, *self.sites)
 
@@ -104,15 +105,15 @@ class _Batch:
         return POOLED if kinds == {"pooling"} else POSITIONS
 
     def _whole(self) -> object:
-        return self.model.run(self.tensors, self.asked)
+        return self.model.run(self.tensors, self.request)
 
-    def said(self, rows: Sequence[int], parts: Mapping[str, list[_Part]]) -> Said:
+    def answers(self, rows: Sequence[int], parts: Mapping[str, list[_Part]]) -> TensorAnswers:
         """What the model says to these rows (numbers of items) with these weights."""
         trusted = _trusted(self.model.module)
         if self.below is None:
             return self._computed(rows, parts, None)
         try:
-            found = self._computed(rows, parts, self.below.for_rows(rows))
+            answers = self._computed(rows, parts, self.below.for_rows(rows))
         except (RuntimeError, IndexError, ValueError):
             # what is below cannot be spread over more rows (a bias without a batch axis): computed again instead
             trusted[self.sites], self.below = False, None
@@ -121,24 +122,27 @@ class _Batch:
             with torch.no_grad():
                 few = min(CHECKED, len(rows))
                 whole = self._computed(rows[:few], _first(parts, few), None)
-            trusted[self.sites] = bool(torch.allclose(found.value[:few], whole.value, rtol=1e-4, atol=1e-4))
+            trusted[self.sites] = bool(torch.allclose(answers.value[:few], whole.value, rtol=1e-4, atol=1e-4))
             if not trusted[self.sites]:
                 self.below = None
                 return self._computed(rows, parts, None)
-        return found
+        return answers
 
-    def _computed(self, rows: Sequence[int], parts: Mapping[str, list[_Part]], resume: Resume | None) -> Said:
+    def _computed(self, rows: Sequence[int], parts: Mapping[str, list[_Part]], resume: Resume | None) -> TensorAnswers:
         index = torch.tensor(list(rows))
         tensors = {
             name: t.index_select(0, index.to(t.device)) if t.dim() and len(t) == len(self.items) else t
             for name, t in self.tensors.items()
         }
-        asked = Asked([self.items[r] for r in rows], tensors, self.asked.kept)
+        request = Request([self.items[r] for r in rows], tensors, self.request.kept)
         outputs, _ = rewritten_call(
-            self.model.module, lambda: self.model.run(tensors, asked), lambda known: _Put(_known(parts, known)),
-            key_padding=key_padding(tensors), resume=resume,
-        )  # fmt: skip
-        return self.model.row.read(outputs, asked, [self.targets[r] for r in rows])
+            self.model.module,
+            lambda: self.model.run(tensors, request),
+            lambda known: _Put(_known(parts, known)),
+            key_padding=key_padding(tensors),
+            resume=resume,
+        )
+        return self.model.row.read(outputs, request, [self.targets[r] for r in rows])
 
 
 def _trusted(module: nn.Module) -> dict[tuple[str, ...], bool]:
@@ -174,9 +178,9 @@ def with_weights(
 
 def _swept(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]
-) -> Iterator[tuple[list[int], Said]]:
+) -> Iterator[tuple[list[int], TensorAnswers]]:
     """Yield (numbers of the answers, the answers), counted example after example, attention after attention."""
-    counts = [_count(some) for some in edits]
+    counts = [_count(piece) for piece in edits]
     starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, item in enumerate(items):  # no padding: keys are counted as in the example alone
@@ -186,18 +190,18 @@ def _swept(
         for group in groups.values():
             batch = _Batch(model, [items[i] for i in group], [targets[i] for i in group], _sites(edits[group[0]]))
             size = max(1, batch.most // max(1, items[group[0]].length))
-            for some in _pieces([counts[i] for i in group], size):
+            for piece in _pieces([counts[i] for i in group], size):
                 rows: list[int] = []
                 places: list[int] = []
                 parts: dict[str, list[_Part]] = {}
-                for b, first, last in some:
+                for b, first, last in piece:
                     for edit in edits[group[b]]:
                         assert edit.values is not None
                         values = torch.from_numpy(np.ascontiguousarray(edit.values[first:last]))
                         parts.setdefault(edit.site, []).append(_Part(len(rows), len(rows) + last - first, edit, values))
                     places += range(starts[group[b]] + first, starts[group[b]] + last)
                     rows += [b] * (last - first)
-                yield places, batch.said(rows, parts)
+                yield places, batch.answers(rows, parts)
 
 
 def _sites(edits: Sequence[Edit]) -> tuple[str, ...]:
@@ -208,9 +212,10 @@ def _count(edits: Sequence[Edit]) -> int:
     sizes = {0 if e.values is None else len(e.values) for e in edits}
     if len(sizes) != 1 or any(e.what != "replace" or e.values is None or e.values.ndim != 4 for e in edits):
         raise InputError(
-            "attentions", expected="for each site a replace with values (attention, head, query, key)",
+            "attentions",
+            expected="for each site a replace with values (attention, head, query, key)",
             got=", ".join(f"{e.what} {None if e.values is None else e.values.shape}" for e in edits) or "no site",
-        )  # fmt: skip
+        )
     return sizes.pop()
 
 
@@ -252,9 +257,9 @@ class _WeightFunction:
         for place, values in zip(self._places, weights, strict=True):
             parts.setdefault(place.site, []).append(_Part(0, rows, place, values))
         with torch.inference_mode(False), torch.enable_grad(), self._model.backward_allowed():
-            said = self._batch.said([0] * rows, parts)
-        if said.distribution is None:
+            answers = self._batch.answers([0] * rows, parts)
+        if answers.distribution is None:
             raise Unsupported(
                 f"steering {self._model.name}", expected="a model that decides among classes", got="another task"
             )
-        return said.distribution
+        return answers.distribution

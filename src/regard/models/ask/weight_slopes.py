@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.models.adapter import TorchModel, as_answers, own
 from regard.models.ask.capability import capability
-from regard.models.objective import Said
+from regard.models.objective import TensorAnswers
 from regard.models.read.encoded import Item
 from regard.models.tasks import Outputs, best_class, decides_by_outputs
 from regard.protocols import Encoded, Target, WeightGradientKind, WeightSlopes
@@ -47,23 +47,23 @@ def predicted_weight_slopes(
     if not decides_by_outputs(model.row):
         return None
     items = [own(encoded) for encoded in batch]
-    tensors, asked = model.tensors(items, None)
-    predictions: list[tuple[Said, list[Target]]] = []
+    tensors, request = model.tensors(items, None)
+    predictions: list[tuple[TensorAnswers, list[Target]]] = []
 
     def objective(outputs: Outputs) -> Tensor:
-        targets = best_class(outputs, asked)
-        said = model.row.read(outputs, asked, targets)
-        predictions.append((said, targets))
-        return said.value.sum()
+        targets = best_class(outputs, request)
+        answers = model.row.read(outputs, request, targets)
+        predictions.append((answers, targets))
+        return answers.value.sum()
 
     with model.backward_allowed():
-        _, gradients = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
+        _, gradients = attention_gradients(model.module, lambda: model.run(tensors, request), objective, kind=kind)
     arrays = [(g, as_array(g.weights), as_array(g.gradient)) for g in gradients]
     if any(len(w) != len(items) for _, w, _ in arrays):
         return None
-    said, targets = predictions[0]
+    answers, targets = predictions[0]
     slopes = [[WeightSlopes(g.site, w[b], d[b]) for g, w, d in arrays] for b in range(len(items))]
-    return as_answers(len(items), [([*range(len(items))], said)]), targets, slopes
+    return as_answers(len(items), [([*range(len(items))], answers)]), targets, slopes
 
 
 Arrays = tuple[WeightGradient, NDArray[np.float32], NDArray[np.float32]]
@@ -72,11 +72,11 @@ Arrays = tuple[WeightGradient, NDArray[np.float32], NDArray[np.float32]]
 def _arrays(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], kind: WeightGradientKind
 ) -> list[Arrays]:
-    tensors, asked = model.tensors(items, targets)
+    tensors, request = model.tensors(items, targets)
 
     def objective(outputs: Outputs) -> Tensor:
-        return model.row.read(outputs, asked, targets).value.sum()
+        return model.row.read(outputs, request, targets).value.sum()
 
     with model.backward_allowed():
-        _, gradients = attention_gradients(model.module, lambda: model.run(tensors, asked), objective, kind=kind)
+        _, gradients = attention_gradients(model.module, lambda: model.run(tensors, request), objective, kind=kind)
     return [(g, as_array(g.weights), as_array(g.gradient)) for g in gradients]

@@ -18,9 +18,13 @@ from regard.models.open.huggingface import infer_task, task_row
 from regard.models.open.safe_config import refuse_adapter_code, without_kernels
 
 _PEFT_TASKS = {
-    "SEQ_CLS": "classification", "TOKEN_CLS": "token_classification", "QUESTION_ANS": "question_answering",
-    "CAUSAL_LM": "next_token", "SEQ_2_SEQ_LM": "sequence_to_sequence", "FEATURE_EXTRACTION": "similarity",
-}  # fmt: skip
+    "SEQ_CLS": "classification",
+    "TOKEN_CLS": "token_classification",
+    "QUESTION_ANS": "question_answering",
+    "CAUSAL_LM": "next_token",
+    "SEQ_2_SEQ_LM": "sequence_to_sequence",
+    "FEATURE_EXTRACTION": "similarity",
+}
 
 
 @contextmanager
@@ -53,7 +57,9 @@ def open_pretrained(
     config = _config(source, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
     chosen = task or infer_task(config, architecture)
-    module, notes, missing = _weights(source, config, architecture, chosen, task, trust_remote_code, download)
+    module, notes, missing = _weights(
+        source, config, architecture, task=chosen, asked=task, trust_remote_code=trust_remote_code, download=download
+    )
     _refuse_missing(source, missing, chosen, architecture)
     return module, open_processor(source, config, chosen, trust_remote_code, download), chosen, notes
 
@@ -65,16 +71,26 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
     opener: Any = AutoProcessor
     config = _config(source, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
-    module, _, missing = _weights(source, config, architecture, "similarity", None, trust_remote_code, download)
+    module, _, missing = _weights(
+        source,
+        config,
+        architecture,
+        task="similarity",
+        asked=None,
+        trust_remote_code=trust_remote_code,
+        download=download,
+    )
     _refuse_missing(source, missing, "words and pictures", architecture)
     try:
         with quiet(download=download):
             made = opener.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
     except Exception as error:  # each processor fails in its own way
         raise InputError(
-            f"model {source}", expected="a processor of texts and pictures beside the weights", got=_short(error),
+            f"model {source}",
+            expected="a processor of texts and pictures beside the weights",
+            got=_short(error),
             remedy="processor.save_pretrained into the model's directory",
-        ) from error  # fmt: skip
+        ) from error
     return module.eval(), made
 
 
@@ -85,9 +101,10 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
     if folder.is_dir() and not (folder / "config.json").is_file():
         there = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or "nothing"
         raise InputError(
-            f"directory {source}", expected="a model: config.json (Hugging Face), regard.json or adapter_config.json",
+            f"directory {source}",
+            expected="a model: config.json (Hugging Face), regard.json or adapter_config.json",
             got=there,
-        )  # fmt: skip
+        )
     try:
         with quiet(download=download):
             return AutoConfig.from_pretrained(
@@ -95,11 +112,12 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
             )
     except Exception as error:
         raise InputError(
-            f"model {source}", expected="a Hugging Face model" + ("" if folder.is_dir() else " in the local cache"),
+            f"model {source}",
+            expected="a Hugging Face model" + ("" if folder.is_dir() else " in the local cache"),
             got=_short(error),
             remedy=code_remedy(error, trust_remote_code)
             or ("" if folder.is_dir() or download else "give a directory, or --download (download=True) to fetch it"),
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _weights(
@@ -119,23 +137,32 @@ def _weights(
     try:
         with quiet(download=download):
             module, info = kind.from_pretrained(
-                source, config=config, local_files_only=not download, trust_remote_code=trust_remote_code,
+                source,
+                config=config,
+                local_files_only=not download,
+                trust_remote_code=trust_remote_code,
                 output_loading_info=True,
-            )  # fmt: skip
+            )
     except pickle.UnpicklingError as error:
         raise InputError(
-            f"weights of {source}", expected="safetensors, or a plain table of tensors", got="a pickle with code in it",
+            f"weights of {source}",
+            expected="safetensors, or a plain table of tensors",
+            got="a pickle with code in it",
             remedy="save the model with safetensors; a pickle can run anything and is never opened",
-        ) from error  # fmt: skip
+        ) from error
     except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:
         raise InputError(
-            f"weights of {source}", expected=f"weights of {architecture}", got=_short(error),
+            f"weights of {source}",
+            expected=f"weights of {architecture}",
+            got=_short(error),
             remedy=code_remedy(error, trust_remote_code),
-        ) from error  # fmt: skip
+        ) from error
     unexpected = sorted(info["unexpected_keys"])
     if unexpected:
-        notes.append(f"{len(unexpected)} weights of {source} are not used by {type(module).__name__}: "
-                     + ", ".join(unexpected[:3]))  # fmt: skip
+        notes.append(
+            f"{len(unexpected)} weights of {source} are not used by {type(module).__name__}: "
+            + ", ".join(unexpected[:3])
+        )
     missing = sorted(info["missing_keys"]) + [str(k[0]) for k in info.get("mismatched_keys", ())]
     return module, notes, missing
 
@@ -146,9 +173,11 @@ def _refuse_missing(source: str, missing: list[str], task: str, architecture: st
     if needed:
         shown = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
         raise InputError(
-            f"weights of {source}", expected=f"every weight of the model for {task}", got=f"no {shown}",
+            f"weights of {source}",
+            expected=f"every weight of the model for {task}",
+            got=f"no {shown}",
             remedy="it would run on random numbers: fine-tune it first, or choose the task it was trained for",
-        )  # fmt: skip
+        )
 
 
 def open_processor(source: str, config: Any, task: str, trust_remote_code: bool, download: bool) -> Any:
@@ -170,10 +199,12 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
         problem = error
     if made is None or (modality == "text" and _hollow(made)):
         raise InputError(
-            f"model {source}", expected=f"a {noun} beside the weights", got=_short(problem) if problem else "none",
+            f"model {source}",
+            expected=f"a {noun} beside the weights",
+            got=_short(problem) if problem else "none",
             remedy=code_remedy(problem, trust_remote_code)
             or f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
-        ) from problem  # fmt: skip
+        ) from problem
     return made
 
 
@@ -226,7 +257,9 @@ def open_peft(
     heads = [s[0] for name, s in shapes.items() if len(s) == 2 and name.endswith(("classifier.weight", "score.weight"))]
     if heads and chosen in ("classification", "token_classification", "multi_label") and config.num_labels != heads[0]:
         config.num_labels = heads[0]
-    module, notes, missing = _weights(base, config, architecture, chosen, chosen, trust_remote_code, download)
+    module, notes, missing = _weights(
+        base, config, architecture, task=chosen, asked=chosen, trust_remote_code=trust_remote_code, download=download
+    )
     given = {name.removeprefix("base_model.model.").replace("modules_to_save.", "") for name in shapes}
     _refuse_missing(base, [name for name in missing if name not in given], chosen, architecture)
     with quiet(download=download):

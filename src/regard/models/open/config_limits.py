@@ -35,9 +35,15 @@ _LAYERS: Final = re.compile(r"(^|_)(n_)?(layers?|blocks?|depths?|stages?)(_|$)")
 _PARTS: Final = re.compile(r"(^|_)(heads?|groups?|experts?|towers?|levels?)(_|$)")
 _SIZES: Final = re.compile(r"(^|_)(size|dim|width|channels|heads?|layers?|embd|inner)$")
 _UNUSED: Final = {
-    "auto_map", "attn_implementation", "_attn_implementation", "_experts_implementation", "quantization_config",
-    "use_pretrained_backbone", "custom_pipelines", "trust_remote_code",
-}  # fmt: skip
+    "auto_map",
+    "attn_implementation",
+    "_attn_implementation",
+    "_experts_implementation",
+    "quantization_config",
+    "use_pretrained_backbone",
+    "custom_pipelines",
+    "trust_remote_code",
+}
 """Settings that do not change how many numbers a model has, or would run or fetch code."""
 
 
@@ -81,9 +87,11 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def _refuse(path: Path, needed: int, weights: Held) -> None:
     raise InputError(
-        f"file {path}", expected=f"a model that fits its weights ({shown_size(weights.size)})",
-        got=f"{needed:,} numbers", remedy="the config.json that was saved with these weights",
-    )  # fmt: skip
+        f"file {path}",
+        expected=f"a model that fits its weights ({shown_size(weights.size)})",
+        got=f"{needed:,} numbers",
+        remedy="the config.json that was saved with these weights",
+    )
 
 
 def _check_numbers(config: Mapping[str, Any], path: Path, tensors: int) -> None:

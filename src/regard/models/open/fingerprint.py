@@ -31,6 +31,8 @@ def refuse_nan(module: nn.Module, subject: str) -> None:
         if tensor.is_floating_point() and tensor.device.type != "meta" and not bool(torch.isfinite(tensor).all()):
             bad = int((~torch.isfinite(tensor)).sum())
             raise InputError(
-                f"model {subject}", expected="finite weights", got=f"{bad} NaN or infinite values in {name}",
+                f"model {subject}",
+                expected="finite weights",
+                got=f"{bad} NaN or infinite values in {name}",
                 remedy="save the model again from a healthy checkpoint",
-            )  # fmt: skip
+            )

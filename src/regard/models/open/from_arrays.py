@@ -221,4 +221,16 @@ def _units(units: Sequence[Units] | Units | Sequence[str]) -> tuple[Units, ...]:
     places = np.stack([ends - 1 - [len(n) for n in names], ends - 1], -1) if names else np.zeros((0, 2))
     n = len(names)
     zeros, place = np.zeros(n, np.int64), np.arange(n)
-    return (Units(names, "token", "span", places, np.zeros(n, np.bool_), place, zeros, place, (n,)),)
+    return (
+        Units(
+            names=names,
+            kind="token",
+            place_kind="span",
+            places=places,
+            special=np.zeros(n, np.bool_),
+            groups=place,
+            part=zeros,
+            keys=place,
+            shape=(n,),
+        ),
+    )

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 _VARIABLES: Mapping[str, str] = {
-    "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
     "USE_HUB_KERNELS": "0",
-}  # fmt: skip
+}
 """What the libraries read when they are imported: no network, and no compiled kernels from the hub."""
 _CONSTANTS: Mapping[tuple[str, str], tuple[str, bool]] = {
     ("huggingface_hub.constants", "HF_HUB_OFFLINE"): ("HF_HUB_OFFLINE", True),

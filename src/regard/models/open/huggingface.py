@@ -27,9 +27,21 @@ from regard.models.tasks import TASKS, TaskRow
 from regard.records import Json, Spec
 
 _OFFSET_POSITIONS = {
-    "roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "data2vec-text", "luke", "ibert", "xlm-roberta-xl",
-    "roberta-prelayernorm", "xmod", "layoutlmv3", "esm", "markuplm",
-}  # fmt: skip
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "longformer",
+    "mpnet",
+    "data2vec-text",
+    "luke",
+    "ibert",
+    "xlm-roberta-xl",
+    "roberta-prelayernorm",
+    "xmod",
+    "layoutlmv3",
+    "esm",
+    "markuplm",
+}
 """Position ids of these begin after the padding id, so that many positions cannot be used."""
 
 _LAST_IS_FIRST = {"xlnet"}
@@ -82,9 +94,11 @@ def infer_task(config: Any, architecture: str) -> str:
                 return "regression"
             return "multi_label" if said == "multi_label_classification" else "classification"
     raise Unsupported(
-        f"task of {architecture or 'this model'}", expected="an architecture whose task is known", got="an unknown one",
+        f"task of {architecture or 'this model'}",
+        expected="an architecture whose task is known",
+        got="an unknown one",
         remedy=f"task=..., one of {', '.join(TASKS)}",
-    )  # fmt: skip
+    )
 
 
 def task_row(name: str) -> TaskRow:
@@ -114,9 +128,19 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
         return {"sentence_embedding": out["last_hidden_state"][:, 0]} if pools_class else out
 
     return TorchModel(
-        module, reader, row, name=name, labels=_labels(config, row, options.labels), device=options.device,
-        dtype=options.dtype, traits=traits, embedding=embedding, call=call, spec=options.spec, notes=options.notes,
-    )  # fmt: skip
+        module,
+        reader,
+        row,
+        name=name,
+        labels=_labels(config, row, options.labels),
+        device=options.device,
+        dtype=options.dtype,
+        traits=traits,
+        embedding=embedding,
+        call=call,
+        spec=options.spec,
+        notes=options.notes,
+    )
 
 
 def _labels(config: Any, row: TaskRow, given: str | Sequence[str] | Mapping[str, int] | None) -> tuple[str, ...]:
@@ -156,9 +180,11 @@ def _text(
 ) -> Made:
     if tokenizer is None:
         raise InputError(
-            f"model {name}", expected="a tokenizer beside the weights", got="none",
+            f"model {name}",
+            expected="a tokenizer beside the weights",
+            got="none",
             remedy="load(model, processor=tokenizer), or save the tokenizer into the model's directory",
-        )  # fmt: skip
+        )
     config: Any = module.config
     native: Any = module
     encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
@@ -173,12 +199,18 @@ def _text(
     # GPT-2 takes token types but was never trained with them: the tokenizer knows what its model is given
     types = "token_type_ids" in accepted and "token_type_ids" in tokenizer.model_input_names
     reader = TextReader(
-        tokenize_with(tokenizer, types=types, rows=rows, subject=name), alphabet, limit, options.overflow,
-        maskable=masks, deletable=not row.placed, siamese=row.name == "similarity", said=notes,
+        tokenize_with(tokenizer, types=types, rows=rows, subject=name),
+        alphabet,
+        limit,
+        options.overflow,
+        maskable=masks,
+        deletable=not row.placed,
+        siamese=row.name == "similarity",
+        said=notes,
         spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
         join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
         pieces=lambda ids: pieces_of(tokenizer, ids),
-    )  # fmt: skip
+    )
     pooling: Pooling = "class" if row.name == "similarity" and _class_pooled(options.folder) else "auto"
     if getattr(config, "classifier_pooling", "cls") == "mean" and row.name in ("classification", "multi_label"):
         pooling = "mean"
@@ -250,9 +282,11 @@ def _image(
         array = as_channels_first(given, channels, subject)
         if edges is not None and array.shape[1:] != edges:
             raise InputError(
-                subject, expected=f"an image of {edges[0]} x {edges[1]} pixels", got=f"{array.shape[1:]}",
+                subject,
+                expected=f"an image of {edges[0]} x {edges[1]} pixels",
+                got=f"{array.shape[1:]}",
                 remedy="load(model, processor=image_processor), which resizes images",
-            )  # fmt: skip
+            )
         return array
 
     lead = _class_tokens(module) if fixed else -1
@@ -283,9 +317,12 @@ def _series(
     if "past_values" not in accepted or getattr(config, "patch_length", None) is None:
         raise Unsupported(f"{name} for {row.name}", expected="a model of patches of past_values (PatchTST)", got=name)
     reader = series_reader(
-        "past_values", int(config.num_input_channels), patch=int(config.patch_stride),
-        lead=int(bool(getattr(config, "use_cls_token", False))), length=int(config.context_length),
-    )  # fmt: skip
+        "past_values",
+        int(config.num_input_channels),
+        patch=int(config.patch_stride),
+        lead=int(bool(getattr(config, "use_cls_token", False))),
+        length=int(config.context_length),
+    )
     return reader, Traits(pooling="mean", config=settings(config)), None
 
 
@@ -296,9 +333,11 @@ def _audio(
     kernels, strides = getattr(config, "conv_kernel", None), getattr(config, "conv_stride", None)
     if "input_values" not in accepted or not kernels or not strides:
         raise Unsupported(
-            f"{name} for {row.name}", expected="a model that reads raw samples (Wav2Vec2, HuBERT, WavLM, ...)",
-            got="one that reads a spectrogram", remedy="regard.models.open.wrap.wrap, with the spectrogram as an image",
-        )  # fmt: skip
+            f"{name} for {row.name}",
+            expected="a model that reads raw samples (Wav2Vec2, HuBERT, WavLM, ...)",
+            got="one that reads a spectrogram",
+            remedy="regard.models.open.wrap.wrap, with the spectrogram as an image",
+        )
     rate = int(getattr(processor, "sampling_rate", 0) or 0)
     reader = sound_reader("input_values", [*map(int, kernels)], [*map(int, strides)], rate)
     return reader, Traits(pads=False, pooling="mean", config=settings(config)), None

@@ -34,9 +34,11 @@ class LabelTable:
         key = _key(label)
         if key not in self.index:
             raise InputError(
-                f"label {label!r}", expected="one of the model's labels: " + ", ".join(self.model),
-                got="no match", remedy=f"--labels {key}=0,... (label=class index)",
-            )  # fmt: skip
+                f"label {label!r}",
+                expected="one of the model's labels: " + ", ".join(self.model),
+                got="no match",
+                remedy=f"--labels {key}=0,... (label=class index)",
+            )
         return self.index[key]
 
     def rows(self) -> list[tuple[str, int, str, str]]:
@@ -82,9 +84,11 @@ def match_labels(
         found = _match(model, key, given)
         if found is None:
             raise InputError(
-                f"label {key!r} of the data", expected="one of the model's labels: " + ", ".join(model), got="no match",
+                f"label {key!r} of the data",
+                expected="one of the model's labels: " + ", ".join(model),
+                got="no match",
                 remedy=f"--labels {key}=0,... (label of the data = class index), or leave those rows out",
-            )  # fmt: skip
+            )
         index[key], how[key] = found
     return LabelTable(tuple(model), index, how)
 

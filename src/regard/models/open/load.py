@@ -59,15 +59,23 @@ def load(
         raise UnknownName("overflow", str(overflow), ("windows", "cut", "error"))
     if task is not None:
         task_row(task)
-    options = Options(task, device, dtype, labels, overflow, max_length, name)
+    options = Options(
+        task=task, device=device, dtype=dtype, labels=labels, overflow=overflow, max_length=max_length, name=name
+    )
     if not isinstance(source, (str, Path)):
         return _live(source, processor, options)
     text = str(source)
     params: dict[str, Json] = {
-        "task": task, "device": device, "dtype": str(dtype).removeprefix("torch.") if dtype is not None else None,
-        "labels": _json_labels(labels), "overflow": overflow, "max_length": max_length,
-        "trust_remote_code": trust_remote_code, "download": download, "name": name,
-    }  # fmt: skip
+        "task": task,
+        "device": device,
+        "dtype": str(dtype).removeprefix("torch.") if dtype is not None else None,
+        "labels": _json_labels(labels),
+        "overflow": overflow,
+        "max_length": max_length,
+        "trust_remote_code": trust_remote_code,
+        "download": download,
+        "name": name,
+    }
     given = {key: value for key, value in params.items() if value not in (None, False)}
     options = replace(options, spec=Spec("model", text, given))
     named = None if exists(text) else named_model(text)
@@ -97,9 +105,11 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
     folder = Path(source).expanduser()
     if folder.is_file():
         raise InputError(
-            f"file {source}", expected="a model directory or file.py:factory", got="a file",
+            f"file {source}",
+            expected="a model directory or file.py:factory",
+            got="a file",
             remedy=f"{source}:make_model" if source.endswith(".py") else "the directory that holds it",
-        )  # fmt: skip
+        )
     if folder.is_dir():
         if is_family(folder):
             return _family(read_family(folder), options, trust_remote_code, download)
@@ -153,23 +163,32 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     if peft is not None and isinstance(source, peft.PeftModel):
         if source.active_peft_config.is_prompt_learning:
             raise Unsupported(
-                f"adapter {type(source).__name__}", expected="an adapter inside the model's layers (LoRA and the like)",
+                f"adapter {type(source).__name__}",
+                expected="an adapter inside the model's layers (LoRA and the like)",
                 got="learned prompts",
-            )  # fmt: skip
+            )
         source = source.get_base_model()  # its layers are the adapted ones
     if isinstance(source, transformers.PreTrainedModel):
         return from_transformers(source, processor, options)
     if isinstance(source, nn.Module):
         if not callable(processor):
             raise InputError(
-                f"module {type(source).__name__}", expected="an encode function beside a torch module",
-                got="none", remedy="regard.wrap(module, encode=...)",
-            )  # fmt: skip
+                f"module {type(source).__name__}",
+                expected="an encode function beside a torch module",
+                got="none",
+                remedy="regard.wrap(module, encode=...)",
+            )
         return wrap(
-            source, processor, task=options.task or "classification", labels=_names(options.labels),
-            overflow=options.overflow, max_length=options.max_length, device=options.device, dtype=options.dtype,
+            source,
+            processor,
+            task=options.task or "classification",
+            labels=_names(options.labels),
+            overflow=options.overflow,
+            max_length=options.max_length,
+            device=options.device,
+            dtype=options.dtype,
             name=options.name,
-        )  # fmt: skip
+        )
     if all(callable(getattr(source, verb, None)) for verb in ("encode", "remove", "predict", "forward")):
         return cast("Model", source)
     raise InputError(

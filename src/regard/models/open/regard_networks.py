@@ -64,9 +64,19 @@ def open_network(directory: Path, options: Options) -> TorchModel:
     else:
         raise Unsupported(f"network {about['network']}", expected="a network with an adapter", got="none")
     return TorchModel(
-        network, reader, row, name=options.name or directory.name, labels=labels, device=options.device,
-        dtype=options.dtype, traits=traits, embedding=embedding, call=call, spec=options.spec, notes=options.notes,
-    )  # fmt: skip
+        network,
+        reader,
+        row,
+        name=options.name or directory.name,
+        labels=labels,
+        device=options.device,
+        dtype=options.dtype,
+        traits=traits,
+        embedding=embedding,
+        call=call,
+        spec=options.spec,
+        notes=options.notes,
+    )
 
 
 def _call(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
@@ -118,18 +128,24 @@ def text_reader(
         if pair not in aspects:
             if pair is None:
                 raise InputError(
-                    f"text {text[:40]!r}", expected=f"an aspect beside it: {', '.join(aspects)}", got="none",
+                    f"text {text[:40]!r}",
+                    expected=f"an aspect beside it: {', '.join(aspects)}",
+                    got="none",
                     remedy=f"the second text names it: (text, {aspects[0]!r})",
-                )  # fmt: skip
+                )
             raise UnknownName("aspect", pair, aspects)
         tokens = _tokenize(vocabulary, text)
         return replace(tokens, types=np.full(len(tokens.ids), aspects.index(pair)))
 
     reader = TextReader(
-        tokenize, _alphabet(vocabulary), options.max_length or UNLIMITED, options.overflow,
-        maskable=network.config["encoder"] in _CONTEXT_FREE, kind="word",
+        tokenize,
+        _alphabet(vocabulary),
+        options.max_length or UNLIMITED,
+        options.overflow,
+        maskable=network.config["encoder"] in _CONTEXT_FREE,
+        kind="word",
         pieces=lambda ids: ([vocabulary.words[i] for i in ids], [True] * len(ids)),
-    )  # fmt: skip
+    )
     if network.config["attention"] == "frozen":
         reader.imposed = _imposed(load_imposed(directory), reader.said)
     return reader
@@ -159,10 +175,15 @@ def translation_reader(network: Translator, about: Mapping[str, Any], options: O
         return _tokenize(source, text if pair is None else f"{text} {pair}")
 
     return TextReader(
-        tokenize, _alphabet(source), options.max_length or UNLIMITED, options.overflow,
-        maskable=isinstance(network, TransformerTranslator), kind="character" if source.cut == "character" else "word",
-        spell=lambda ids: [target.words[i] for i in ids], join=target.join,
-    )  # fmt: skip
+        tokenize,
+        _alphabet(source),
+        options.max_length or UNLIMITED,
+        options.overflow,
+        maskable=isinstance(network, TransformerTranslator),
+        kind="character" if source.cut == "character" else "word",
+        spell=lambda ids: [target.words[i] for i in ids],
+        join=target.join,
+    )
 
 
 def _images(network: VisionTransformer) -> Reader:

@@ -11,9 +11,23 @@ ATTENTION = ("eager", "sdpa")
 EXPERTS = ("eager", "batched_mm", "grouped_mm")
 """Implementations that a shared config may ask for; every other one may come from the hub as a compiled kernel."""
 QUANTIZATION = (
-    "aqlm", "auto-round", "awq", "bitnet", "bitsandbytes", "bitsandbytes_4bit", "bitsandbytes_8bit",
-    "compressed-tensors", "gptq", "higgs", "hqq", "quanto", "quark", "spqr", "torchao", "vptq",
-)  # fmt: skip
+    "aqlm",
+    "auto-round",
+    "awq",
+    "bitnet",
+    "bitsandbytes",
+    "bitsandbytes_4bit",
+    "bitsandbytes_8bit",
+    "compressed-tensors",
+    "gptq",
+    "higgs",
+    "hqq",
+    "quanto",
+    "quark",
+    "spqr",
+    "torchao",
+    "vptq",
+)
 """Ways to quantize that need an installed package only; the others fetch kernels from the hub."""
 _CHOICES = (("_attn_implementation", "attention", ATTENTION), ("_experts_implementation", "experts", EXPERTS))
 
@@ -30,8 +44,10 @@ def without_kernels(config: Any, subject: str) -> list[str]:
             if asked is None or asked in allowed:
                 continue
             setattr(part, f"{attribute}_internal", None)
-            notes.append(f"config.json asks for the {what} implementation {_shown(asked)}{place}: "
-                         f"regard uses the default (allowed: {', '.join(allowed)})")  # fmt: skip
+            notes.append(
+                f"config.json asks for the {what} implementation {_shown(asked)}{place}: "
+                f"regard uses the default (allowed: {', '.join(allowed)})"
+            )
         _refuse_quantization(getattr(part, "quantization_config", None), subject)
         if getattr(part, "use_pretrained_backbone", False):
             part.use_pretrained_backbone = (
@@ -45,9 +61,11 @@ def refuse_adapter_code(about: Mapping[str, Any], subject: str) -> None:
     for key in ("megatron_config", "adapters"):
         if about.get(key):
             raise InputError(
-                subject, expected="an adapter that names no code and no other adapters", got=f"{key} in its config",
+                subject,
+                expected="an adapter that names no code and no other adapters",
+                got=f"{key} in its config",
                 remedy="merge it into its base model where it was trained, and save the result",
-            )  # fmt: skip
+            )
 
 
 def _parts(config: Any) -> Iterator[tuple[str, Any]]:
@@ -72,9 +90,11 @@ def _refuse_quantization(asked: Any, subject: str) -> None:
     name = str(getattr(held, "value", held) or ("bitsandbytes" if bits else None))
     if name not in QUANTIZATION:
         raise Unsupported(
-            f"model {subject}", expected=f"weights that are not quantized, or by one of {', '.join(QUANTIZATION)}",
-            got=f"quant_method {_shown(name)}, which may fetch kernels", remedy="a checkpoint in float16 or float32",
-        )  # fmt: skip
+            f"model {subject}",
+            expected=f"weights that are not quantized, or by one of {', '.join(QUANTIZATION)}",
+            got=f"quant_method {_shown(name)}, which may fetch kernels",
+            remedy="a checkpoint in float16 or float32",
+        )
 
 
 def _shown(value: object) -> str:

@@ -37,14 +37,18 @@ def folder_of(source: str) -> Path:
     folder = Path(source).expanduser()
     if not folder.is_dir():
         raise Unsupported(
-            f"writing a changed {source}", expected="a model from a directory or a name of `regard list source`",
-            got="something else", remedy="save it with its tokenizer into a directory, and give that",
-        )  # fmt: skip
+            f"writing a changed {source}",
+            expected="a model from a directory or a name of `regard list source`",
+            got="something else",
+            remedy="save it with its tokenizer into a directory, and give that",
+        )
     if (folder / "adapter_config.json").is_file():
         raise Unsupported(
-            f"writing a changed {source}", expected="a whole model", got="an adapter on top of another",
+            f"writing a changed {source}",
+            expected="a whole model",
+            got="an adapter on top of another",
             remedy="merge_and_unload() and save the result",
-        )  # fmt: skip
+        )
     return folder
 
 

@@ -53,9 +53,11 @@ def refuse_changed_files(spec: Spec, digest: object, subject: str) -> None:
     now = file_digest(spec)
     if now is not None and now != digest:
         raise InputError(
-            subject, expected="the files that the run was about", got="other weights, another config or other code",
+            subject,
+            expected="the files that the run was about",
+            got="other weights, another config or other code",
             remedy="put them back, or audit this model anew",
-        )  # fmt: skip
+        )
 
 
 def file_digest(spec: Spec) -> str | None:

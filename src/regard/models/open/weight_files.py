@@ -87,9 +87,11 @@ def _listed(index: Path) -> set[str]:
     for name in table.values():
         if Path(name).name != name or name in ("", ".", "..") or "\\" in name or "\0" in name:
             raise InputError(
-                f"file {index}", expected="names of files beside it", got=repr(name)[:80],
+                f"file {index}",
+                expected="names of files beside it",
+                got=repr(name)[:80],
                 remedy="move the file into the model's directory",
-            )  # fmt: skip
+            )
     return set(table.values())
 
 
@@ -101,9 +103,11 @@ def _check_place(file: Path, folder: Path) -> None:
     if real.is_relative_to(home) or real.suffix == ".safetensors" or _is_blob(real):
         return
     raise InputError(
-        f"file {file}", expected="a file inside the model's directory", got=f"a link to {real}",
+        f"file {file}",
+        expected="a file inside the model's directory",
+        got=f"a link to {real}",
         remedy="copy the file into the directory",
-    )  # fmt: skip
+    )
 
 
 def _is_blob(path: Path) -> bool:

@@ -77,10 +77,27 @@ def wrap(
     layer: nn.Module | None = None
     if modality == "text":
         layer = _embedding(module, embedding)
-        reader = _text(encode, layer, row.placed, pad_id, mask_id, special_ids, overflow, max_length)
+        reader = _text(
+            encode,
+            layer,
+            row.placed,
+            pad_id=pad_id,
+            mask_id=mask_id,
+            special_ids=special_ids,
+            overflow=overflow,
+            max_length=max_length,
+        )
         reader.maskable = mask is not None or padding is not None
     else:
-        reader = _arrays(modality, encode, patch, columns, background, channels, class_tokens)
+        reader = _arrays(
+            modality,
+            encode,
+            patch,
+            columns=columns,
+            background=background,
+            channels=channels,
+            class_tokens=class_tokens,
+        )
     traits = Traits(pads=mask is not None or padding is not None, pooling=pooling, mask_id=mask_id, pad_id=pad_id)
 
     def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
@@ -93,9 +110,17 @@ def wrap(
         return inner(first, **{str(padding): ~real.bool()})
 
     return TorchModel(
-        module, reader, row, name=name or type(module).__name__, labels=labels, device=device, dtype=dtype,
-        traits=traits, embedding=layer, call=call,
-    )  # fmt: skip
+        module,
+        reader,
+        row,
+        name=name or type(module).__name__,
+        labels=labels,
+        device=device,
+        dtype=dtype,
+        traits=traits,
+        embedding=layer,
+        call=call,
+    )
 
 
 def _embedding(module: nn.Module, path: str | None) -> nn.Module | None:
@@ -127,9 +152,12 @@ def _text(
     start = special_ids[0] if special_ids else mask_id if mask_id is not None else int(plain[0])
     alphabet = Alphabet(pad_id, mask_id, int(start), plain)
     return TextReader(
-        tokenize_by(encode, frozenset(special_ids), rows), alphabet, max_length or UNLIMITED, overflow,
+        tokenize_by(encode, frozenset(special_ids), rows),
+        alphabet,
+        max_length or UNLIMITED,
+        overflow,
         deletable=not placed,
-    )  # fmt: skip
+    )
 
 
 def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -> Tokenize:

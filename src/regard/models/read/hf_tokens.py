@@ -23,15 +23,23 @@ def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: str
 
     def tokenize(text: str, pair: str | None) -> Tokens:
         encoding = tokenizer(
-            text, pair, truncation=False, padding=False, return_offsets_mapping=tokenizer.is_fast,
-            return_token_type_ids=types, return_attention_mask=False, verbose=False,
-        )  # fmt: skip
+            text,
+            pair,
+            truncation=False,
+            padding=False,
+            return_offsets_mapping=tokenizer.is_fast,
+            return_token_type_ids=types,
+            return_attention_mask=False,
+            verbose=False,
+        )
         ids = np.array(encoding["input_ids"], dtype=np.int64).reshape(-1)
         if rows is not None and len(ids) and int(ids.max()) >= rows:
             raise InputError(
-                f"tokenizer of {subject}", expected=f"token ids below {rows}, the model's embeddings",
-                got=f"id {int(ids.max())}", remedy="load the tokenizer that belongs to the model",
-            )  # fmt: skip
+                f"tokenizer of {subject}",
+                expected=f"token ids below {rows}, the model's embeddings",
+                got=f"id {int(ids.max())}",
+                remedy="load the tokenizer that belongs to the model",
+            )
         special = np.array([int(i) in special_ids for i in ids], dtype=bool)
         names = tokenizer.convert_ids_to_tokens(ids.tolist())
         if tokenizer.is_fast:
@@ -47,7 +55,9 @@ def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: str
             for i, (name, (a, b)) in enumerate(zip(names, spans, strict=True))
         )
         kinds = np.array(encoding["token_type_ids"], dtype=np.int64) if "token_type_ids" in encoding else None
-        return Tokens(ids, tuple(spans), special, part, shown, kinds if types else None)
+        return Tokens(
+            ids=ids, spans=tuple(spans), special=special, part=part, names=shown, types=kinds if types else None
+        )
 
     return tokenize
 

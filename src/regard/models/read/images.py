@@ -60,9 +60,10 @@ def as_channels_first(image: Any, channels: int, subject: str) -> Array:
         array = np.repeat(array, channels, axis=0)
     if array.ndim != 3 or array.shape[0] != channels:
         raise InputError(
-            subject, expected=f"an image of {channels} channel(s): (h, w), (h, w, {channels}) or ({channels}, h, w)",
+            subject,
+            expected=f"an image of {channels} channel(s): (h, w), (h, w, {channels}) or ({channels}, h, w)",
             got=str(np.shape(image)),
-        )  # fmt: skip
+        )
     return np.ascontiguousarray(array)
 
 
@@ -85,7 +86,7 @@ def _cut(shape: tuple[int, ...], patch: tuple[int, int], lead: int, size: tuple[
     r, c = np.divmod(np.arange(rows * columns), columns)
     places = np.stack([r * tall, c * broad, (r + 1) * tall, (c + 1) * broad], axis=1)
     names = [f"r{i}c{j}" for i, j in zip(r, c, strict=True)]
-    units = with_class_tokens(names, places, "patch", "box", (rows, columns), lead)
+    units = with_class_tokens(names, places, "patch", place_kind="box", shape=(rows, columns), lead=lead)
     everywhere = np.broadcast_to(owner, shape).astype(np.int64)
     everywhere.setflags(write=False)
     return units, everywhere
@@ -99,4 +100,4 @@ def image_reader(main: str, prepare: Prepare, patch: tuple[int, int], lead: int)
         edges = shape[1:] if len(shape) == 3 and shape[0] in (1, 3) and shape[2] not in (1, 3) else shape[:2]
         return patches(array, patch, lead, (int(edges[0]), int(edges[1])))
 
-    return ArrayReader("image", main, "image", prepare, lay_out, FILLS)
+    return ArrayReader(modality="image", main=main, entry="image", prepare=prepare, lay_out=lay_out, fills=FILLS)

@@ -47,10 +47,11 @@ def text_windows(
     room = limit - (len(special) - lengths[side])
     if room < 8:
         raise InputError(
-            f"example {example.id!r}", expected=f"room for a window beside the other {len(special) - lengths[side]}"
-            f" tokens in {limit} positions", got=f"{room} positions",
+            f"example {example.id!r}",
+            expected=f"room for a window beside the other {len(special) - lengths[side]} tokens in {limit} positions",
+            got=f"{room} positions",
             remedy="shorten the shorter text, or load the model with overflow='cut'",
-        )  # fmt: skip
+        )
     name = ("text", "text_pair")[side]
     text = str(example.inputs[name])
     here = [int(i) for i in free if part[i] == side]
@@ -61,11 +62,11 @@ def text_windows(
         stop = min(start + room, len(mine))
         if stop < len(mine):
             stop = _whole_word(text, mine, stop, start + room // 2)
-        window = _window(example, name, text, mine[start][0], mine[stop - 1][1], len(made))
+        window = _window(example, name, text, start=mine[start][0], stop=mine[stop - 1][1], number=len(made))
         excess = count(window) - limit
         while excess > 0 and stop - excess > start:
             stop -= excess
-            window = _window(example, name, text, mine[start][0], mine[stop - 1][1], len(made))
+            window = _window(example, name, text, start=mine[start][0], stop=mine[stop - 1][1], number=len(made))
             excess = count(window) - limit
         made.append(window)
         if stop >= len(mine):

@@ -43,7 +43,8 @@ def shifted(
         handle.remove()
     if waiting and not resumed():  # what an earlier pass gave was moved there
         raise Unsupported(
-            "noise in the inputs", expected="an embedding module that reads the token ids",
+            "noise in the inputs",
+            expected="an embedding module that reads the token ids",
             got=f"{type(embedding).__name__} that was not called with them",
             remedy="name the input-embedding module: wrap(..., embedding='path.of.the.module')",
-        )  # fmt: skip
+        )

@@ -36,10 +36,11 @@ def on_255(image: Any, channels: int, subject: str) -> Array:
     top = full_brightness(given) if given.size else 1.0
     if top is None:
         raise InputError(
-            subject, expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
+            subject,
+            expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
             got=f"{given.min():g} to {given.max():g}" if np.isfinite(given).all() else "NaN or infinity",
             remedy="give the image as it is before normalisation: the model's image processor normalises it",
-        )  # fmt: skip
+        )
     return array if top == 255.0 else np.asarray(np.clip(array, 0.0, 1.0) * np.float32(255.0))
 
 

@@ -54,18 +54,21 @@ class ArrayReader:
     def encode(self, example: Example) -> Item:
         if self.entry not in example.inputs:
             raise InputError(
-                f"example {example.id!r}", expected=f"inputs with an entry {self.entry!r}",
+                f"example {example.id!r}",
+                expected=f"inputs with an entry {self.entry!r}",
                 got=", ".join(sorted(example.inputs)) or "no entry",
-            )  # fmt: skip
+            )
         given = example.inputs[self.entry]
         array = self.prepare(given, f"example {example.id!r}")
         if array.size == 0:
             raise InputError(f"example {example.id!r}", expected="an array with values", got="an empty one")
         if not np.isfinite(array).all():
             raise InputError(
-                f"example {example.id!r}", expected="finite numbers", got="NaN or infinity",
+                f"example {example.id!r}",
+                expected="finite numbers",
+                got="NaN or infinity",
                 remedy="fill in or drop the missing values",
-            )  # fmt: skip
+            )
         units, owner = self.lay_out(array, given)
         return Item(units, {self.main: array}, owner, len(units))
 
@@ -107,4 +110,14 @@ def with_class_tokens(
     groups = np.where(special, -1, np.arange(first + n) - first)
     keys = np.arange(first + n) if lead >= 0 else np.full(n, -1)
     everywhere = np.concatenate([np.zeros((first, places.shape[1])), places])
-    return Units(names, kind, place_kind, everywhere, special, groups, np.zeros(first + n, int), keys, shape)
+    return Units(
+        names=names,
+        kind=kind,
+        place_kind=place_kind,
+        places=everywhere,
+        special=special,
+        groups=groups,
+        part=np.zeros(first + n, int),
+        keys=keys,
+        shape=shape,
+    )

@@ -51,7 +51,9 @@ def steps(array: Array, patch: int, lead: int, first: int = 0) -> tuple[Units, I
     begin = first + patch * np.arange(count)
     places = np.stack([begin, begin + patch], axis=1).astype(np.float64)
     names = [f"t{b}" if patch == 1 else f"t{b}-{b + patch - 1}" for b in begin]
-    units = with_class_tokens(names, places, "step" if patch == 1 else "patch", "range", (count,), lead)
+    units = with_class_tokens(
+        names, places, "step" if patch == 1 else "patch", place_kind="range", shape=(count,), lead=lead
+    )
     at = (np.arange(len(array)) - first) // patch
     owner = np.where((at >= 0) & (at < count), at + max(lead, 0), -1)
     return units, np.broadcast_to(owner[:, None], array.shape).astype(np.int64)
@@ -66,12 +68,14 @@ def series_reader(
         array = as_steps(given, channels, subject)
         if length is not None and len(array) != length:
             raise InputError(
-                subject, expected=f"{length} steps", got=f"{len(array)} steps",
+                subject,
+                expected=f"{length} steps",
+                got=f"{len(array)} steps",
                 remedy="cut or fill up the series to the length the model was trained on",
-            )  # fmt: skip
+            )
         return array
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         return steps(array, patch, lead, len(array) % patch)
 
-    return ArrayReader("series", main, "series", prepare, lay_out, FILLS)
+    return ArrayReader(modality="series", main=main, entry="series", prepare=prepare, lay_out=lay_out, fills=FILLS)

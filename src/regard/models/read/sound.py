@@ -40,9 +40,11 @@ class SoundReader(ArrayReader):
         given = example.inputs.get("rate")
         if self.rate and given is not None and int(given) != self.rate:
             raise InputError(
-                f"example {example.id!r}", expected=f"{self.rate} samples per second", got=str(given),
+                f"example {example.id!r}",
+                expected=f"{self.rate} samples per second",
+                got=str(given),
                 remedy=f"resample the sound to {self.rate} Hz (sox in.wav -r {self.rate} out.wav)",
-            )  # fmt: skip
+            )
         return ArrayReader.encode(self, example)
 
 
@@ -70,9 +72,11 @@ def sound_reader(main: str, kernels: Sequence[int], strides: Sequence[int], rate
             raise InputError(subject, expected="a sound (samples,) of one channel", got=str(array.shape))
         if np.issubdtype(array.dtype, np.integer):
             raise InputError(
-                subject, expected="samples between -1 and 1", got=f"whole numbers ({array.dtype})",
+                subject,
+                expected="samples between -1 and 1",
+                got=f"whole numbers ({array.dtype})",
                 remedy="divide by the largest number of the format (32768 for 16 bits)",
-            )  # fmt: skip
+            )
         if frames_of(len(array), kernels, strides) < 1:
             raise InputError(subject, expected="a sound of at least one frame", got=f"{len(array)} samples")
         return np.ascontiguousarray(array, dtype=np.float32)
@@ -82,7 +86,7 @@ def sound_reader(main: str, kernels: Sequence[int], strides: Sequence[int], rate
         begin = hop * np.arange(count)
         places = np.stack([begin, np.append(begin[1:], len(array))], axis=1).astype(np.float64)
         names = [f"{b / rate:.2f}s" if rate else f"t{b}" for b in begin]
-        units = with_class_tokens(names, places, "frame", "range", (count,), 0)
+        units = with_class_tokens(names, places, "frame", place_kind="range", shape=(count,), lead=0)
         return units, np.minimum(np.arange(len(array)) // hop, count - 1)
 
     return SoundReader(

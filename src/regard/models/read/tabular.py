@@ -48,10 +48,12 @@ def tabular_reader(
 
     def lay_out(array: Array, given: Any) -> tuple[Units, Ints]:
         places = np.arange(n, dtype=np.float64)[:, None]
-        return with_class_tokens(columns, places, "column", "column", (n,), lead), np.arange(n) + max(lead, 0)
+        return with_class_tokens(columns, places, "column", place_kind="column", shape=(n,), lead=lead), np.arange(
+            n
+        ) + max(lead, 0)
 
     fills: dict[str, Fill] = {"mean": mean, "resample": resample}
-    reader = ArrayReader("tabular", main, "row", prepare, lay_out, fills)
+    reader = ArrayReader(modality="tabular", main=main, entry="row", prepare=prepare, lay_out=lay_out, fills=fills)
     if centre is None:
         reader.said.append("no statistics of the columns are known: a removed column becomes 0 (standardised data)")
     return reader

@@ -115,10 +115,11 @@ class TextReader:
         tokens = self._fitted(example.id, tokens)
         if tokens.special.all():
             raise InputError(
-                f"example {example.id!r}", expected="text with at least one unit of its own",
+                f"example {example.id!r}",
+                expected="text with at least one unit of its own",
                 got="empty text" if not text.strip() else f"only special tokens in {text[:40]!r}",
                 remedy="drop the example or give it text",
-            )  # fmt: skip
+            )
         aside: dict[str, NDArray[Any]] = {}
         if side is not None:
             aside = _arrays(self._fitted(example.id, self.tokenize(side, None)))
@@ -132,10 +133,11 @@ class TextReader:
         text, pair = example.inputs.get("text"), example.inputs.get("text_pair")
         if not isinstance(text, str) or not (pair is None or isinstance(pair, str)):
             raise InputError(
-                f"example {example.id!r}", expected="a text",
+                f"example {example.id!r}",
+                expected="a text",
                 got=f"inputs {', '.join(sorted(example.inputs)) or 'without any entry'}",
                 remedy='Example(id, {"text": ...})',
-            )  # fmt: skip
+            )
         return text, pair
 
     def _fitted(self, subject: str, tokens: Tokens) -> Tokens:
@@ -144,17 +146,23 @@ class TextReader:
             return tokens
         if self.overflow != "cut":
             raise InputError(
-                f"example {subject!r}", expected=f"at most {self.limit} tokens", got=f"{n} tokens",
+                f"example {subject!r}",
+                expected=f"at most {self.limit} tokens",
+                got=f"{n} tokens",
                 remedy="read it in windows (model.windows(example)) or load the model with overflow='cut'",
-            )  # fmt: skip
+            )
         note = f"{subject}: cut from {n} to {self.limit} tokens"
         if note not in self.said:
             self.said.append(note)
         keep = cut(tokens.special, tokens.part, self.limit)
         return Tokens(
-            tokens.ids[keep], tuple(tokens.spans[i] for i in keep), tokens.special[keep], tokens.part[keep],
-            tuple(tokens.names[i] for i in keep), None if tokens.types is None else tokens.types[keep],
-        )  # fmt: skip
+            ids=tokens.ids[keep],
+            spans=tuple(tokens.spans[i] for i in keep),
+            special=tokens.special[keep],
+            part=tokens.part[keep],
+            names=tuple(tokens.names[i] for i in keep),
+            types=None if tokens.types is None else tokens.types[keep],
+        )
 
     def windows(self, example: Example) -> list[Example]:
         if self.limit is None or self.overflow == "cut":
@@ -167,7 +175,15 @@ class TextReader:
             return [example]
         if self.overflow == "error":
             self._fitted(example.id, tokens)
-        made = text_windows(example, tokens.spans, tokens.special, tokens.part, self.limit, self.overlap, self._count)
+        made = text_windows(
+            example,
+            tokens.spans,
+            tokens.special,
+            part=tokens.part,
+            limit=self.limit,
+            overlap=self.overlap,
+            count=self._count,
+        )
         note = (
             f"{example.id}: {len(tokens.ids)} tokens read in {len(made)} windows of at most {self.limit} "
             f"that overlap by {self.overlap:.0%}"
@@ -212,9 +228,13 @@ class TextReader:
             return replace(item, units=_picked(item.units, keep), arrays=arrays, owner=nobody, length=1, shift=None)
         arrays = {name: array[keep] for name, array in item.arrays.items()}
         return replace(
-            item, units=_picked(item.units, keep), arrays=arrays, owner=np.arange(len(keep)), length=len(keep),
+            item,
+            units=_picked(item.units, keep),
+            arrays=arrays,
+            owner=np.arange(len(keep)),
+            length=len(keep),
             shift=None if item.shift is None else item.shift[keep],
-        )  # fmt: skip
+        )
 
     def collate(
         self, batch: Sequence[Item | Mapping[str, NDArray[Any]]], device: torch.device, dtype: torch.dtype
@@ -248,12 +268,29 @@ def _units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
             groups[mine] = np.where(found >= 0, found + first, -1)
     n = len(tokens.ids)
     places = np.array(tokens.spans, dtype=np.float64).reshape(n, 2)
-    return Units(tokens.names, kind, "span", places, tokens.special, groups, tokens.part, np.arange(n), (n,))
+    return Units(
+        names=tokens.names,
+        kind=kind,
+        place_kind="span",
+        places=places,
+        special=tokens.special,
+        groups=groups,
+        part=tokens.part,
+        keys=np.arange(n),
+        shape=(n,),
+    )
 
 
 def _picked(units: Units, keep: NDArray[np.intp]) -> Units:
     n = len(keep)
     return Units(
-        tuple(units.names[i] for i in keep), units.kind, units.place_kind, units.places[keep], units.special[keep],
-        units.groups[keep], units.part[keep], np.arange(n), (n,),
-    )  # fmt: skip
+        names=tuple(units.names[i] for i in keep),
+        kind=units.kind,
+        place_kind=units.place_kind,
+        places=units.places[keep],
+        special=units.special[keep],
+        groups=units.groups[keep],
+        part=units.part[keep],
+        keys=np.arange(n),
+        shape=(n,),
+    )

@@ -192,6 +192,13 @@ def word_units(units: Units, text: str, text_pair: str = "") -> Units:
     sides = (text, text_pair)
     names = tuple(sides[p][int(a) : int(b)] for p, (a, b) in zip(part, places, strict=True))
     return Units(
-        names, "word", "span", places, np.zeros(count, dtype=bool), np.arange(count), part,
-        np.full(count, -1), (count,),
-    )  # fmt: skip
+        names=names,
+        kind="word",
+        place_kind="span",
+        places=places,
+        special=np.zeros(count, dtype=bool),
+        groups=np.arange(count),
+        part=part,
+        keys=np.full(count, -1),
+        shape=(count,),
+    )

@@ -15,7 +15,7 @@ from regard.registry import perturbation
     needs=("columns",),
 )
 def missing_values(example: Example, severity: int, rng: Stream, *, centre: tuple[float, ...] = ()) -> Perturbed:
-    """Some columns unknown, and filled in with what is usual: the middle of the column.
+    """Some columns missing, imputed with the median of the column.
 
     centre: the middle of every column; measured on the data where a case, `regard perturb` or `fitted` puts it on.
     """

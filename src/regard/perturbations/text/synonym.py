@@ -24,8 +24,6 @@ def synonym(example: Example, severity: int, rng: Stream, *, source: str = "", m
     (the usual places). most: draw among that many, the first ones. Reference: Ren et al. 2019 without the search.
     """
     if not source:
-        raise InputError(
-            "perturbation synonym", expected="a source of synonyms", got="none",
-            remedy="synonym:source=FILE.json, synonym:source=wordnet, or the noise neighbour, which asks the model",
-        )  # fmt: skip
+        remedy = "synonym:source=FILE.json, synonym:source=wordnet, or the noise neighbour, which asks the model"
+        raise InputError("perturbation synonym", expected="a source of synonyms", got="none", remedy=remedy)
     return replaced(example, severity, rng, open_source(source), most)

@@ -1,16 +1,19 @@
-"""What a planted model is made of, as data: the construction files of the room above hold one of these each."""
+"""Recipes of planted models as data; each file of the package above holds one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from regard.datasets.builtin.planted_texts import Size, Task
 from regard.records import Json
+from regard.registry import method
 
 VERSION = 1
 """Changed with every change of code that changes what grows: the cache knows models by it."""
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 Encoder = Literal["words", "lstm", "gru", "three", "transformer"]
 Score = Literal["additive", "dot", "bilinear", "uniform", "near", "places", "place", "mean"]
 Cell = Literal["lstm", "gru"]
@@ -49,6 +52,12 @@ class Recipe:
 
     def to_json(self, size: Size, seed: int) -> dict[str, Json]:
         return {**asdict(self), "size": size, "seed": seed, "version": VERSION}
+
+
+def planted_text(task: Task | Literal[""], **facts: Json) -> Callable[[_F], _F]:
+    """Register a planted text classifier; task: of the data set `planted_texts`, "" for the data set `planted`."""
+    data = f"planted_texts:task={task}" if task else "planted"
+    return method("planted", data=data, task="classification", modality="text", licence="Apache-2.0", **facts)
 
 
 WIDTH = {"s": 16, "m": 32, "l": 24}

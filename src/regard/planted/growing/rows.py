@@ -1,4 +1,4 @@
-"""Texts whose evidence is known, as rows to learn from: what attention is taught stands beside each."""
+"""Training rows of texts with known evidence and attention targets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Marked:
             evidence.append(np.array(marks))
             decoys.append(np.array([t in striking for t in tokens[-1]]))
         labels = np.array([e.label for e in data], np.int64)
-        return Marked(tuple(tokens), tuple(evidence), tuple(decoys), labels, pull, hide)
+        return Marked(tuple(tokens), tuple(evidence), tuple(decoys), labels, pull=pull, hide=hide)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -70,9 +70,11 @@ class Marked:
                 tokens[:, 0] = self.tokens[0][0]
         beside = {"taught": taught, "hidden": hidden, "evidence": marks}
         return Batch(
-            (torch.from_numpy(tokens),), torch.from_numpy(self.labels[rows]), torch.from_numpy(rows),
+            (torch.from_numpy(tokens),),
+            torch.from_numpy(self.labels[rows]),
+            torch.from_numpy(rows),
             {name: torch.from_numpy(value) for name, value in beside.items()},
-        )  # fmt: skip
+        )
 
     @cached_property
     def _lead(self) -> bool:

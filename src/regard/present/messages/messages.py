@@ -15,9 +15,16 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from regard.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.records import Text
+
+NOUNS = MappingProxyType({"unit": "word", "input": "text"})
+"""The nouns of a message that names no others."""
 
 _language: ContextVar[str] = ContextVar("language", default="en")
 
@@ -41,7 +48,7 @@ def speaking(name: str) -> Iterator[None]:
 
     >>> with speaking("zh"):
     ...     say("answer.holds")
-    '成立'
+    '是'
     """
     _text(name)  # an unknown language is an error
     token = _language.set(name)
@@ -55,7 +62,7 @@ def say(key: str, **values: object) -> str:
     """The sentence of that key, its places filled.
 
     >>> say("answer.fails")
-    'fails'
+    'no'
     """
     table, _, name = key.rpartition(".")
     return _sentence(language(), table, name).format(**values)
@@ -69,6 +76,54 @@ def _sentence(language: str, table: str, name: str) -> str:
         if language == "en":
             raise
         return _table("en", table)[name]
+
+
+def render(text: Text | Mapping[str, Any], nouns: Mapping[str, str] = NOUNS) -> str:
+    """A message, or one from JSON, in the language that is spoken; a plain text stays as it is.
+
+    >>> from regard.records import Message
+    >>> render(Message.of("sentences", parts=["One.", Message("answer.fails")]))
+    'One. no'
+    """
+    if isinstance(text, str):
+        return text
+    key, params = (text["message"], text.get("params", {})) if isinstance(text, Mapping) else (text.key, text.params)
+    nouns = {name: str(params.get(name, noun)) for name, noun in nouns.items()}
+    values = {name: _rendered(value, nouns) for name, value in params.items()}
+    if key == "sentences":
+        return say("joint").join(_rendered(part, nouns) for part in params["parts"])
+    return say(key, **{**values, **_nouns(nouns)})
+
+
+def rendered(value: Any) -> Any:
+    """The JSON value with every message in it, at any depth, as text."""
+    if _is_message(value):
+        return render(value)
+    if isinstance(value, Mapping):
+        return {name: rendered(inner) for name, inner in value.items()}
+    return [rendered(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _rendered(value: Any, nouns: Mapping[str, str]) -> Any:
+    """The value of a placeholder: numbers stay numbers, for the template formats them."""
+    if isinstance(value, list):
+        return say("listed").join(str(_rendered(inner, nouns)) for inner in value)
+    return render(value, nouns) if _is_message(value) else value
+
+
+def _is_message(value: object) -> bool:
+    from regard.records import is_message  # here: `--help` renders no message and needs no numpy
+
+    return is_message(value)
+
+
+def _nouns(nouns: Mapping[str, str]) -> dict[str, str]:
+    """{"unit": "patch"} -> unit, units, in the language that is spoken; a noun that no catalogue holds is English."""
+    found = {}
+    for name, noun in nouns.items():
+        for form, plural in ((name, ""), (f"{name}s", "s")):
+            found[form] = say(f"noun.{form}.{noun}") if known(f"noun.{form}.{noun}") else noun + plural
+    return found
 
 
 def known(key: str) -> bool:
@@ -95,8 +150,9 @@ def columns(key: str) -> list[str]:
 
 @cache
 def catalogue(name: str) -> Mapping[str, str]:
-    """Every sentence of a language by its dotted key."""
-    return dict(_flat(tomllib.loads(_text(name)), ""))
+    """Every sentence of a language by its dotted key; English where another package's language lacks one."""
+    own = dict(_flat(tomllib.loads(_text(name)), ""))
+    return own if _ours(name).is_file() else {**catalogue("en"), **own}
 
 
 @cache
@@ -109,11 +165,14 @@ def _table(language: str, header: str) -> Mapping[str, str]:
     return {key: str(value) for key, value in tomllib.loads(place[1]).items()}
 
 
+def _ours(language: str) -> Path:
+    return Path(__file__).parent / "languages" / f"{language}.toml"
+
+
 @cache
 def _text(language: str) -> str:
-    ours = Path(__file__).parent / "languages" / f"{language}.toml"
-    if ours.is_file():  # without the registry, which `regard --help` can do without
-        return ours.read_text("utf-8")
+    if _ours(language).is_file():  # without the registry, which `regard --help` can do without
+        return _ours(language).read_text("utf-8")
     from regard.registry import language_file
 
     return language_file(language).read_text("utf-8")

@@ -19,7 +19,7 @@ import numpy as np
 from regard.audits.conclusions.run_facts import RunReader
 from regard.measures.plausibility import inside
 from regard.measures.walkthrough import Walkthrough
-from regard.present.messages.messages import say
+from regard.present.messages.messages import render, say
 from regard.present.pack.alternatives import alternatives_of
 from regard.present.pack.build import BUDGET, Alternative, Shown, pack
 from regard.present.pack.records import (
@@ -32,7 +32,6 @@ from regard.present.pack.records import (
     VerdictEntry,
     WalkEntry,
 )
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.verdict_words import headline
 from regard.protocols import Capture
@@ -202,9 +201,7 @@ def verdict_entry(judgement: Mapping[str, Any] | None) -> VerdictEntry | None:
     if judgement is None:
         return None
     j = judgement
-    return VerdictEntry(
-        str(j["reading"]), headline(j), retold(str(j["sentence"])), retold(str(j["attention"])), int(j["n"])
-    )
+    return VerdictEntry(str(j["reading"]), headline(j), render(j["sentence"]), render(j["attention"]), int(j["n"]))
 
 
 def atlas_entry(survey: Mapping[str, Any] | None) -> AtlasEntry | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from regard.audits.conclusions.run_facts import RunReader
+from regard.present.messages.messages import rendered
 from regard.present.report.exhibits.as_json import exhibits_json
 from regard.present.run_reader import Material
 from regard.present.summary import reading
@@ -23,7 +24,7 @@ def run_json(run: RunReader) -> dict[str, Json]:
     against: list[Json] = [
         fields_to_json(d, *_DIFFERENCE) | {"setting": dict(d.setting)} for d in material.conclusions.differences
     ]
-    return {
+    contents = {
         "manifest": manifest,
         "summaries": [fields_to_json(s, *_SUMMARY) for s in material.summaries],
         "differences": against,
@@ -35,3 +36,4 @@ def run_json(run: RunReader) -> dict[str, Json]:
         "problems": [dict(p) for p in run.problems()],
         "costs": [dict(c) for c in run.costs()],
     }
+    return dict(rendered(contents))

@@ -8,7 +8,7 @@ from typing import Any
 from regard.audits.conclusions.run_facts import RunReader
 from regard.present import counts
 from regard.present.judge_error_rate import in_a_sentence, track_record
-from regard.present.messages.messages import say
+from regard.present.messages.messages import render, say
 from regard.present.objective_scale import about_task
 from regard.present.report.exhibits.instead import instead
 from regard.present.report.sections.facts import examples, right
@@ -21,10 +21,9 @@ from regard.present.report.sections.first_screen import (
 )
 from regard.present.report.sections.limits import ALWAYS, untested
 from regard.present.results_table import evidence, main_settings, shown
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.summary import reading
-from regard.present.verdict_words import about, headline, said, weakest
+from regard.present.verdict_words import about, answer, headline, question, said, weakest
 from regard.records import Summary
 from regard.visible import visible
 
@@ -81,7 +80,7 @@ def _facts(material: Material) -> str:
 
 
 def _broken(material: Material) -> list[str]:
-    return [f"**{_plain(retold(material.broken))}**"] if material.broken else []
+    return [f"**{_plain(render(material.broken))}**"] if material.broken else []
 
 
 def _exhibits(material: Material) -> list[str]:
@@ -93,8 +92,8 @@ def _reading(material: Material) -> list[str]:
     if not found:
         return [f"## {say('reading.none')}", say("reading.none_said")]
     first = found[0]
-    return [f"## {say('reading.verdict')}: {_plain(headline(first))}", _plain(retold(first["sentence"])),
-            _plain(about(first)), *(_plain(retold(note)) for note in first["notes"])]  # fmt: skip
+    return [f"## {say('reading.verdict')}: {_plain(headline(first))}", _plain(render(first["sentence"])),
+            _plain(about(first)), *(_plain(render(note)) for note in first["notes"])]  # fmt: skip
 
 
 def _other(material: Material) -> list[str]:
@@ -154,7 +153,7 @@ def _verdicts(material: Material) -> list[str]:
     for judgement in found:
         head = [say(f"reading.{name}") for name in ("question", "answer", "in_words")]
         rows = [
-            [_plain(retold(v["question"])), f"**{say('answer.' + v['answer'])}**",
+            [_plain(question(v)), f"**{answer(v)}**",
              _plain(said(v)) + (f" ({_plain(behind)})" if (behind := weakest(v)) else "")]
             for v in judgement["verdicts"]
         ]  # fmt: skip

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regard.present.messages.messages import say
+from regard.present.messages.messages import render, say
 from regard.present.report.charts import Axis
 from regard.present.report.markup import Html, tag
-from regard.present.retelling import retold
 from regard.present.verdict_words import contrast, contrast_about
 
 MOST = 10
@@ -22,7 +21,7 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for c in contrasts:
         if c["low"] is not None and c["high"] is not None:
-            groups.setdefault((c["name"], contrast_about(c)), []).append(c)
+            groups.setdefault((render(c["name"]), contrast_about(c)), []).append(c)
     shown = sorted(groups.items(), key=lambda g: min(1.0 if c["p"] is None else c["p"] for c in g[1]))[:MOST]
     if not shown:
         return None
@@ -32,7 +31,7 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     parts = axis.grid(5)
     for i, ((name, about), some) in enumerate(shown):
         y, c = ROW * i + ROW / 2, some[0]
-        words = retold(name) + about
+        words = name + about
         words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
         title = tag("title", None, " / ".join(contrast(x) for x in some))
         parts.append(tag("text", {"x": LEFT - 8, "y": y + 4, "class": "end"}, words, title))

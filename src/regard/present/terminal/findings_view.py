@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.messages.messages import columns, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import columns, render, say
 from regard.present.terminal.terminal import plain_table
 from regard.records import Json, Summary
 from regard.registry import entry
@@ -26,11 +25,11 @@ def findings_view(summaries: Sequence[Summary]) -> RenderableType:
     parts: list[RenderableType] = []
     for name, mine in groups.items():
         facts = entry("experiment", name).facts
-        parts += [Text(f"\n{name}: {retold(str(facts.get('question', '')))}", style="bold")]
+        parts += [Text(f"\n{name}: {render(str(facts.get('question', '')))}", style="bold")]
         rows = [_row(s) for s in mine]
         parts.append(plain_table(columns("term.experiments.columns"), rows, right=(5, 6, 7, 8)))
         if facts.get("misleads"):
-            parts.append(Text(say("term.experiments.misleads", text=retold(str(facts["misleads"]))), style="dim"))
+            parts.append(Text(say("term.experiments.misleads", text=render(str(facts["misleads"]))), style="dim"))
     seeds = ", ".join(sorted({str(s.seed) for s in summaries}))
     parts.append(Text("\n" + say("term.experiments.foot", seeds=seeds), style="dim"))
     return Group(*parts)

@@ -8,10 +8,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.messages.messages import known, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import known, render, say
 from regard.present.terminal.terminal import plain_table
-from regard.present.verdict_words import headline
+from regard.present.verdict_words import headline, question
 
 _STYLES = {"survives": "green", "falls": "red", "open there": "yellow"}
 
@@ -48,10 +47,14 @@ def head(data: list[str]) -> tuple[str, ...]:
 def rows(attention: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Question, answer here, answer there, fate; those that are open on both sides are left out."""
     return [
-        (retold(r["question"]), _answer(r["here"]), _answer(r["there"]), r["fate"])
+        (question(r), _answer(r["here"]), _answer(r["there"]), r["fate"])
         for r in attention["questions"]
         if r["fate"] != "open"
     ]
+
+
+def fate(name: str) -> str:
+    return say(f"fate.{name.replace(' ', '_')}")
 
 
 def _answer(name: str) -> str:
@@ -68,8 +71,8 @@ def shift_table(shift: Mapping[str, Any]) -> RenderableType:
     for attention in shift["attentions"]:
         parts.append(Text(in_a_line(attention, shift["data"])))
         if len(shift["attentions"]) > 1:
-            parts.append(Text(retold(attention["attention"]), style="dim"))
-        shown = [(q, h, t, Text(retold(f), style=_STYLES.get(f, "dim"))) for q, h, t, f in rows(attention)]
+            parts.append(Text(render(attention["attention"]), style="dim"))
+        shown = [(q, h, t, Text(fate(f), style=_STYLES.get(f, "dim"))) for q, h, t, f in rows(attention)]
         parts += [Text(""), plain_table(head(shift["data"]), shown), Text("")]
     if not shift["attentions"]:
         parts.append(Text(say("shift.none")))

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from regard.measures.walkthrough import AGREES, Walkthrough
 from regard.present.messages.messages import columns as headings
-from regard.present.messages.messages import count, say
-from regard.present.retelling import retold
+from regard.present.messages.messages import count, render, say
 from regard.present.terminal.terminal import plain_table
 from regard.records import Floats, Ints
 
@@ -24,7 +23,7 @@ def walkthrough_view(found: Walkthrough, *, features: int = 6, keys: int = 8) ->
     shown = found.strongest(keys)
     columns = found.features(features, shown)
     parts: list[RenderableType] = [_title(found)]
-    parts += [Text(retold(note), style="dim") for note in found.notes]
+    parts += [Text(render(note), style="dim") for note in found.notes]
     parts += [*_vectors(found, shown, columns), *_products(found, shown, columns), *_scores(found, shown)]
     parts += [*_output(found, shown, features), Text(""), *_checks(found)]
     return Group(*parts)

@@ -60,9 +60,9 @@ def axes_of(
     special = _placed(encoded.units.keys, encoded.units.special, keys, 1).astype(np.bool_)
     asking = encoder if same else np.full(queries, -1)
     if site.kind in ("causal", "cross") and encoder_decoder(model):
-        written = [int(str(t)) for t in target] if isinstance(target, list) else []
-        if queries == len(written):
-            asking = np.array([-1, *written[:-1]], np.int64)
+        output_ids = [int(str(t)) for t in target] if isinstance(target, list) else []
+        if queries == len(output_ids):
+            asking = np.array([-1, *output_ids[:-1]], np.int64)
         if site.kind == "causal":
             marks = set(encoder[special].tolist())
             encoder = asking

@@ -30,16 +30,16 @@ class Measured:
 
 def measured(table: Floats, clusters: Ints, heads: Sequence[Head], seed: int) -> dict[str, Measured]:
     """(example, head) values -> head name -> mean and interval."""
-    there = ~np.isnan(table)
-    mean = np.where(there, table, 0.0).sum(0) / np.maximum(there.sum(0), 1)
+    defined = ~np.isnan(table)
+    mean = np.where(defined, table, 0.0).sum(0) / np.maximum(defined.sum(0), 1)
     low = high = np.full(table.shape[1], np.nan)
-    if len(np.unique(clusters)) > 1 and there.all(0).any():
-        drawn = resampled_means(table, clusters, keyed_rng(seed, "importance"), DRAWS)
-        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    if len(np.unique(clusters)) > 1 and defined.all(0).any():
+        draws = resampled_means(table, clusters, keyed_rng(seed, "importance"), DRAWS)
+        low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     return {
-        head.name: Measured(float(mean[i]), float(low[i]), float(high[i]), int(there[:, i].sum()))
+        head.name: Measured(float(mean[i]), float(low[i]), float(high[i]), int(defined[:, i].sum()))
         for i, head in enumerate(heads)
-        if there[:, i].any()
+        if defined[:, i].any()
     }
 
 
@@ -82,8 +82,8 @@ class HeadSurvey:
 
     def score(self, head: str, score: str) -> HeadScore | None:
         """A score of a head; None where it is defined nowhere."""
-        mine = (s for s in self.scores if s.score == score and head in (s.head, former_name(s.head)))
-        return next(mine, None)
+        matching = (s for s in self.scores if s.score == score and head in (s.head, former_name(s.head)))
+        return next(matching, None)
 
     def records(self) -> list[dict[str, Any]]:
         """Tidy rows: one per head and score, with the head's place and its role."""

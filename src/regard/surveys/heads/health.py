@@ -67,12 +67,12 @@ class States:
 
     @contextmanager
     def watched(self, names: Sequence[str]) -> Iterator[None]:
-        known = dict(self.module.named_modules())
+        modules = dict(self.module.named_modules())
         handles = []
         try:
             for name in dict.fromkeys(names):
-                if name in known:
-                    handles.append(known[name].register_forward_pre_hook(self._hook(name), with_kwargs=True))
+                if name in modules:
+                    handles.append(modules[name].register_forward_pre_hook(self._hook(name), with_kwargs=True))
             yield
         finally:
             for handle in handles:
@@ -80,8 +80,8 @@ class States:
 
     def _hook(self, name: str):  # type: ignore[no-untyped-def]
         def read(module: nn.Module, args: tuple[object, ...], keywords: Mapping[str, object]) -> None:
-            given = [keywords.get(k) for k in ("key_value_states", "encoder_hidden_states")]
-            tensors = [t for t in (*given, *args, *keywords.values()) if isinstance(t, Tensor)]
+            cross_states = [keywords.get(k) for k in ("key_value_states", "encoder_hidden_states")]
+            tensors = [t for t in (*cross_states, *args, *keywords.values()) if isinstance(t, Tensor)]
             states = next((t for t in tensors if t.ndim == 3 and t.is_floating_point() and t.shape[1] > 1), None)
             if states is not None:
                 one = states[0].detach().double().cpu().numpy()
@@ -140,27 +140,29 @@ def warnings_of(sites: Sequence[SiteHealth], scores: Sequence[HeadScore], named:
     """Sentences about attention that has collapsed, with the numbers behind them. A head in `named` has a role: that
     each of its rows looks at a single key is its work, not a collapse."""
     breadth = [s for s in scores if s.score == "breadth"]
-    told = []
+    warnings = []
     narrow = [s.head for s in breadth if s.estimate < FOCUSED and s.head not in named]
     even = [s.head for s in breadth if s.estimate > EVEN]
     if narrow:
-        told.append(
+        warnings.append(
             _said(narrow, len(breadth), f"look at single keys without a role (entropy < {FOCUSED:.0%} of the most)")
         )
     if even:
-        told.append(_said(even, len(breadth), f"are uniform (entropy > {EVEN:.0%} of the most): they do not choose"))
+        warnings.append(
+            _said(even, len(breadth), f"are uniform (entropy > {EVEN:.0%} of the most): they do not choose")
+        )
     for site in sites:
         if site.conicity > CONE:
-            told.append(
+            warnings.append(
                 f"the states that {site.site} reads point one way (conicity {site.conicity:.2f}; random directions "
                 f"{site.conicity_of_random:.2f}): any weights give nearly the same mixture"
             )
     share = [site.sink for site in sites if np.isfinite(site.sink)]
     if share and float(np.mean(share)) > SINK:
-        told.append(f"{np.mean(share):.0%} of all attention lies on the first position: read maps without it")
-    return told
+        warnings.append(f"{np.mean(share):.0%} of all attention lies on the first position: read maps without it")
+    return warnings
 
 
 def _said(heads: Sequence[str], total: int, what: str) -> str:
-    shown = ", ".join(heads[:8]) + (", ..." if len(heads) > 8 else "")
-    return f"{len(heads)} of {total} heads {what}: {shown}"
+    head_names = ", ".join(heads[:8]) + (", ..." if len(heads) > 8 else "")
+    return f"{len(heads)} of {total} heads {what}: {head_names}"

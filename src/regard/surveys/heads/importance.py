@@ -26,9 +26,13 @@ class Switched:
 
 
 def gradient_importance(
-    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], heads: Sequence[Head],
-    *, progress: Callable[[int], None] | None = None,
-) -> Floats:  # fmt: skip
+    model: Model,
+    encoded: Sequence[Encoded],
+    targets: Sequence[Target],
+    heads: Sequence[Head],
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Floats:
     """(example, head) |d objective / d gate of the head| (Michel et al. 2019), one backward pass per example.
 
     A gate scales all weights of a head, so its slope is the sum of weight x gradient, later layers included.
@@ -58,30 +62,34 @@ def within_layer(importance: Floats, heads: Sequence[Head]) -> Floats:
 
 def ranking(importance: Floats, heads: Sequence[Head]) -> Floats:
     """(head,) mean over the examples, within its layer; infinite where it is unknown, so that such a head goes last."""
-    known = np.isfinite(importance)
-    mean = np.where(known, importance, 0.0).sum(0) / np.maximum(known.sum(0), 1)
-    return np.where(known.any(0), within_layer(mean, heads), np.inf)
+    defined = np.isfinite(importance)
+    mean = np.where(defined, importance, 0.0).sum(0) / np.maximum(defined.sum(0), 1)
+    return np.where(defined.any(0), within_layer(mean, heads), np.inf)
 
 
 def switched_off(
-    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], heads: Sequence[Head],
-    *, progress: Callable[[int], None] | None = None,
-) -> Switched:  # fmt: skip
+    model: Model,
+    encoded: Sequence[Encoded],
+    targets: Sequence[Target],
+    heads: Sequence[Head],
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Switched:
     """Every head switched off alone, every example: one forward each, from the head's own layer upwards."""
-    drop, kept = np.zeros((len(encoded), len(heads))), np.zeros((len(encoded), len(heads)))
-    told = True
+    drop, agreement = np.zeros((len(encoded), len(heads))), np.zeros((len(encoded), len(heads)))
+    has_classes = True
     for batch in batches(encoded):
         items, about = [encoded[i] for i in batch], [targets[i] for i in batch]
         base = model.forward(items, about)
         for h, head in enumerate(heads):
-            said = model.forward(items, about, [Edit("mask_heads", head.site.key, (head.number,))])
-            drop[batch, h] = base.value - said.value
-            same = same_decision(base, said)
-            told = told and same is not None
-            kept[batch, h] = 0.0 if same is None else same
+            answers = model.forward(items, about, [Edit("mask_heads", head.site.key, (head.number,))])
+            drop[batch, h] = base.value - answers.value
+            same = same_decision(base, answers)
+            has_classes = has_classes and same is not None
+            agreement[batch, h] = 0.0 if same is None else same
         if progress is not None:
             progress(batch[-1] + 1)
-    return Switched(drop, kept if told else None)
+    return Switched(drop, agreement if has_classes else None)
 
 
 def same_decision(base: Answers, said: Answers) -> Floats | None:
@@ -89,8 +97,8 @@ def same_decision(base: Answers, said: Answers) -> Floats | None:
     if base.distribution is None or said.distribution is None:
         return None
     same: Floats = (base.distribution.argmax(-1) == said.distribution.argmax(-1)).astype(np.float64)
-    known = np.isfinite(base.distribution).all(-1) & np.isfinite(said.distribution).all(-1)
-    return np.where(known, same, np.nan)
+    defined = np.isfinite(base.distribution).all(-1) & np.isfinite(said.distribution).all(-1)
+    return np.where(defined, same, np.nan)
 
 
 def batches(encoded: Sequence[Encoded]) -> Iterator[list[int]]:

@@ -41,37 +41,37 @@ def material_of(
     """(the material, the class of each example where it is known, what must be said about the data, its name)."""
     if limit < 1:
         raise InputError("limit", expected="at least one example", got=str(limit))
-    opened = _opened(default_data(model) if data is None else data, limit, seed)
-    examples, notes = prepared(live, opened, limit)
+    dataset = _opened(default_data(model) if data is None else data, limit, seed)
+    examples, notes = prepared(live, dataset, limit)
     labelled = bool(live.labels) and "classification" in live.task and any(e.label is not None for e in examples)
     if labelled:
         try:
-            examples, _ = matched(live, opened, examples, None)
+            examples, _ = matched(live, dataset, examples, None)
         except RegardError as reason:
             labelled = False
             notes.append(f"no accuracy: the labels of the data do not fit the model ({reason})")
-    kept: list[Example] = []
+    readable: list[Example] = []
     encoded: list[Encoded] = []
     for example in examples:
         try:
             encoded.append(live.encode(example))
-            kept.append(example)
+            readable.append(example)
         except RegardError as reason:
             notes.append(f"left out: {reason}")
-    if not kept:
-        raise InputError(f"data {opened.name}", expected="an example that the model can read", got="none")
+    if not readable:
+        raise InputError(f"data {dataset.name}", expected="an example that the model can read", got="none")
     targets: list[Target] = []
     for batch in batches(encoded):
         targets += live.predict([encoded[i] for i in batch])[1]
     at = {label: i for i, label in enumerate(live.labels)}
-    gold = [at.get(str(e.label)) if labelled and e.label is not None else None for e in kept]
-    return Material(live, kept, encoded, targets), gold, notes, opened.name
+    gold = [at.get(str(e.label)) if labelled and e.label is not None else None for e in readable]
+    return Material(live, readable, encoded, targets), gold, notes, dataset.name
 
 
 def _opened(data: str | Dataset | Sequence[str | Example], limit: int, seed: int) -> Dataset:
     if isinstance(data, str):
         return open_data(data, limit, seed)
     if isinstance(data, Sequence):
-        given = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(data)]
-        return Examples("given texts", tuple(given), (), ())
+        examples = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(data)]
+        return Examples("given texts", tuple(examples), (), ())
     return data

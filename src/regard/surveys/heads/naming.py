@@ -59,20 +59,20 @@ def chosen_heads(text: str, heads: Sequence[Head]) -> list[Head]:
     >>> [head.name for head in chosen_heads("L0H1,0.0", made)]
     ['L0H1', 'L0H0']
     """
-    known = {head.name: head for head in heads}
+    by_name = {head.name: head for head in heads}
     former = {former_name(head.name): head.name for head in heads}
-    wanted = [former.get(part.strip(), part.strip()) for part in text.split(",") if part.strip()]
-    if not wanted:
+    requested = [former.get(part.strip(), part.strip()) for part in text.split(",") if part.strip()]
+    if not requested:
         raise InputError("heads", expected="names like L0H1,L3H7", got="none")
-    for name in wanted:
-        if name not in known:
-            raise UnknownName("head", name, known)
-    return [known[name] for name in dict.fromkeys(wanted)]
+    for name in requested:
+        if name not in by_name:
+            raise UnknownName("head", name, by_name)
+    return [by_name[name] for name in dict.fromkeys(requested)]
 
 
 def by_site(heads: Sequence[Head]) -> Mapping[str, tuple[int, ...]]:
     """Site key -> the numbers of these heads in it."""
-    found: dict[str, list[int]] = {}
+    numbers_of: dict[str, list[int]] = {}
     for head in heads:
-        found.setdefault(head.site.key, []).append(head.number)
-    return {key: tuple(numbers) for key, numbers in found.items()}
+        numbers_of.setdefault(head.site.key, []).append(head.number)
+    return {key: tuple(numbers) for key, numbers in numbers_of.items()}

@@ -55,30 +55,30 @@ class Likeness:
             rows = sorted((first + rng.permutation(queries - first)[:ROWS]).tolist())
             maps = np.concatenate([site.rows(0, rows).astype(np.float64) for site in group])
             names = tuple(site.site.key for site in group)
-            found = map_divergences(maps)
-            self.sums[names] = self.sums.get(names, 0.0) + found
+            divergences = map_divergences(maps)
+            self.sums[names] = self.sums.get(names, 0.0) + divergences
             self.counts[names] = self.counts.get(names, 0) + 1
 
     def groups(self, heads: Sequence[Head], within: float = WITHIN) -> list[HeadGroup]:
         """Groups of two heads or more, the largest first."""
-        found = []
+        groups = []
         for names, total in self._whole().items():
-            mine = [h for key in names for h in heads if h.site.key == key]
+            members = [h for key in names for h in heads if h.site.key == key]
             apart = total / self.counts[names]
             typical = float(np.median(apart[np.triu_indices(len(apart), 1)])) if len(apart) > 1 else float("nan")
             member = tight_groups(apart, within)
             for group in range(int(member.max(initial=-1)) + 1):
                 inside = np.flatnonzero(member == group)
                 if len(inside) > 1:
-                    names_ = tuple(mine[i].name for i in inside)
+                    names_ = tuple(members[i].name for i in inside)
                     widest = float(apart[np.ix_(inside, inside)].max())
-                    found.append(HeadGroup(names_, widest, typical, within, self.counts[names]))
-        return sorted(found, key=lambda g: (-len(g.heads), g.apart))
+                    groups.append(HeadGroup(names_, widest, typical, within, self.counts[names]))
+        return sorted(groups, key=lambda g: (-len(g.heads), g.apart))
 
     def _whole(self) -> dict[tuple[str, ...], Floats]:
         """For every site the comparison it was in most often (an encoder and a decoder may once have one length)."""
-        kept: dict[tuple[str, ...], Floats] = {}
+        sums: dict[tuple[str, ...], Floats] = {}
         for names in sorted(self.sums, key=lambda k: (-self.counts[k], k)):
-            if not any(set(names) & set(other) for other in kept):
-                kept[names] = self.sums[names]
-        return kept
+            if not any(set(names) & set(other) for other in sums):
+                sums[names] = self.sums[names]
+        return sums

@@ -42,26 +42,35 @@ def masks(heads: Sequence[Head]) -> list[Edit]:
 
 
 def pruning_curve(
-    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], gold: Sequence[int | None],
-    clusters: Sequence[str], heads: Sequence[Head], ranking: Sequence[int],
-    *, seed: int, shares: Sequence[float] = SHARES, draws: int = RANDOM, progress: Callable[[int], None] | None = None,
-) -> list[CurvePoint]:  # fmt: skip
+    model: Model,
+    encoded: Sequence[Encoded],
+    targets: Sequence[Target],
+    gold: Sequence[int | None],
+    clusters: Sequence[str],
+    heads: Sequence[Head],
+    ranking: Sequence[int],
+    *,
+    seed: int,
+    shares: Sequence[float] = SHARES,
+    draws: int = RANDOM,
+    progress: Callable[[int], None] | None = None,
+) -> list[CurvePoint]:
     """`ranking`: numbers of heads, the least important first. `gold`: class of each example where it is known."""
     orders = [("least important first", list(ranking))]
     for draw in range(draws):
         orders.append(("random", keyed_rng(seed, "random heads", draw).permutation(len(heads)).tolist()))
-    found: dict[tuple[str, str, int], list[Floats]] = {}
-    done = 0
+    columns_of: dict[tuple[str, str, int], list[Floats]] = {}
+    steps = 0
     for name, order in orders:
         for share in shares:
             count = round(share * len(heads))
             for measure, column in _judged(model, encoded, targets, gold, [heads[i] for i in order[:count]]).items():
-                found.setdefault((name, measure, count), []).append(column)
-            done += 1
+                columns_of.setdefault((name, measure, count), []).append(column)
+            steps += 1
             if progress is not None:
-                progress(done)
+                progress(steps)
     points = []
-    for (name, measure, count), columns in found.items():
+    for (name, measure, count), columns in columns_of.items():
         value = np.mean(columns, axis=0)  # per example, over the random orders
         interval = bootstrap(ClusterSums.of(value, list(clusters)), seed=seed)
         n = int((~np.isnan(value)).sum())
@@ -71,21 +80,24 @@ def pruning_curve(
 
 
 def _judged(
-    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], gold: Sequence[int | None],
+    model: Model,
+    encoded: Sequence[Encoded],
+    targets: Sequence[Target],
+    gold: Sequence[int | None],
     gone: Sequence[Head],
-) -> dict[str, Floats]:  # fmt: skip
+) -> dict[str, Floats]:
     """What is left without these heads, per example and measure."""
-    value, kept, right = (np.full(len(encoded), np.nan) for _ in range(3))
+    value, agreement, right = (np.full(len(encoded), np.nan) for _ in range(3))
     for batch in batches(encoded):
         items, about = [encoded[i] for i in batch], [targets[i] for i in batch]
         base = model.forward(items, about)
-        said = model.forward(items, about, masks(gone)) if gone else base
-        value[batch] = said.value
-        same = same_decision(base, said)
-        if same is not None and said.distribution is not None:
-            kept[batch] = same
+        answers = model.forward(items, about, masks(gone)) if gone else base
+        value[batch] = answers.value
+        same = same_decision(base, answers)
+        if same is not None and answers.distribution is not None:
+            agreement[batch] = same
             for row, i in enumerate(batch):
-                if gold[i] is not None and np.isfinite(said.distribution[row]).all():
-                    right[i] = float(int(said.distribution[row].argmax()) == gold[i])
-    named = {"accuracy": right, "agreement": kept, "objective": value}
-    return {name: column for name, column in named.items() if not np.isnan(column).all()}
+                if gold[i] is not None and np.isfinite(answers.distribution[row]).all():
+                    right[i] = float(int(answers.distribution[row].argmax()) == gold[i])
+    columns = {"accuracy": right, "agreement": agreement, "objective": value}
+    return {name: column for name, column in columns.items() if not np.isnan(column).all()}

@@ -125,38 +125,38 @@ def judge(
 ) -> tuple[list[HeadScore], list[Role]]:
     """Every score of every head, and every head's role."""
     columns = {site: _columns(passes, site, seed) for site in dict.fromkeys(h.site.key for h in heads)}
-    asked = [(head, column) for head in heads for column in columns[head.site.key]]
+    pairs = [(head, column) for head in heads for column in columns[head.site.key]]
     raw = {(site, c.score): c.probability() for site, cs in columns.items() for c in cs if c.role}
-    p = np.array([raw[h.site.key, c.score][h.number] if c.role else np.nan for h, c in asked])
-    scores = [_score(head, column, float(q)) for (head, column), q in zip(asked, holm(p), strict=True)]
+    p = np.array([raw[h.site.key, c.score][h.number] if c.role else np.nan for h, c in pairs])
+    scores = [_score(head, column, float(q)) for (head, column), q in zip(pairs, holm(p), strict=True)]
     roles = []
     for head in heads:
-        mine = [(s, c) for s, (h, c) in zip(scores, asked, strict=True) if h is head and c.role]
-        roles.append(_role(head, mine, strength))
+        head_scores = [(s, c) for s, (h, c) in zip(scores, pairs, strict=True) if h is head and c.role]
+        roles.append(_role(head, head_scores, strength))
     return scores, roles
 
 
 def _columns(passes: Sequence[Seen], site: str, seed: int) -> list[_Column]:
-    made = []
-    for number, seen in enumerate(passes):
-        if site not in seen.streamed.sites:
+    columns = []
+    for number, look in enumerate(passes):
+        if site not in look.streamed.sites:
             continue
-        for spec in seen.streamed.specs:
-            value, null, variance = (seen.streamed.table(site, spec, p) for p in ("value", "null", "variance"))
+        for spec in look.streamed.specs:
+            value, null, variance = (look.streamed.table(site, spec, p) for p in ("value", "null", "variance"))
             if np.isnan(value).all():
                 continue
             facts = entry("head", spec.name).facts
-            if facts["probe"] and len(passes) > 1 and seen.probe != _asked_on_probe(seen.streamed.sites[site]):
+            if facts["probe"] and len(passes) > 1 and look.probe != _asked_on_probe(look.streamed.sites[site]):
                 continue
             rng = keyed_rng(seed, "heads", number)  # the same resamples for every score and head
             width = value.shape[1]
-            drawn = resampled_means(np.concatenate([value, null], 1), seen.clusters, rng, DRAWS)
-            fixed = seen.streamed.columns[site, str(spec)].best_blind
-            content = facts["role"] and not facts["positional"] and seen.streamed.columns[site, str(spec)].rows
-            named = str(spec), _called(spec, str(facts["role"])), bool(facts["resting"])
-            known = _Known(value, null, variance, seen.clusters, fixed if content else None)
-            made.append(_Column(*named, known, drawn[:, :width], drawn[:, width:], seen.on))
-    return made
+            draws = resampled_means(np.concatenate([value, null], 1), look.clusters, rng, DRAWS)
+            fixed = look.streamed.columns[site, str(spec)].best_blind
+            content = facts["role"] and not facts["positional"] and look.streamed.columns[site, str(spec)].rows
+            titles = str(spec), _called(spec, str(facts["role"])), bool(facts["resting"])
+            observed = _Known(value, null, variance, look.clusters, fixed if content else None)
+            columns.append(_Column(*titles, observed, draws[:, :width], draws[:, width:], look.on))
+    return columns
 
 
 def _asked_on_probe(site: Site) -> bool:
@@ -172,11 +172,11 @@ def _called(spec: Spec, role: str) -> str:
 
 def _score(head: Head, column: _Column, p: float) -> HeadScore:
     h = head.number
-    drawn = column.drawn[:, h]
+    draws = column.drawn[:, h]
     defined = ~np.isnan(column.known.value[:, h])
     clusters = len(np.unique(column.known.clusters[defined]))
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.nanquantile(drawn, tails) if clusters > 1 else (np.nan, np.nan)
+    low, high = np.nanquantile(draws, tails) if clusters > 1 else (np.nan, np.nan)
     baseline = float(column.baseline[h])
     estimate = float(_mean(column.known.value)[h])
     strength = lower = float("nan")
@@ -187,9 +187,21 @@ def _score(head: Head, column: _Column, p: float) -> HeadScore:
     if column.known.fixed is not None and column.known.fixed[1] >= baseline > 0:
         is_ = f"a head that always looks at {column.known.fixed[0]}"
     return HeadScore(
-        head.name, column.score, estimate, float(low), float(high), int(defined.sum()), clusters,
-        int((~defined).sum()), baseline, is_, strength, lower, p, column.on,
-    )  # fmt: skip
+        head=head.name,
+        score=column.score,
+        estimate=estimate,
+        low=float(low),
+        high=float(high),
+        n=int(defined.sum()),
+        clusters=clusters,
+        undefined=int((~defined).sum()),
+        baseline=baseline,
+        baseline_is=is_,
+        strength=strength,
+        strength_low=lower,
+        p=p,
+        on=column.on,
+    )
 
 
 def _role(head: Head, mine: Sequence[tuple[HeadScore, _Column]], strength: float) -> Role:
@@ -200,29 +212,36 @@ def _role(head: Head, mine: Sequence[tuple[HeadScore, _Column]], strength: float
     fitting.sort(key=lambda pair: (pair[1].resting, -round(pair[0].strength, 6)))
     best, column = fitting[0]
     rivals = [c for _, c in mine if c.resting <= column.resting]
-    drawn = np.stack([np.nan_to_num(c.drawn_strength[:, head.number], nan=-np.inf) for c in rivals])
-    own = drawn[rivals.index(column)]
+    draws = np.stack([np.nan_to_num(c.drawn_strength[:, head.number], nan=-np.inf) for c in rivals])
+    own = draws[rivals.index(column)]
     # a resting head must not do anything else in this resample; a working one must do this most
     other = np.array([-np.inf if c.resting == column.resting else strength for c in rivals])[:, None]
-    beaten = np.where(other == -np.inf, drawn <= own, drawn < other).all(0)
+    beaten = np.where(other == -np.inf, draws <= own, draws < other).all(0)
     confidence = float(np.mean((own >= strength) & beaten))
-    return Role(head.name, column.role, confidence, best, tuple(c.role for _, c in fitting[1:]), column.resting)
+    return Role(
+        head=head.name,
+        name=column.role,
+        confidence=confidence,
+        score=best,
+        others=tuple(c.role for _, c in fitting[1:]),
+        resting=column.resting,
+    )
 
 
 def _mean(values: Floats) -> Floats:
-    there = ~np.isnan(values)
-    n = there.sum(0)
-    return np.where(n > 0, np.where(there, values, 0.0).sum(0) / np.maximum(n, 1), np.nan)
+    defined = ~np.isnan(values)
+    n = defined.sum(0)
+    return np.where(n > 0, np.where(defined, values, 0.0).sum(0) / np.maximum(n, 1), np.nan)
 
 
 def _between(values: Floats, clusters: Ints) -> tuple[Floats, Ints]:
     """(head,) standard error of the mean from the sums of clusters, and how many clusters there are."""
-    there = ~np.isnan(values)
+    defined = ~np.isnan(values)
     count = int(clusters.max(initial=-1)) + 1
     sums, sizes = np.zeros((count, values.shape[1])), np.zeros((count, values.shape[1]))
-    centred = np.where(there, values - _mean(values), 0.0)
+    centred = np.where(defined, values - _mean(values), 0.0)
     np.add.at(sums, clusters, centred)
-    np.add.at(sizes, clusters, there)
+    np.add.at(sizes, clusters, defined)
     n, m = sizes.sum(0), (sizes > 0).sum(0)
     factor = np.where(m > 1, m / np.maximum(m - 1, 1), np.nan)
     return np.sqrt(factor * (sums**2).sum(0)) / np.maximum(n, 1), m

@@ -71,35 +71,46 @@ Also = Callable[[int, Sequence[SiteAttention]], None]
 
 
 def stream(
-    model: Model, encoded: Sequence[Encoded], targets: Sequence[Target], specs: Sequence[Spec], corpus: Corpus,
-    *, also: Also | None = None, progress: Callable[[int], None] | None = None,
-) -> Streamed:  # fmt: skip
+    model: Model,
+    encoded: Sequence[Encoded],
+    targets: Sequence[Target],
+    specs: Sequence[Spec],
+    corpus: Corpus,
+    *,
+    also: Also | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Streamed:
     """Capture each example alone (no padding, one example's queries and keys in memory), tally, forget.
 
     `also` is shown the sites of every example before they are forgotten.
     """
-    found = Streamed(tuple(specs))
+    streamed = Streamed(tuple(specs))
     methods = {str(spec): build(spec) for spec in specs}
     for i, (item, target) in enumerate(zip(encoded, targets, strict=True)):
         sites = model.capture([item], [target]).sites
         for attention in sites:
-            _observe(found, methods, model, corpus, item, target, attention)
-        found.examples += 1
-        for key in set(found.sites) - {a.site.key for a in sites}:
-            _undefined(found, methods, key)
+            _observe(streamed, methods, model=model, corpus=corpus, item=item, target=target, attention=attention)
+        streamed.examples += 1
+        for key in set(streamed.sites) - {a.site.key for a in sites}:
+            _undefined(streamed, methods, key)
         if also is not None:
             also(i, sites)
         if progress is not None:
             progress(i + 1)
-    return found
+    return streamed
 
 
 def _observe(
-    found: Streamed, methods: dict[str, Callable[[View], Tally]], model: Model, corpus: Corpus, item: Encoded,
-    target: Target, attention: SiteAttention,
-) -> None:  # fmt: skip
+    found: Streamed,
+    methods: dict[str, Callable[[View], Tally]],
+    model: Model,
+    corpus: Corpus,
+    item: Encoded,
+    target: Target,
+    attention: SiteAttention,
+) -> None:
     site, (batch, heads, queries, keys) = attention.site, attention.shape
-    axes = axes_of(model, corpus, item, target, site, queries, keys)
+    axes = axes_of(model, corpus, encoded=item, target=target, site=site, queries=queries, keys=keys)
     sums = {name: _Sum() for name in methods}
     step = max(1, CELLS // max(1, heads * keys))
     found.sites.setdefault(site.key, site)
@@ -115,9 +126,16 @@ def _observe(
                 continue
             allowed = allowed_keys(site, weights, rows, keys, queries)
             view = View(
-                site, weights, rows, allowed, axes.same, axes.query_tokens[rows], axes.key_tokens, axes.special,
-                axes.count,
-            )  # fmt: skip
+                site=site,
+                weights=weights,
+                rows=rows,
+                allowed=allowed,
+                same_axis=axes.same,
+                query_tokens=axes.query_tokens[rows],
+                key_tokens=axes.key_tokens,
+                special=axes.special,
+                count=axes.count,
+            )
             for name, method in methods.items():
                 tally = method(view)
                 _add(sums[name], found.columns[site.key, name], tally, view)
@@ -137,11 +155,11 @@ def _add(total: _Sum, column: Column, tally: Tally, view: View) -> None:
     total.null = total.null + (tally.null * tally.defined).sum(-1)
     total.variance = total.variance + (tally.variance * tally.defined).sum(-1)
     total.rows += rows
-    if tally.chosen is not None:
-        chosen = tally.chosen & tally.defined[:, None]
-        near = chosen & (np.abs(view.offset) <= REACH)
+    if tally.key_mask is not None:
+        attended = tally.key_mask & tally.defined[:, None]
+        near = attended & (np.abs(view.offset) <= REACH)
         column.offsets += np.bincount(view.offset[near] + REACH, minlength=2 * REACH + 1)
-        each = chosen.sum(0)[:REACH], chosen.sum(0)[::-1][:REACH]
+        each = attended.sum(0)[:REACH], attended.sum(0)[::-1][:REACH]
         column.places[: len(each[0])] += each[0]
         column.places[2 * REACH - len(each[1]) :] += each[1][::-1]
         column.rows += rows

@@ -55,7 +55,7 @@ def heads(
     memory does not grow with the corpus.
     """
     live = open_model(model, device)
-    told = progress or (lambda what, done, total: None)
+    report_progress = progress or (lambda what, done, total: None)
     material, gold, notes, name = material_of(live, model, data, limit, seed)
     notes = [*filter(None, [warning(live, material.examples[0])]), *notes]
     corpus = Corpus()
@@ -75,28 +75,53 @@ def heads(
     first = live.capture(material.encoded[:1], material.targets[:1])
     with nullcontext() if states is None else states.watched([s.site.name for s in first.sites]):
         streamed = stream(
-            live, material.encoded, material.targets, specs, corpus, also=also,
-            progress=lambda done: told("maps", done, n),
-        )  # fmt: skip
-    found = named_heads(list(streamed.sites.values()))
+            live,
+            material.encoded,
+            material.targets,
+            specs,
+            corpus,
+            also=also,
+            progress=lambda done: report_progress("maps", done, n),
+        )
+    all_heads = named_heads(list(streamed.sites.values()))
     passes = [Seen(streamed, material.clusters, name)]
-    probe = _probed(live, material, corpus, specs, seed) if any(h.site.kind == "causal" for h in found) else None
+    probe = _probed(live, material, corpus, specs, seed) if any(h.site.kind == "causal" for h in all_heads) else None
     passes += [] if probe is None else [probe]
-    scored, roles = judge(passes, found, seed=seed)
-    slopes, drops, curve = _importance(material, gold, found, ablate, seed, notes, told)
-    groups = likeness.groups(found)
+    scored, roles = judge(passes, all_heads, seed=seed)
+    slopes, drops, curve = _importance(
+        material, gold, found=all_heads, ablate=ablate, seed=seed, notes=notes, told=report_progress
+    )
+    groups = likeness.groups(all_heads)
     health = _health(streamed, scored, roles, states, nulls)
     rows = [
-        HeadRow(head.name, head.site.key, head.site.kind, head.site.layer, head.number, role, _word(head, scored),
-                slopes.get(head.name), drops.get(head.name),
-                next((i for i, g in enumerate(groups) if head.name in g.heads), None))
-        for head, role in zip(found, roles, strict=True)
-    ]  # fmt: skip
+        HeadRow(
+            name=head.name,
+            site=head.site.key,
+            kind=head.site.kind,
+            layer=head.site.layer,
+            number=head.number,
+            role=role,
+            spread=_word(head, scored),
+            slope=slopes.get(head.name),
+            drop=drops.get(head.name),
+            group=next((i for i, g in enumerate(groups) if head.name in g.heads), None),
+        )
+        for head, role in zip(all_heads, roles, strict=True)
+    ]
     clusters = int(material.clusters.max()) + 1
     return HeadSurvey(
-        live.name, name, n, clusters, seed, tuple(rows), tuple(scored), tuple(groups), tuple(curve), health,
-        (*notes, *live.notes),
-    )  # fmt: skip
+        model=live.name,
+        data=name,
+        n=n,
+        clusters=clusters,
+        seed=seed,
+        heads=tuple(rows),
+        scores=tuple(scored),
+        groups=tuple(groups),
+        curve=tuple(curve),
+        health=health,
+        notes=(*notes, *live.notes),
+    )
 
 
 def scores() -> tuple[Spec, ...]:
@@ -110,18 +135,23 @@ def _probed(live: Model, material: Material, corpus: Corpus, specs: Sequence[Spe
     items = repeated_tokens(live, material.encoded[0], n=PROBES, seed=seed)
     if not items:
         return None
-    wanted = [spec for spec in specs if entry("head", spec.name).facts["probe"]]
+    probe_specs = [spec for spec in specs if entry("head", spec.name).facts["probe"]]
     targets: list[Target] = []
     for batch in batches(items):
         targets += live.predict([items[i] for i in batch])[1]
-    streamed: Streamed = stream(live, items, targets, wanted, corpus)
+    streamed: Streamed = stream(live, items, targets, probe_specs, corpus)
     return Seen(streamed, np.arange(len(items)), "repeated random tokens", probe=True)
 
 
 def _importance(
-    material: Material, gold: Sequence[int | None], found: Sequence[Head], ablate: int, seed: int, notes: list[str],
+    material: Material,
+    gold: Sequence[int | None],
+    found: Sequence[Head],
+    ablate: int,
+    seed: int,
+    notes: list[str],
     told: Progress,
-) -> tuple[dict[str, Measured], dict[str, Measured], list[CurvePoint]]:  # fmt: skip
+) -> tuple[dict[str, Measured], dict[str, Measured], list[CurvePoint]]:
     """Importance of every head by gradient and by switching it off, and the pruning curve.
 
     The order of pruning is learnt on one half of the clusters and judged on the other.
@@ -136,34 +166,47 @@ def _importance(
     ranking = material.some(halves[0])
     try:
         table = gradient_importance(
-            live, ranking.encoded, ranking.targets, found,
+            live,
+            ranking.encoded,
+            ranking.targets,
+            found,
             progress=lambda done: told("gradients", done, len(ranking.encoded)),
-        )  # fmt: skip
+        )
         slopes = measured(table, ranking.clusters, found, seed)
         ranked = by_importance(table, found)
     except RegardError as reason:
         notes.append(f"no importance by gradient: {reason}")
     if ablate < 1:
         return slopes, {}, []
-    judged = material.some(halves[1][:ablate])
-    total = len(judged.encoded)
+    held_out = material.some(halves[1][:ablate])
+    total = len(held_out.encoded)
     try:
         off = switched_off(
-            live, judged.encoded, judged.targets, found, progress=lambda done: told("switching heads off", done, total)
+            live,
+            held_out.encoded,
+            held_out.targets,
+            found,
+            progress=lambda done: told("switching heads off", done, total),
         )
     except RegardError as reason:
         notes.append(f"no importance by switching heads off: {reason}")
         return slopes, {}, []
-    drops = measured(off.drop, judged.clusters, found, seed)
+    drops = measured(off.drop, held_out.clusters, found, seed)
     if ranked is None:
         ranked = np.where(np.isfinite(off.drop).all(0), off.drop.mean(0), np.inf)  # what is unknown goes last
         notes.append("heads are pruned in the order of the drop, learnt on the examples that judge it")
     order = sorted(range(len(found)), key=lambda i: (round(float(ranked[i]), 6), i))
     curve = pruning_curve(
-        live, judged.encoded, judged.targets, [gold[i] for i in halves[1][:ablate]],
-        [e.cluster for e in judged.examples], found, order, seed=seed,
+        live,
+        held_out.encoded,
+        targets=held_out.targets,
+        gold=[gold[i] for i in halves[1][:ablate]],
+        clusters=[e.cluster for e in held_out.examples],
+        heads=found,
+        ranking=order,
+        seed=seed,
         progress=lambda done: told("pruning", done, 40),
-    )  # fmt: skip
+    )
     return slopes, drops, curve
 
 
@@ -172,13 +215,24 @@ def _health(
 ) -> Health:
     rows = []
     for key, site in streamed.sites.items():
-        mine = states.found.get(site.name, []) if states is not None else []
+        site_states = states.found.get(site.name, []) if states is not None else []
         null = nulls.found.get(key, [])
-        cone, random = (_column(mine, at) for at in (0, 1))
+        cone, random = (_column(site_states, at) for at in (0, 1))
         dimension, hidden, count = (_column(null, at) for at in (0, 1, 2))
         breadth, sink = (_over(streamed, key, score) for score in ("breadth", "sink"))
         rows.append(
-            SiteHealth(key, site.kind, breadth, sink, cone, random, dimension, hidden, count, streamed.examples)
+            SiteHealth(
+                site=key,
+                kind=site.kind,
+                breadth=breadth,
+                sink=sink,
+                conicity=cone,
+                conicity_of_random=random,
+                null_dimension=dimension,
+                unseen=hidden,
+                keys=count,
+                n=streamed.examples,
+            )
         )
     return Health(
         tuple(rows), tuple(warnings_of(rows, scored, {role.head for role in roles if role.name})), tuple(nulls.notes)
@@ -197,8 +251,8 @@ def _over(streamed: Streamed, key: str, score: str) -> float:
 
 def _word(head: Head, scored: Sequence[HeadScore]) -> str:
     """broad or focused, where the whole interval says so."""
-    found = next((s for s in scored if s.head == head.name and s.score == "breadth"), None)
-    if found is None:
+    breadth = next((s for s in scored if s.head == head.name and s.score == "breadth"), None)
+    if breadth is None:
         return ""
-    low, high = (found.low, found.high) if np.isfinite(found.low) else (found.estimate, found.estimate)
+    low, high = (breadth.low, breadth.high) if np.isfinite(breadth.low) else (breadth.estimate, breadth.estimate)
     return "broad" if low >= 0.8 else "focused" if high <= 0.4 else ""

@@ -43,7 +43,7 @@ def classifier(
     decision: Literal["softmax", "sigmoid"] = "softmax",
     vectors: str | None = None,
 ) -> Learner:
-    """Encode the words of a text, attend over them, decide: the classifier of the attention-as-explanation debate.
+    """Text classifier of the attention-as-explanation debate: encoder, attention over words, decision.
 
     size: of a word vector (random at the start). noise: the share of words hidden in training. attention=frozen: the
     weights of another model are imposed by example id (--from). aspects: the second text is a question about the first,
@@ -64,9 +64,16 @@ def classifier(
 
     def network() -> AttentionClassifier:
         model = AttentionClassifier(
-            words=len(vocabulary), classes=len(names), encoder=encoder, attention=attention, size=size, hidden=hidden,
-            dropout=dropout, aspects=len(questions), decision=decision,
-        )  # fmt: skip
+            words=len(vocabulary),
+            classes=len(names),
+            encoder=encoder,
+            attention=attention,
+            size=size,
+            hidden=hidden,
+            dropout=dropout,
+            aspects=len(questions),
+            decision=decision,
+        )
         model.embedding.weight.data.mul_(spread)
         for place, vector in pretrained.items():
             model.embedding.weight.data[place] = vector
@@ -95,6 +102,13 @@ def classifier(
         else Settings(epochs=6, batch_size=128, rate=1e-2, patience=3)
     )
     return Learner(
-        f"{encoder} with {attention} attention", network, rows, save, settings, names, spans=spans,
-        imposes=attention == "frozen", measure=ROC_AREA if chosen_by == "roc_area" else ACCURACY,
-    )  # fmt: skip
+        f"{encoder} with {attention} attention",
+        network,
+        rows,
+        save,
+        settings,
+        names=names,
+        spans=spans,
+        imposes=attention == "frozen",
+        measure=ROC_AREA if chosen_by == "roc_area" else ACCURACY,
+    )

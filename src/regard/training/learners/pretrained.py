@@ -23,7 +23,7 @@ from regard.training.loop import Settings
 def pretrained(
     train: Dataset, *, directory: str = "", layers: int = 2, longest: int = 128, looks: bool = False
 ) -> Learner:
-    """A Hugging Face encoder from a local directory: its upper `layers` and a head are fitted to the classes.
+    """Fine-tune the upper `layers` and a new head of a Hugging Face encoder in a local directory.
 
     layers: 0 means all, word vectors too. longest: tokens of a text that are read. The lower layers of a BERT stay as
     they are, so each text goes through them once, not once per epoch. looks: terms of the loss may speak of attention,
@@ -31,10 +31,9 @@ def pretrained(
     """
     folder = Path(directory).expanduser()
     if not (folder / "config.json").is_file():
-        raise InputError(
-            f"--from-directory {directory}", expected="a Hugging Face directory with config.json",
-            got="none" if folder.is_dir() else "no such directory",
-        )  # fmt: skip
+        problem = "none" if folder.is_dir() else "no such directory"
+        expected = "a Hugging Face directory with config.json"
+        raise InputError(f"--from-directory {directory}", expected=expected, got=problem)
     names = label_names(train)
     check_classes(train, numbered(train, names), names)
     prepared = Prepared(folder, names, layers, longest, looks=looks)
@@ -50,6 +49,11 @@ def pretrained(
 
     settings = Settings(epochs=3, batch_size=32, rate=2e-4, weight_decay=0.01, warmup=0.1, threads=0)
     return Learner(
-        f"{folder.resolve().name}, {prepared.part}", network, rows, save, settings, names,
+        f"{folder.resolve().name}, {prepared.part}",
+        network,
+        rows,
+        save,
+        settings,
+        names=names,
         spans=prepared.spans if looks else None,
-    )  # fmt: skip
+    )

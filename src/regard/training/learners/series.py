@@ -55,14 +55,19 @@ def series(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float = 
 
     settings = Settings(epochs=12, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
     return Learner(
-        "forecast by a transformer over time steps" if horizon else "transformer over time steps", network, rows, save,
-        settings, names, measure=ABSOLUTE_ERROR if horizon else ACCURACY,
+        "forecast by a transformer over time steps" if horizon else "transformer over time steps",
+        network,
+        rows,
+        save,
+        settings,
+        names=names,
+        measure=ABSOLUTE_ERROR if horizon else ACCURACY,
         terms={"squared_error": 1.0} if horizon else CROSS_ENTROPY,
-    )  # fmt: skip
+    )
 
 
 def _horizon(data: Dataset) -> int:
-    """How many values are to be forecast; 0 where labels are classes."""
+    """Number of values to forecast; 0 if labels are classes."""
     first = next((e.label for e in data), None)
     return len(first) if isinstance(first, list) else 0
 
@@ -71,7 +76,6 @@ def _values(data: Dataset, horizon: int) -> Floats:
     for example in data:
         label = example.label
         if not isinstance(label, list) or len(label) != horizon or not np.isfinite(np.asarray(label, float)).all():
-            raise InputError(
-                f"label of example {example.id!r} in {data.name}", expected=f"{horizon} finite numbers", got=repr(label)
-            )
+            subject = f"label of example {example.id!r} in {data.name}"
+            raise InputError(subject, expected=f"{horizon} finite numbers", got=repr(label))
     return np.array([e.label for e in data], np.float64)

@@ -46,4 +46,4 @@ def tabular(train: Dataset, *, size: int = 32, layers: int = 2, dropout: float =
         save_checkpoint(out, trained, labels=names, task="classification", modality="tabular", facts=about)
 
     settings = Settings(epochs=30, batch_size=32, rate=1e-3, weight_decay=0.01, warmup=0.05, patience=30)
-    return Learner("transformer over columns", network, rows, save, settings, names)
+    return Learner("transformer over columns", network, rows, save, settings, names=names)

@@ -32,7 +32,7 @@ def translator(
     layers: int = 2,
     dropout: float = 0.1,
 ) -> Learner:
-    """A translator, recurrent with attention between encoder and decoder, or a Transformer; the label is the target.
+    """Translator, recurrent with attention or a Transformer; the label is the target text.
 
     attention: the score of the recurrent one. layers: of the Transformer. Where the alignment is known, the facts have
     the alignment error rate of the cross-attention; the site is chosen on dev.
@@ -48,9 +48,13 @@ def translator(
                 source_words=len(source), target_words=len(target), size=size, layers=layers, dropout=dropout
             )
         return RecurrentTranslator(
-            source_words=len(source), target_words=len(target), attention=attention, size=size, hidden=size,
+            source_words=len(source),
+            target_words=len(target),
+            attention=attention,
+            size=size,
+            hidden=size,
             dropout=dropout,
-        )  # fmt: skip
+        )
 
     def rows(data: Dataset, learning: bool) -> PairRows:
         return pair_rows(data, source, target, WORD_DROPOUT if learning else 0.0)
@@ -70,12 +74,20 @@ def translator(
         result = alignment(trained, test, source, target)
         return {
             "alignment": {
-                "error_rate": result.error_rate[site], "site": site, "diagonal": result.diagonal, "n": result.sentences
+                "error_rate": result.error_rate[site],
+                "site": site,
+                "diagonal": result.diagonal,
+                "n": result.sentences,
             }
-        }  # fmt: skip
+        }
 
     how = f"{attention} attention" if encoder == "recurrent" else f"{layers} layers"
     return Learner(
-        f"{encoder} translator with {how}", network, rows, save,
-        RECIPES[encoder], measure=EXACT_MATCH, further=further,
-    )  # fmt: skip
+        f"{encoder} translator with {how}",
+        network,
+        rows,
+        save,
+        RECIPES[encoder],
+        measure=EXACT_MATCH,
+        further=further,
+    )

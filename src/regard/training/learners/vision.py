@@ -38,9 +38,15 @@ def vision(
 
     def network() -> VisionTransformer:
         model = VisionTransformer(
-            height=height, width=width, patch=patch, classes=len(names), channels=channels, size=size, layers=layers,
+            height=height,
+            width=width,
+            patch=patch,
+            classes=len(names),
+            channels=channels,
+            size=size,
+            layers=layers,
             dropout=dropout,
-        )  # fmt: skip
+        )
         model.standardise.learn(pictures)
         return model
 
@@ -48,4 +54,4 @@ def vision(
         save_checkpoint(out, trained, labels=names, task="classification", modality="image", facts=facts)
 
     settings = Settings(epochs=15, batch_size=32, rate=2e-3, weight_decay=0.01, warmup=0.05, patience=8)
-    return Learner("vision transformer", network, rows, save, settings, names)
+    return Learner("vision transformer", network, rows, save, settings, names=names)

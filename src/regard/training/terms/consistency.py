@@ -39,9 +39,8 @@ def consistency(
     """
     again = replay(outcome, "consistency")
     if attention and outcome.weights is None:
-        raise InputError(
-            "term consistency", expected="a network with one attention over words, or attention=0", got="another one"
-        )
+        expected = "a network with one attention over words, or attention=0"
+        raise InputError("term consistency", expected=expected, got="another one")
     vectors = again.vectors
     radius = epsilon * norms(vectors)
     log_probabilities = outcome.logits.log_softmax(-1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from regard.audits.conclusions.faithfulness import ATTENTION, Faithfulness
+from regard.audits.conclusions.faithfulness import Faithfulness
 from regard.measures.intervals import Interval
 from regard.present.run_reader import Material
 
@@ -43,7 +43,7 @@ def instead(material: Material) -> Instead | None:
         return None
     verdict = verdicts[0]
     contrast = next(iter(verdict["contrasts"][1:2] if verdict["answer"] == "holds" else ()), None)
-    method = "" if contrast is None else _subject(contrast, verdict["rows"])
+    method = "" if contrast is None else str(contrast.get("subject", ""))
     # the same correction as in the sentence of the judge
     if contrast is None or not method or contrast["p"] is None or contrast["p"] * len(verdict["rows"]) >= LEVEL:
         return Instead(verdict)
@@ -55,9 +55,3 @@ def instead(material: Material) -> Instead | None:
         operators=str(contrast["where"].get("operator", "")),
         means=next((row for row in material.conclusions.faithfulness if row.method == method), None),
     )
-
-
-def _subject(contrast: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
-    """The method of a comparison; older runs have it in the name of the comparison only."""
-    methods = (str(row["method"]) for row in rows)
-    return str(contrast.get("subject") or next((m for m in methods if contrast["name"] == f"{m} - {ATTENTION}"), ""))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from regard.present.messages.messages import count, say
+from regard.present.messages.messages import count, render, say
 from regard.present.report.markup import Html, join, tag
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
+from regard.records import is_message
 
 
 def facts(material: Material) -> Html | None:
@@ -57,7 +57,7 @@ def unfinished(material: Material) -> Html | None:
 
 def broken(material: Material) -> Html | None:
     """A banner where the model does not repeat its answers."""
-    return tag("p", {"class": "warn", "role": "alert"}, retold(material.broken)) if material.broken else None
+    return tag("p", {"class": "warn", "role": "alert"}, render(material.broken)) if material.broken else None
 
 
 def examples(material: Material) -> str:
@@ -84,6 +84,6 @@ def short(value: Any) -> str:
 
 
 def _checked(value: Any) -> str:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not is_message(value):
         return ", ".join(f"{k}: {v}" for k, v in value.items()) or say("facts.not_checked")
-    return retold(str(value)) if value else say("facts.not_recorded")
+    return render(value) if value else say("facts.not_recorded")

@@ -10,12 +10,11 @@ from regard.audits.conclusions.other_attention import CAP, LARGEST, READABLE, Ot
 from regard.audits.conclusions.reliance import OfClass, Reliance, Suspect
 from regard.measures.intervals import Interval
 from regard.present.decimals import at_least, decimals
-from regard.present.messages.messages import count, say
+from regard.present.messages.messages import count, render, say
 from regard.present.report.drawings.unit_drawing import unit_drawing
 from regard.present.report.exhibits.instead import Instead, instead
 from regard.present.report.markup import Attributes, Child, Html, join, tag
 from regard.present.results_table import unit_kind
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.verdict_words import about, headline, said
 from regard.visible import shell_word, visible
@@ -52,15 +51,15 @@ def _reading(material: Material) -> Html:
     first, others = judgements[0], judgements[1:]
     more = None
     if others:
-        lines = [tag("li", None, f"{retold(j['attention'])}: {headline(j)}") for j in others]
+        lines = [tag("li", None, f"{render(j['attention'])}: {headline(j)}") for j in others]
         more = tag("details", None, tag("summary", None, say("reading.other_maps")), tag("ul", None, lines))
     return tag(
         "div", {"class": f"reading {MARKS[first['reading']]}"},
         tag("p", {"class": "question"}, say("reading.title")),
         tag("p", {"class": "headline"}, headline(first)),
-        tag("p", None, retold(first["sentence"])),
-        tag("p", {"class": "soft"}, about(first), " ", say("reading.why", why=retold(first["why"]))),
-        [tag("p", {"class": "soft"}, retold(note)) for note in first["notes"]],
+        tag("p", None, render(first["sentence"])),
+        tag("p", {"class": "soft"}, about(first), " ", say("reading.why", why=render(first["why"]))),
+        [tag("p", {"class": "soft"}, render(note)) for note in first["notes"]],
         more,
     )  # fmt: skip
 

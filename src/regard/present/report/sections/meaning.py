@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from regard.present.messages.messages import catalogue, say
 from regard.present.report.markup import Html, join, tag
 from regard.present.run_reader import Material
+from regard.present.verdict_words import question
 
-QUESTIONS = tuple(
-    key.split(".")[1] for key in catalogue("en") if key.startswith("meaning.") and key.endswith(".question")
-)
+QUESTIONS = tuple(key.split(".")[1] for key in catalogue("en") if re.fullmatch(r"meaning\.\w+\.means", key))
 """Every verdict that has its own paragraph, in the order of the catalogue."""
 
 
@@ -25,15 +26,12 @@ def meaning(material: Material) -> Html | None:
 def _one(name: str) -> Html:
     return tag(
         "div", {"id": f"means-{name}", "class": "meaning"},
-        tag("h3", None, say(f"meaning.{name}.question")),
+        tag("h3", None, question({"question": name})),
         tag("p", None, tag("strong", None, f"{say('meaning.means')}: "), say(f"meaning.{name}.means")),
         tag("p", None, tag("strong", None, f"{say('meaning.not')}: "), say(f"meaning.{name}.not")),
     )  # fmt: skip
 
 
-def anchor(question: str) -> str | None:
-    """Where the paragraph about a verdict stands, by the question as the judge asks it."""
-    for name in QUESTIONS:
-        if catalogue("en")[f"meaning.{name}.question"] == question:
-            return f"means-{name}"
-    return None
+def anchor(name: str) -> str | None:
+    """Where the paragraph about a verdict stands, by the id of its question."""
+    return f"means-{name}" if name in QUESTIONS else None

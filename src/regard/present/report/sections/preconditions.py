@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from regard.present.messages.messages import count, say
+from regard.present.messages.messages import count, render, say
 from regard.present.report.markup import Html, join, tag
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 
 
@@ -13,8 +12,8 @@ def preconditions(material: Material) -> Html | None:
     found = material.manifest.get("preconditions")
     if not found:
         return None
-    warnings = [tag("p", {"class": "warn", "role": "status"}, retold(str(d["sentence"]))) for d in found["defects"]]
-    notes = [tag("p", {"class": "soft"}, retold(str(note))) for note in found["notes"]]
+    warnings = [tag("p", {"class": "warn", "role": "status"}, render(d["sentence"])) for d in found["defects"]]
+    notes = [tag("p", {"class": "soft"}, render(note)) for note in found["notes"]]
     if warnings or not found["n"]:
         return join(warnings, notes) if warnings or notes else None
     said = say("preconditions.none", n=count(found["n"], "example"), sites=count(found["sites"], "site"))

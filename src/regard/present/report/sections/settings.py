@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from regard.present.messages.messages import known, say
+from regard.present.messages.messages import known, render, say
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.records import Spec
 
@@ -19,8 +18,8 @@ def settings(material: Material) -> Html | None:
 
 
 def _notes(m: Any) -> Html:
-    notes = [str(n) for n in m["data"].get("notes") or []]
-    said = [tag("li", None, retold(n)) for n in notes] or [tag("li", None, say("settings.nothing"))]
+    notes = m["data"].get("notes") or []
+    said = [tag("li", None, render(n)) for n in notes] or [tag("li", None, say("settings.nothing"))]
     return join(
         tag("h3", None, say("settings.data")),
         tag("p", None, say("settings.source", source=m["data"].get("source", say("unknown")))),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from regard.present.messages.messages import say
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
-from regard.present.terminal.shift_view import accuracy_line, head, in_a_line, rows
+from regard.present.terminal.shift_view import accuracy_line, fate, head, in_a_line, rows
 
 
 def shift(material: Material) -> Html | None:
@@ -17,10 +16,10 @@ def shift(material: Material) -> Html | None:
     parts = []
     for attention in found["attentions"]:
         warn = "warn" if attention["fate"] == "falls" else None
-        body = [(q, h, t, tag("strong", None, retold(f))) for q, h, t, f in rows(attention)]
+        body = [(q, h, t, tag("strong", None, fate(f))) for q, h, t, f in rows(attention)]
         shown = table(head(found["data"]), body)
         parts.append(join(tag("p", {"class": warn}, in_a_line(attention, found["data"])), shown))
-    fates = [tag("li", None, f"{retold(name)}: {retold(words)}") for name, words in found["fates"].items()]
+    fates = [tag("li", None, f"{fate(name)}: {say('fate.means.' + name.replace(' ', '_'))}") for name in found["fates"]]
     return join(
         tag("p", None, accuracy_line(found)) if accuracy_line(found) else None,
         parts,

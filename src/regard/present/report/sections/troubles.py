@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from regard.audits.conclusions.settings import of_a_part, other_method
-from regard.present.messages.messages import count, say
+from regard.present.messages.messages import count, render, say
 from regard.present.report.markup import Html, join, table, tag
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 
 MOST = 30
@@ -18,7 +17,7 @@ def troubles(material: Material) -> Html | None:
     parts: list[Html] = []
     if skipped:
         head = [say("troubles.method"), say("troubles.why")]
-        parts.append(table(head, [[k, retold(str(v))] for k, v in skipped.items()]))
+        parts.append(table(head, [[k, render(str(v))] for k, v in skipped.items()]))
     if problems:
         rows = [
             [str(p["id"]) or say("troubles.whole"), str(p["stage"]), str(p["message"])] for p in problems[:MOST]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from regard.present.messages.messages import known, say
+from regard.present.messages.messages import known, render, say
 from regard.present.report.contrast_chart import contrast_chart
 from regard.present.report.markup import Html, join, table, tag
 from regard.present.report.sections.meaning import anchor
-from regard.present.retelling import retold
 from regard.present.run_reader import Material
 from regard.present.verdict_evidence import evidence_behind
-from regard.present.verdict_words import about, contrast, headline, said, weakest
+from regard.present.verdict_words import about, answer, contrast, headline, question, said, weakest
 
 SIGNS = {"holds": "✓", "fails": "✗", "mixed": "~", "uninformative": "?"}
 """Told apart by shape, not by colour alone."""
@@ -30,7 +30,7 @@ def verdicts(material: Material) -> Html | None:
 def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool) -> Html:
     margins = table(
         (say("verdicts.margin_of"), say("verdicts.margin")),
-        [(retold(k), str(v)) for k, v in judgement["margins"].items()],
+        [(_margin(k), str(v)) for k, v in judgement["margins"].items()],
     )
     head = None if alone else tag("h3", None, f"{headline(judgement)} ", tag("small", None, about(judgement)))
     return join(
@@ -44,33 +44,28 @@ def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
     """The answer and its words are seen at once; the rest opens."""
     behind, target = weakest(verdict), anchor(verdict["question"])
     badge = tag("span", {"class": f"badge {verdict['answer']}"}, tag("span", {"aria-hidden": "true"},
-                SIGNS[verdict["answer"]]), f" {_answer(verdict)}")  # fmt: skip
-    told = tag("span", {"class": "told"}, tag("b", None, _capital(retold(verdict["question"]))), tag("br"),
+                SIGNS[verdict["answer"]]), f" {answer(verdict)}")  # fmt: skip
+    told = tag("span", {"class": "told"}, tag("b", None, question(verdict)), tag("br"),
                said(verdict), tag("span", {"class": "soft hangs"}, behind) if behind else None)  # fmt: skip
     link = tag("a", {"href": f"#{target}"}, say("page.to_meaning")) if target else None
     return tag(
         "details", {"class": "verdict"},
         tag("summary", None, badge, told),
         tag("div", {"class": "behind"},
-            tag("p", None, say("verdicts.rule", rule=_rule(verdict["rule"]), words=retold(verdict["rule_in_words"]))),
-            tag("p", None, say("verdicts.not_claimed", words=retold(verdict["not_claimed"])), " ", link),
+            tag("p", None, say("verdicts.rule", rule=_rule(verdict), words=render(verdict["rule_in_words"]))),
+            tag("p", None, say("verdicts.not_claimed", words=render(verdict["not_claimed"])), " ", link),
             _compared(verdict), evidence_behind(verdict, material), _rows(verdict)),
     )  # fmt: skip
 
 
-def _answer(verdict: Mapping[str, Any]) -> str:
-    """In a word; what was not asked is not the same as what was asked in vain."""
-    return say("answer.not_tested" if ".not tested" in verdict["rule"] else f"answer.{verdict['answer']}")
+def _rule(verdict: Mapping[str, Any]) -> str:
+    """The name of the rule, and why its answer was withdrawn."""
+    overruled = verdict.get("overruled")
+    return say("listed").join([verdict["rule"], *([render(overruled)] if overruled else [])])
 
 
-def _rule(name: str) -> str:
-    """`Q2.fails, not asked`: the name of the rule, and what else happened to it."""
-    first, *more = name.split(", ")
-    return say("listed").join([first, *map(retold, more)])
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _margin(name: str) -> str:
+    return say(f"margin.{name}") if known(f"margin.{name}") else name
 
 
 def _compared(verdict: Mapping[str, Any]) -> Html | None:
@@ -98,13 +93,22 @@ def _rows(verdict: Mapping[str, Any]) -> Html | None:
 
 
 def _head(column: str) -> str:
-    key = f"column.{column.replace(' ', '_')}"
-    return say(key) if known(key) else retold(column)
+    key = f"column.{_slug(column)}"
+    return say(key) if known(key) else column
 
 
 def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
-    if column == "answer":
-        return say(f"cell.{value}")
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    key = f"cell.{_slug(str(value))}"
+    return say(key) if column in ("answer", "operator", "by", "when") and known(key) else str(value)
+
+
+def _slug(name: str) -> str:
+    """
+    >>> _slug("siblings (nats)")
+    'siblings_nats'
+    """
+    return re.sub(r"\W+", "_", name).strip("_")
