@@ -308,14 +308,17 @@ class ScoreFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of the judge: `def NAME(evidence) -> Claim | None`. rank: its place among the verdicts.
+    """A question of the judge: `def NAME(evidence) -> Draft | None`, asked in its docstring's first line.
 
-    family: "first" and "further" are ours, pre-registered and corrected together; a question of another package is
-    always "beside" them, with its own correction. margins: the numbers that its rule compares with, fixed in advance.
+    rank: its place. family: "first" (they decide the reading), "map" and "further" are ours, pre-registered and
+    corrected together. A question of another package is judged beside them and corrected among such questions; it
+    brings its rule, the claims it does not make, and its margins, fixed before looking.
     """
 
     rank: int = 1000
-    family: str = "beside"
+    family: str = ""
+    rule: str = ""
+    not_claimed: str = ""
     margins: Mapping[str, Json] = field(default_factory=dict)
 
 

@@ -13,9 +13,11 @@ from click.testing import Result
 
 from regard import registry
 from regard.judge import evidence
+from regard.judge.verdicts import verdicts
 from regard.networks.scores import make_score
 from regard.records import Spec
 from regard.registry import arguments
+from regard.store.judgements import judgement_to_json
 from regard.store.run import Run
 
 PLUG_IN = Path(__file__).parents[1] / "plug_in"
@@ -24,6 +26,7 @@ ADDED = {
     "metric": "top_share",
     "engine": "backwards",
     "score": "distance",
+    "question": "sharp",
     "language": "xx",
 }
 
@@ -61,6 +64,7 @@ def test_audit_and_report_use_the_added_methods(acme: None, regard: Callable[...
     assert '<html lang="en-x-acme"' in page
     assert "ACMESE" in page
     assert "word_length" in page
+    assert "Does ACME call this map sharp?" in page
     assert "top share" in page
     assert "Skip to the verdict" in page, "a sentence that the language lacks is said in English"
 
@@ -76,3 +80,20 @@ def test_a_network_takes_the_added_score(acme: None) -> None:
     assert arguments(Spec("learner", "classifier", {"attention": "distance"})) == {"attention": "distance"}
     scores = make_score("distance", 2, 2, 4)(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
     assert scores.tolist() == [[-5.0]]
+
+
+def test_an_added_question_changes_no_verdict_of_ours(
+    acme: None, regard: Callable[..., Result], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    experiments = "map_shape,permutation:times=4,route,pointing:sizes=[1],top_word,exclusive"
+    words = f"audit mine.py:make --data good.csv --profile quick --experiments {experiments} --out {out}"
+    assert regard(*words.split()).exit_code == 0
+    (judgement,) = Run(out).manifest["judgements"]
+    *ours, added = judgement["verdicts"]
+    assert (added["question"], added["rule"]) == ("Does ACME call this map sharp?", "ACME.sharp")
+    assert judgement["margins"]["sharp: sharp above"] == 0.01
+    registry._outsiders.cache_clear()
+    sys.path.remove(str(PLUG_IN))
+    (alone,) = [judgement_to_json(j) for j in verdicts(out)]
+    assert json.loads(json.dumps(alone["verdicts"])) == ours

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_evidence import made
 
-from regard.judge.better_method import heads_instead
+from regard.judge.better_method import better_head
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.mean_tests import Mean
@@ -195,7 +195,7 @@ def test_heads(worth: tuple[float, ...], answer: str) -> None:
 def test_many_heads_of_pure_chance_are_rarely_one_worth_reading() -> None:
     """The null: 72 heads that are all like the audited attention, 40 times."""
     evidence = made(n=5)
-    wrong = sum(heads_instead(evidence, heads(*([0.1] * 72))).answer == "holds" for _ in range(40))
+    wrong = sum(better_head(replace(evidence, beside=heads(*([0.1] * 72)))).answer == "holds" for _ in range(40))
     assert wrong <= 2
 
 

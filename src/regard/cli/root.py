@@ -1,4 +1,4 @@
-"""The `regard` command: finds one command file when it is called, and turns every error into one line."""
+"""The `regard` command: imports one command file per call and prints every error as one line."""
 
 from __future__ import annotations
 
@@ -21,38 +21,37 @@ from regard.errors import EXIT_CODES, RegardError
 from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
-SUMMARIES = {
-    "audit": "Test how far attention and other explanations can be trusted on a model and data.",
-    "perturb": "Change examples by named noise, or test a model under it; tests of behaviour; sensitive terms.",
-    "attack": "Look for small changes that make a model answer otherwise, and check that the search deserves belief.",
-    "train": "Train an attention network, or a family of them with several seeds, on data.",
-    "improve": "Train a model sturdier by a recipe, and say on equal seeds and examples what became better or worse.",
-    "explain": "Colour one text by what a method says mattered to the model.",
-    "capture": "Show every attention of a forward pass, and how it was proved.",
-    "view": "Look at a run or a live model in the local app, or write the view as HTML, SVG, PNG or PDF.",
-    "walkthrough": "Walk through one row of attention step by step, with a real model's numbers.",
-    "heads": "Say what every attention head does, against baselines, and how much it matters.",
-    "prune": "Write a model without some of its heads, audited before and after.",
-    "support": "Say which methods work on a model, and why others do not.",
-    "list": "List explainers, metrics, head scores, datasets, sources or engines.",
-    "metrics": "Show every metric of a run with baseline and ceiling, or compute further ones.",
-    "experiments": "Show what the experiments of a run found: mean, interval, n, null and ceiling, by class.",
-    "gate": "Check a run against a policy: passed, failed or not decided; the exit code says which.",
-    "verdicts": "Say whether the attention of a stored run may be read as an explanation, and by which rule.",
-    "report": "Write the report of a run again: HTML, Markdown, JSON or PDF; in English or Chinese; redacted.",
-    "export": "Write a run as tidy Parquet tables.",
-    "new": "Start an explainer of your own: a commented file and its test.",
-    "doctor": "Check this machine: versions, device, packages, and a self-test of the capture.",
-}
-"""Command -> its summary, so that `regard --help` imports no command (a test compares it with the commands)."""
-
+COMMANDS = (
+    "audit",
+    "perturb",
+    "attack",
+    "train",
+    "improve",
+    "explain",
+    "capture",
+    "view",
+    "walkthrough",
+    "heads",
+    "prune",
+    "support",
+    "list",
+    "metrics",
+    "experiments",
+    "gate",
+    "verdicts",
+    "report",
+    "export",
+    "new",
+    "doctor",
+)
+"""Names of the commands in the order of `regard --help`, which imports none of them."""
 
 COMPLETION = "_REGARD_COMPLETE"
 """Variable by which click's shell completion asks for its script, and then for completions."""
 
 
 class Interrupted(click.Abort):
-    """The user stopped a command that can be gone on with."""
+    """The user interrupted a command that can be resumed."""
 
     def __init__(self, remedy: str) -> None:
         super().__init__()
@@ -63,10 +62,10 @@ class Commands(click.Group):
     """A group whose commands are files: `cli/commands/NAME.py` with a `command` in it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUMMARIES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUMMARIES:
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"regard.cli.commands.{cmd_name}").command
         return command
@@ -75,15 +74,15 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in SUMMARIES and not name.startswith("-"):
-            near = difflib.get_close_matches(name, SUMMARIES, n=2, cutoff=0.5)
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.5)
             remedy = " or ".join(f"regard {n}" for n in near) if near else "regard --help"
-            raise click.UsageError(f"command {name!r}: expected one of {', '.join(SUMMARIES)}. Try: {remedy}")
+            raise click.UsageError(f"command {name!r}: expected one of {', '.join(COMMANDS)}. Try: {remedy}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.commands")):
-            formatter.write_dl([(name, say(f"term.help.{name}")) for name in SUMMARIES])
+            formatter.write_dl([(name, say(f"term.help.{name}")) for name in COMMANDS])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):
@@ -100,12 +99,12 @@ class Commands(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        given = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", ("regard", *given))  # commands may say how they were called
+        arguments = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("obj", ("regard", *arguments))  # commands may say how they were called
         # the language around everything, so that help and errors are told in it too
-        with speaking(_language(given)), damage_in_one_line(), stopping() as stop:
+        with speaking(_language(arguments)), damage_in_one_line(), stopping() as stop:
             try:
-                code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+                code = super().main(arguments, prog_name, complete_var, standalone_mode=False, **extra)
                 if stop.signal is not None:  # a server that closed itself
                     raise click.Abort
             except click.exceptions.NoArgsIsHelpError as bare:
@@ -117,19 +116,19 @@ class Commands(click.Group):
                         raise
                     shells = "bash_source, zsh_source or fish_source"
                     sys.exit(_say(f"{COMPLETION}: expected {shells}; got {os.environ[COMPLETION]!r}", 2))
-                if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
+                if "--debug" in arguments and not isinstance(error, click.ClickException | click.Abort):
                     raise
                 sys.exit(_tell(error, stop.exit_code))
             sys.exit(code if isinstance(code, int) else 0)
 
 
 def _language(given: Sequence[str]) -> str:
-    """`--lang`, else REGARD_LANG; what is neither is refused by the option itself."""
-    chosen = os.environ.get("REGARD_LANG", "")
+    """Return the language of `--lang`, else of REGARD_LANG; the option itself refuses others."""
+    lang = os.environ.get("REGARD_LANG", "")
     for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
-            chosen = following if word == "--lang" else word.partition("=")[2]
-    return chosen if is_language(chosen) else "en"
+            lang = following if word == "--lang" else word.partition("=")[2]
+    return lang if is_language(lang) else "en"
 
 
 EXAMPLES = (
@@ -168,25 +167,27 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
 
 
 def _in_words(error: RegardError) -> str:
-    """As `str(error)` has it, in the language that is spoken."""
+    """Return `str(error)` in the current language."""
     parts = []
     if error.expected:
         parts.append(say("error.expected", expected=error.expected))
     if error.got:
         parts.append(say("error.got", got=error.got))
-    said = say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
-    return say("error.try", said=said, remedy=error.remedy) if error.remedy else said
+    sentence = (
+        say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
+    )
+    return say("error.try", said=sentence, remedy=error.remedy) if error.remedy else sentence
 
 
 def _whose(error: BaseException) -> str:
-    """Who has to do something: this machine, the author of a file that the user brought, or we."""
+    """Return who must act on an error: the machine's owner, the author of user code, or regard."""
     if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
         return "this machine"
-    ours = Path(__file__).parents[1]
+    package = Path(__file__).parents[1]
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         file = Path(frame.filename)
-        if file.is_relative_to(ours):
+        if file.is_relative_to(package):
             break
         if file.parent.parent.name == "models" and "transformers" in file.parts:
             return f"error inside the model ({file.name}, line {frame.lineno}); its config.json may not fit it"
@@ -204,8 +205,8 @@ def _say(message: str, code: int) -> int:
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.version_option(package_name="regard", message="regard %(version)s")
 def root(debug: bool) -> None:
-    """What does an attention model look at, may I believe what I see, and does it hold?
+    """What does an attention model look at, can you trust the map, and does it hold up?
 
-    Attention is a part of a model's computation; whether it explains an answer is a question to test. regard
+    Attention is part of a model's computation; whether it explains a prediction must be tested. regard
     captures attention from any PyTorch model, compares it with other explanations, and measures all of them.
     """

@@ -1,4 +1,4 @@
-"""What every command has in common: `--json`, `--lang`, `--debug`, and examples in its help."""
+"""Options shared by all commands (`--json`, `--lang`, `--debug`, `--max-bytes`), and help with examples."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from regard.files import limited, parse_size
-from regard.present.messages.messages import is_language, known, language, say
+from regard.present.messages.messages import is_language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
 
 
 def _limited(context: click.Context, option: click.Parameter, size: str | None) -> None:
-    """Limit the size of files for as long as the command runs."""
+    """Limit the size of input files while the command runs."""
     if size is None:
         return
     try:
@@ -43,17 +43,17 @@ class _Language(click.ParamType[str]):
 
 
 class Verb(click.Command):
-    """A command whose help ends with examples, printed as they are."""
+    """A command whose help text comes from the catalogue and ends with verbatim examples."""
 
     examples: tuple[str, ...] = ()
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if language() != "en" and known(f"term.help.{self.name}"):
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(say(f"term.help.{self.name}"))
-        else:
-            super().format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(say(f"term.help.{self.name}"))
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return say(f"term.help.{self.name}")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):
@@ -61,19 +61,31 @@ class Verb(click.Command):
 
 
 def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
-    """Make a command of a function that takes `as_json` besides its own options."""
+    """Turn a function with an `as_json` parameter into a command with these usage examples."""
 
     def make(function: Callable[..., Any]) -> Verb:
-        marked = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
-        # the language is chosen in `root`, before anything is said; here it is only checked and listed
-        marked = click.option("--lang", type=_Language(), default="en", show_default=True,
-                              envvar="REGARD_LANG", show_envvar=True, expose_value=False,
-                              help="Language of the output.")(marked)  # fmt: skip
-        marked = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(marked)
+        decorated = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
+        # `root` selects the language before any output; this option only validates and documents it
+        decorated = click.option(
+            "--lang",
+            type=_Language(),
+            default="en",
+            show_default=True,
+            envvar="REGARD_LANG",
+            show_envvar=True,
+            expose_value=False,
+            help="Language of the output.",
+        )(decorated)
+        decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
         if READING & {option.name for option in getattr(function, "__click_params__", ())}:
-            marked = click.option("--max-bytes", metavar="SIZE", expose_value=False, callback=_limited,
-                                  help="Largest file to read, such as 500MB (default: 2GB).")(marked)  # fmt: skip
-        command = click.command(name, cls=Verb)(marked)
+            decorated = click.option(
+                "--max-bytes",
+                metavar="SIZE",
+                expose_value=False,
+                callback=_limited,
+                help="Largest file to read, such as 500MB (default: 2GB).",
+            )(decorated)
+        command = click.command(name, cls=Verb)(decorated)
         command.examples = examples
         return command
 

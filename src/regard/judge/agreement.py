@@ -17,13 +17,16 @@ from regard.judge.evidence import Evidence
 from regard.judge.margins import AGREE, GOOD, MOST_OTHER, POOR, SOME_OTHER
 from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Answer, Json, Message
+from regard.registry import question
 
 AGREE_MARGINS = {"agree": AGREE, "good": GOOD, "poor": POOR}
 EXCLUSIVE_MARGINS = {"few": SOME_OTHER, "many": MOST_OTHER}
 LOWER = "Q4.lower bound"
 
 
+@question(rank=3, family="first")
 def agree(evidence: Evidence) -> Draft:
+    """Does it agree with other measures as well as they agree with each other?"""
     a, c = evidence.of("agreement"), evidence.of("ceiling")
     rests: tuple[Test, ...]
     clusters = evidence.clusters
@@ -59,7 +62,9 @@ def _beyond_ceiling(share: float, claim: Literal["above", "below"], mean: Mean) 
     return Test(Message.of("judge.agree.beyond_ceiling", share=share), claim, 0.0, mean)
 
 
+@question(rank=4, family="first")
 def exclusive(evidence: Evidence) -> Draft:
+    """Is it exclusive, or would very different attention give the same prediction?"""
     rests: tuple[Test, ...]
     other = Mean.of(evidence.of("displaceable"), evidence.clusters, share=True)
     name = Message("judge.exclusive.displaceable")

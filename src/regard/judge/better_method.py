@@ -18,6 +18,7 @@ from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.other_evidence import Beside
 from regard.measures.significance import holm
 from regard.records import Answer, Floats, Json, Message
+from regard.registry import question
 
 METHOD, HEAD = "better_method", "better_head"
 MOST_ROWS = 12
@@ -38,7 +39,10 @@ class Rival:
 # ---------------------------------------------------------------------- methods
 
 
-def methods_instead(evidence: Evidence, beside: Beside) -> Draft:
+@question(rank=22, family="further")
+def better_method(evidence: Evidence) -> Draft:
+    """Which method should be shown instead?"""
+    beside = evidence.beside
     rivals = [r for r in (_method(evidence, beside, name) for name in beside.methods) if r is not None]
     if not rivals:
         sentence = Message("judge.better_method.not_tested")
@@ -106,7 +110,10 @@ def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> Messa
 # ---------------------------------------------------------------------- heads
 
 
-def heads_instead(evidence: Evidence, beside: Beside) -> Draft:
+@question(rank=23, family="further")
+def better_head(evidence: Evidence) -> Draft:
+    """Which head should be shown instead?"""
+    beside = evidence.beside
     tables = beside.tables.get("head_gain", ())
     audited = beside.table("head_gain", of=ATTENTION)
     single = [t for t in tables if t.where["of"] != ATTENTION]

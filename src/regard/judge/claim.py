@@ -24,7 +24,7 @@ class Draft:
     question: str
     answer: Answer
     p: float
-    sentence: Message
+    sentence: Text
     rule: str
     margins: Mapping[str, Json] = field(default_factory=dict)
     tests: tuple[Test, ...] = ()
@@ -49,7 +49,7 @@ def _verdict(draft: Draft, family: int, corrected: float) -> Verdict:
     needed = draft.deciding if draft.more and not claimed else ()
     overruled: Text = ""
     if claimed and corrected >= LEVEL:
-        lost = draft.lost or Message(f"judge.{draft.question}.lost")
+        lost: Text = draft.lost or Message(f"judge.{draft.question}.lost")
         draft = replace(draft, answer="uninformative", sentence=lost)
         overruled = Message.of("judge.rule.lost", n=family)
         needed = draft.tests

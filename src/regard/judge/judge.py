@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from regard.judge.agreement import agree, exclusive
-from regard.judge.better_method import heads_instead, methods_instead
 from regard.judge.claim import Draft, settled
 from regard.judge.evidence import Evidence
 from regard.judge.further_margins import PRINTED_BESIDE
 from regard.judge.map_exists import there
 from regard.judge.margins import FEWEST, PRINTED
-from regard.judge.points_at_evidence import OfClass, by_class, counts, points, same
-from regard.judge.seed_noise import seed_noise, stable
-from regard.judge.transfer import hides, needed, transfer
-from regard.judge.weights_matter import matter
-from regard.records import Judgement, Message, Reading, Text, Verdict
+from regard.judge.points_at_evidence import OfClass, by_class, counts
+from regard.records import Json, Judgement, Message, Reading, Spec, Text, Verdict
+from regard.registry import Entry, build, entry, find, names, owner
 
 
 def judge(evidence: Evidence) -> Judgement:
@@ -28,12 +24,10 @@ def judge(evidence: Evidence) -> Judgement:
     and exclusivity, nor the further questions, which are about other networks, methods and heads. The first six are
     corrected among themselves, the further ones for all that were asked.
     """
-    classes = by_class(evidence)
-    map_, why = there(evidence)
-    drafts = [map_, matter(evidence), points(evidence, classes), agree(evidence), exclusive(evidence), same(classes)]
+    classes, why = by_class(evidence), there(evidence)[1]
+    drafts, about_map, further = (_claims(evidence, family) for family in ("first", "map", "further"))
     verdicts = settled(drafts)
-    about_map, instead = _further(evidence)
-    beyond = settled([*drafts, *about_map, *instead])[len(drafts) :]
+    beyond = settled([*drafts, *about_map, *further])[len(drafts) :]
     map_verdict, matters, pointing = verdicts[:3]
     if map_verdict.answer == "fails" or matters.answer == "fails":
         reason = Message(f"judge.because.{why or 'elsewhere'}")
@@ -51,12 +45,34 @@ def judge(evidence: Evidence) -> Judgement:
     return _judgement(evidence, "debugging only", verdicts)
 
 
-def _further(evidence: Evidence) -> tuple[list[Draft], list[Draft]]:
-    """The questions about this map beside other networks; and those that are worth asking whatever it is."""
-    beside = evidence.beside
-    about_map = [seed_noise(evidence, beside), transfer(beside), stable(evidence, beside)]
-    trained = [draft for draft in (needed(beside), hides(beside)) if draft is not None]
-    return about_map, [*trained, methods_instead(evidence, beside), heads_instead(evidence, beside)]
+def _claims(evidence: Evidence, family: str) -> list[Draft]:
+    """The claims of our own questions of a family, in the order of their ranks."""
+    ours = [entry("question", name) for name in names("question") if not owner("question", name)]
+    ours = sorted((row for row in ours if row.facts["family"] == family), key=lambda row: int(str(row.facts["rank"])))
+    claims = [find("question", row.name)(evidence) for row in ours]
+    return [claim for claim in claims if claim is not None]
+
+
+def _added(evidence: Evidence) -> tuple[list[Verdict], dict[str, Json]]:
+    """Verdicts on the questions of other packages, and their margins: beside ours, corrected among themselves."""
+    claims: list[tuple[Entry, Draft]] = []
+    for name in names("question"):
+        claim = build(Spec("question", name))(evidence) if owner("question", name) else None
+        if claim is not None:
+            claims.append((entry("question", name), claim))
+    verdicts = []
+    for (row, _), verdict in zip(claims, settled([claim for _, claim in claims]), strict=True):
+        sentence = verdict.overruled or verdict.sentence
+        rule, not_claimed = str(row.facts["rule"]), str(row.facts["not_claimed"])
+        named = replace(verdict, question=row.summary, rule_in_words=rule, not_claimed=not_claimed, sentence=sentence)
+        verdicts.append(named)
+    margins = {f"{row.name}: {key}": value for row, _ in claims for key, value in _margins(row).items()}
+    return verdicts, margins
+
+
+def _margins(row: Entry) -> Mapping[str, Json]:
+    margins = row.facts["margins"]
+    return margins if isinstance(margins, dict) else {}
 
 
 def silenced(verdict: Verdict, reason: Message, how: Literal["not_asked", "refused"]) -> Verdict:
@@ -75,6 +91,8 @@ def _judgement(
     classes: Sequence[OfClass] = (),
 ) -> Judgement:
     named = tuple(c.name for c in classes)
+    added, margins = _added(evidence)
+    verdicts = [*verdicts, *added]
     # as many as there are decide nothing: it is independent draws, not examples, that are wanting
     verdicts = [replace(v, decides_at=None) if (v.decides_at or 0) <= len(evidence) else v for v in verdicts]
     needed = [v.decides_at for v in verdicts[1:3] if v.answer == "uninformative"]
@@ -102,7 +120,7 @@ def _judgement(
         n=len(evidence),
         verdicts=tuple(verdicts),
         classes=named,
-        margins={**PRINTED, **PRINTED_BESIDE},
+        margins={**PRINTED, **PRINTED_BESIDE, **margins},
         notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
         decides_at=decides_at,
     )

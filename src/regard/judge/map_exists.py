@@ -9,6 +9,7 @@ from regard.judge.evidence import Evidence
 from regard.judge.margins import EMPTY, FEWEST_KEYS, LEVEL, STRICT
 from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Answer, Message
+from regard.registry import question
 
 QUESTION = "map"
 MARGINS = {"fewest": FEWEST_KEYS, "empty": EMPTY, "strict": STRICT}
@@ -19,6 +20,12 @@ DEFECTS = {
     "constant": Message("judge.map.constant"),
     "unused": Message("judge.map.unused"),
 }
+
+
+@question(rank=0, family="first")
+def map_exists(evidence: Evidence) -> Draft:
+    """Is there a map to read?"""
+    return there(evidence)[0]
 
 
 def there(evidence: Evidence) -> tuple[Draft, str]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from regard.judge.margins import LEVEL, POWER
 from regard.measures.significance import t_quantile, upper_tail
-from regard.records import Contrast, Floats, Json, Message
+from regard.records import Contrast, Floats, Json, Text
 
 FEWEST_CLUSTERS = 10
 """Independent draws below which nothing is claimed."""
@@ -117,7 +117,7 @@ class Test:
 
     __test__ = False
 
-    name: Message
+    name: Text
     claim: Literal["above", "below"]
     margin: float
     mean: Mean

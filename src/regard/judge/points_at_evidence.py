@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from regard.judge.gain_over_random import Cell, Found, judged
 from regard.judge.margins import FEWEST, FOUND, GOOD, POOR, SET_ASIDE
 from regard.judge.mean_tests import Test
 from regard.records import Answer, Bools, Json, Message, Text
+from regard.registry import question
 
 MARGINS = {"found": FOUND, "good": GOOD, "poor": POOR}
 EVERY = "all"
@@ -56,6 +58,7 @@ class OfClass:
         return tuple(t for f in self.found for t in f.tests)
 
 
+@lru_cache(maxsize=4)
 def by_class(evidence: Evidence) -> list[OfClass]:
     """Every predicted class, in the order of the model's labels."""
     names = sorted(set(evidence.classes), key=lambda c: (_place(evidence.labels, c), c))
@@ -114,7 +117,10 @@ def _sizes(top: tuple[Cell, float], more: tuple[Cell, float]) -> tuple[Cell, flo
 # ---------------------------------------------------------------------- the questions
 
 
-def points(evidence: Evidence, classes: Sequence[OfClass]) -> Draft:
+@question(rank=2, family="first")
+def points(evidence: Evidence) -> Draft:
+    """Does it point at the evidence?"""
+    classes = by_class(evidence)
     rows = tuple(row for c in classes for row in c.rows)
     tests = tuple(t for c in classes for t in c.tests)
     answer, p, rule, sentence = _answer(evidence, classes)
@@ -199,7 +205,10 @@ def _heard(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[list[OfClass
     return list(classes), []
 
 
-def same(classes: Sequence[OfClass]) -> Draft:
+@question(rank=5, family="first")
+def same(evidence: Evidence) -> Draft:
+    """Is the answer the same for every class?"""
+    classes = by_class(evidence)
     holding, failing = ([c for c in classes if c.cell == cell] for cell in ("holds", "fails"))
     answer: Answer
     if holding and failing:

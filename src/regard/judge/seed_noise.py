@@ -15,6 +15,7 @@ from regard.judge.further_margins import ALIKE, FARTHER, UNLIKE
 from regard.judge.mean_tests import Mean, Test
 from regard.judge.other_evidence import Beside, Table
 from regard.records import Answer, Json, Message
+from regard.registry import question
 
 NEEDS = Message("judge.seeds.needs")
 APART = Message("judge.seeds.divergence")
@@ -22,8 +23,10 @@ BETWEEN = Message("judge.stable.between_seeds")
 SHARES = {"alike": ALIKE, "unlike": UNLIKE}
 
 
-def seed_noise(evidence: Evidence, beside: Beside) -> Draft:
-    """Exclusivity beside what another seed does."""
+@question(rank=10, family="map")
+def seed_noise(evidence: Evidence) -> Draft:
+    """Is other attention farther away than that of another training seed?"""
+    beside = evidence.beside
     apart, far = beside.table("seed_jsd"), evidence.of("max_jsd")
     if apart is None or not np.isfinite(far).any():
         sentence = Message.of("judge.not_tested", needs=NEEDS)
@@ -99,8 +102,10 @@ def _adversary(beside: Beside) -> dict[str, Json]:
 # ---------------------------------------------------------------------- stability
 
 
-def stable(evidence: Evidence, beside: Beside) -> Draft:
-    """Between seeds, and under noise; what was tried."""
+@question(rank=12, family="map")
+def stable(evidence: Evidence) -> Draft:
+    """Is the map stable between seeds and under noise?"""
+    beside = evidence.beside
     tried: dict[Message, tuple[Test, Test, Test, Test]] = {}
     apart, chance = beside.table("seed_jsd"), beside.table("seed_jsd_chance")
     lower = apart is not None and apart.where.get("bound") == "lower"

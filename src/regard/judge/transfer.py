@@ -9,12 +9,14 @@ from typing import Literal
 import numpy as np
 
 from regard.judge.claim import Draft
+from regard.judge.evidence import Evidence
 from regard.judge.further_margins import HELPS, HIDDEN, NEEDED
 from regard.judge.margins import FOUND, GOOD, LEVEL, POOR
 from regard.judge.mean_tests import Mean, Test, all_of
 from regard.judge.other_evidence import Beside, Table
 from regard.judge.seed_noise import NEEDS
 from regard.records import Answer, Json, Message
+from regard.registry import question
 
 MARGINS = {"good": GOOD, "poor": POOR, "found": FOUND, "helps": HELPS}
 OPEN = Message("judge.transfer.lost")
@@ -23,7 +25,10 @@ Part = tuple[Answer, float, Message, tuple[Test, ...], Mapping[str, Json], tuple
 """Answer, p, sentence, tests, row, and the tests that the answer rests on."""
 
 
-def transfer(beside: Beside) -> Draft:
+@question(rank=11, family="map")
+def transfer(evidence: Evidence) -> Draft:
+    """Do the maps carry over to other networks?"""
+    beside = evidence.beside
     parts = [part for part in (_by_siblings(beside), _by_words(beside)) if part is not None]
     if not parts:
         sentence = Message.of("judge.not_tested", needs=NEEDS)
@@ -95,8 +100,10 @@ def _by_words(beside: Beside) -> Part | None:
     return "uninformative", math.nan, OPEN, (more, less), row, ()
 
 
-def needed(beside: Beside) -> Draft | None:
-    """Does the task need it? Only where the control was trained."""
+@question(rank=20, family="further")
+def needed(evidence: Evidence) -> Draft | None:
+    """Does the task need attention? Only where the control was trained."""
+    beside = evidence.beside
     own, flat = (beside.table("control_correct", attention=name) for name in ("trained", "uniform"))
     if own is None or flat is None:
         return None
@@ -126,8 +133,10 @@ def needed(beside: Beside) -> Draft | None:
     )
 
 
-def hides(beside: Beside) -> Draft | None:
+@question(rank=21, family="further")
+def hides(evidence: Evidence) -> Draft | None:
     """Could such a network hide what it uses? Only where it was tried."""
+    beside = evidence.beside
     mass, use = (beside.table(name, network="deceptive", rows="texts") for name in ("hidden_attention", "hidden_use"))
     if mass is None or use is None:
         return None

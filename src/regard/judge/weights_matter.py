@@ -9,6 +9,7 @@ from regard.judge.evidence import Evidence
 from regard.judge.margins import DOES_NOT_MATTER, FOLLOWS, LEVEL, MATTERS, PASSES_BY
 from regard.judge.mean_tests import Mean, Test, all_of
 from regard.records import Answer, Message
+from regard.registry import question
 
 QUESTION = "matter"
 MARGINS = {"matters": MATTERS, "follows": FOLLOWS, "little": DOES_NOT_MATTER, "passes_by": PASSES_BY}
@@ -16,7 +17,9 @@ CHANGE, FLIPS = Message("judge.matter.change"), Message("judge.matter.flips")
 ROUTE, ELSEWHERE = Message("judge.matter.route"), Message("judge.matter.elsewhere")
 
 
+@question(rank=1, family="first")
 def matter(evidence: Evidence) -> Draft:
+    """Do these weights matter to the prediction?"""
     change = Mean.of(evidence.of("permuted"), evidence.clusters)
     flips = Mean.of(evidence.of("permuted_flips"), evidence.clusters)
     route = Mean.of(evidence.of("route"), evidence.clusters, share=True)

@@ -13,7 +13,7 @@ from regard.cli.audit_flags import audit_flags, options_from
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
 from regard.present.messages.messages import say
@@ -141,11 +141,13 @@ def _show(run: Run, folder: Path, *, as_json: bool) -> Path:
 
 def _judge(run: Run, page: Path, *, asked: bool) -> None:
     """An error where the model is broken, where there is no number at all, or none of a method asked for by name."""
+    from regard.present.messages.messages import render
+
     problems = run.problems()
     broken = broken_model(run.manifest)
     if broken:
         raise Incomplete(
-            f"model of run {run.path}", expected="the same answer to the same input", got=broken.rstrip("."),
+            f"model of run {run.path}", expected="the same answer to the same input", got=render(broken).rstrip("."),
             remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
         )  # fmt: skip
     if not any(s.n for s in run.summaries()):
@@ -159,6 +161,3 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
             f"run {run.path}", expected="numbers of every explainer asked for", got="; ".join(failed),
             remedy=f"see {page}",
         )  # fmt: skip
-
-
-command.help = SUMMARIES["audit"]
