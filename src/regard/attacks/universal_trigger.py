@@ -75,9 +75,9 @@ def _found(
     case: Case, goal: Goal, seen: Sequence[int], threat: Threat, words: int, rounds: int, many: int, first: str
 ) -> tuple[list[str], int]:
     """Return the trigger and the queries spent per example."""
-    vocabulary, vectors = whole_words(vocabulary(case))
+    words_known, vectors = whole_words(vocabulary(case))
     protected = {word.casefold() for word in threat.keep}
-    at = {word: k for k, word in enumerate(vocabulary)}
+    at = {word: k for k, word in enumerate(words_known)}
     trigger, spent, best = [first] * words, 0, -np.inf
     sample = case.subset(seen)
     sign = -1 if goal.target_class is None else 1
@@ -101,7 +101,7 @@ def _found(
             gain[[at[w] for w in (trigger[place],) if w in at]] = -np.inf
             few = np.sort(np.argpartition(-gain, min(many, len(gain) - 1))[:many])
             candidates = [
-                vocabulary[few[k]] for k in order(gain[few]) if vocabulary[few[k]].casefold() not in protected
+                words_known[few[k]] for k in order(gain[few]) if words_known[few[k]].casefold() not in protected
             ][:room]
             scores = _scores(goal, sample, seen, [[*trigger[:place], w, *trigger[place + 1 :]] for w in candidates])
             spent += len(candidates)

@@ -99,7 +99,7 @@ class ToyCapture:
 
 @dataclass(frozen=True, eq=False)
 class ToyFunction:
-    """Implements `protocols.InputFunction` and `protocols.BatchFunction`: x is what each unit adds, [CLS] is not free."""
+    """Implements `InputFunction` and `BatchFunction` of the protocols: x is what each unit adds, [CLS] is not free."""
 
     weights: Floats
     sign: int
