@@ -99,9 +99,9 @@ def _option(command: str, rng: Random) -> str:
 
     import click
 
-    from regard.cli.root import SUMMARIES
+    from regard.cli.root import COMMANDS
 
-    if command not in SUMMARIES:
+    if command not in COMMANDS:
         return "--json"
     known: click.Command = importlib.import_module(f"regard.cli.commands.{command}").command
     names = [name for p in known.params if isinstance(p, click.Option) for name in (*p.opts, *p.secondary_opts)]

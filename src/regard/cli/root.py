@@ -21,32 +21,30 @@ from regard.errors import EXIT_CODES, RegardError
 from regard.foreign_code import described
 from regard.present.messages.messages import is_language, say, speaking
 
-SUMMARIES = {
-    "audit": "Test how far attention and other explanations can be trusted on a model and data.",
-    "perturb": "Change examples by named noise, or test a model under it; tests of behaviour; sensitive terms.",
-    "attack": "Look for small changes that make a model answer otherwise, and check that the search deserves belief.",
-    "train": "Train an attention network, or a family of them with several seeds, on data.",
-    "improve": "Train a model sturdier by a recipe, and say on equal seeds and examples what became better or worse.",
-    "explain": "Colour one text by what a method says mattered to the model.",
-    "capture": "Show every attention of a forward pass, and how it was proved.",
-    "view": "Look at a run or a live model in the local app, or write the view as HTML, SVG, PNG or PDF.",
-    "walkthrough": "Walk through one row of attention step by step, with a real model's numbers.",
-    "heads": "Say what every attention head does, against baselines, and how much it matters.",
-    "prune": "Write a model without some of its heads, audited before and after.",
-    "support": "Say which methods work on a model, and why others do not.",
-    "list": "List explainers, metrics, head scores, datasets, sources or engines.",
-    "metrics": "Show every metric of a run with baseline and ceiling, or compute further ones.",
-    "experiments": "Show what the experiments of a run found: mean, interval, n, null and ceiling, by class.",
-    "gate": "Check a run against a policy: passed, failed or not decided; the exit code says which.",
-    "verdicts": "Say whether the attention of a stored run may be read as an explanation, and by which rule.",
-    "report": "Write the report of a run again: HTML, Markdown, JSON or PDF; in English or Chinese; redacted.",
-    "export": "Write a run as tidy Parquet tables.",
-    "new": "Start an explainer of your own: a commented file and its test.",
-    "doctor": "Check this machine: versions, device, packages, and a self-test of the capture.",
-}
-"""Command -> its summary, so that `regard --help` imports no command (a test compares it with the commands)."""
-
-
+COMMANDS = (
+    "audit",
+    "perturb",
+    "attack",
+    "train",
+    "improve",
+    "explain",
+    "capture",
+    "view",
+    "walkthrough",
+    "heads",
+    "prune",
+    "support",
+    "list",
+    "metrics",
+    "experiments",
+    "gate",
+    "verdicts",
+    "report",
+    "export",
+    "new",
+    "doctor",
+)
+"""In the order of `regard --help`; their summaries are in the catalogue (`[term.help]`)."""
 COMPLETION = "_REGARD_COMPLETE"
 """Variable by which click's shell completion asks for its script, and then for completions."""
 
@@ -63,10 +61,10 @@ class Commands(click.Group):
     """A group whose commands are files: `cli/commands/NAME.py` with a `command` in it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUMMARIES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUMMARIES:
+        if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"regard.cli.commands.{cmd_name}").command
         return command
@@ -75,15 +73,15 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in SUMMARIES and not name.startswith("-"):
-            near = difflib.get_close_matches(name, SUMMARIES, n=2, cutoff=0.5)
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.5)
             remedy = " or ".join(f"regard {n}" for n in near) if near else "regard --help"
-            raise click.UsageError(f"command {name!r}: expected one of {', '.join(SUMMARIES)}. Try: {remedy}")
+            raise click.UsageError(f"command {name!r}: expected one of {', '.join(COMMANDS)}. Try: {remedy}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.commands")):
-            formatter.write_dl([(name, say(f"term.help.{name}")) for name in SUMMARIES])
+            formatter.write_dl([(name, say(f"term.help.{name}")) for name in COMMANDS])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from regard.files import limited, parse_size
-from regard.present.messages.messages import is_language, known, language, say
+from regard.present.messages.messages import is_language, say
 
 READING = {"data", "text_column"}
 """Options of the commands that read data."""
@@ -48,12 +48,12 @@ class Verb(click.Command):
     examples: tuple[str, ...] = ()
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if language() != "en" and known(f"term.help.{self.name}"):
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(say(f"term.help.{self.name}"))
-        else:
-            super().format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(say(f"term.help.{self.name}"))
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        return say(f"term.help.{self.name}")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section(say("term.help.examples")):

@@ -21,7 +21,7 @@ from regard.cli.model_options import (
     skip_option,
 )
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.messages.messages import columns, render, say
@@ -243,6 +243,3 @@ def _transfers(console: Console, run: AttackRun) -> None:
         plain_table((*columns("term.attack.transfer_columns"), *targets), rows, right=tuple(range(2, 2 + len(targets))))
     )
     console.print(render(CAVEAT), markup=False, style="dim")
-
-
-command.help = SUMMARIES["attack"]

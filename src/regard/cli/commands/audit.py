@@ -13,7 +13,7 @@ from regard.cli.audit_flags import audit_flags, options_from
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import Incomplete, InputError
 from regard.present.messages.messages import say
@@ -161,6 +161,3 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
             f"run {run.path}", expected="numbers of every explainer asked for", got="; ".join(failed),
             remedy=f"see {page}",
         )  # fmt: skip
-
-
-command.help = SUMMARIES["audit"]

@@ -10,7 +10,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 
@@ -168,6 +167,3 @@ def _show(
     out.print(heat_map(weights, queries, keys, colour=colour, width=out.width))
     out.print(links(weights, queries, keys))
     out.print("\n" + say("caveat"), markup=False, style="dim")
-
-
-command.help = SUMMARIES["capture"]

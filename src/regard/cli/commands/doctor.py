@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem
 
@@ -129,6 +128,3 @@ def _show(found: dict[str, Any]) -> None:
     ]  # fmt: skip
     out.print()
     out.print(plain_table(columns("term.doctor.test_columns"), tests, title=say("term.doctor.tests")))
-
-
-command.help = SUMMARIES["doctor"]

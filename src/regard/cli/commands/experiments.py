@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import Incomplete, UnknownName
 
@@ -39,6 +38,3 @@ def command(run: Path, only: str | None, as_json: bool) -> None:
         print_json([summary_to_json(summary) for summary in found])
     else:
         results().print(findings_view(found))
-
-
-command.help = SUMMARIES["experiments"]

@@ -19,7 +19,6 @@ from regard.cli.model_options import (
     one_example,
 )
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.visible import shell_word
@@ -191,6 +190,3 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
         out.print(say("term.explain.words"), markup=False, style="dim")
     out.print(say("term.explain.one"), markup=False, style="dim")
     out.print(say("caveat"), markup=False, style="dim")
-
-
-command.help = SUMMARIES["explain"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 
@@ -33,6 +32,3 @@ def command(run: Path, out: Path | None, as_json: bool) -> None:
     from regard.present.terminal.terminal import plain_table
 
     results().print(plain_table(columns("term.list.export"), [(name, str(path)) for name, path in written.items()]))
-
-
-command.help = SUMMARIES["export"]

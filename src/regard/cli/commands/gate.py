@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import echo, print_json, remarks, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import RegardError
 
@@ -92,6 +91,3 @@ def _result(name: str, *, only_warns: bool) -> str:
 
     said = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
     return say("term.gate.warning", result=said) if only_warns else said
-
-
-command.help = SUMMARIES["gate"]

@@ -13,7 +13,6 @@ import click
 from regard.cli.console import clean, print_json, remarks, results
 from regard.cli.model_options import ModelChoice, model_options
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -107,6 +106,3 @@ def _show(found: HeadSurvey, everything: bool, out: Path | None) -> None:
         console.print(
             say("term.written", path=f"{out / 'heads.csv'}, {out / 'heads.json'}"), markup=False, soft_wrap=True
         )
-
-
-command.help = SUMMARIES["heads"]

@@ -13,7 +13,7 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import Columns, column_options, skip_option
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.files import slug
@@ -205,6 +205,3 @@ def _costs(found: Improvement) -> list[str]:
         ratio = say("term.improve.ratio", x=f"{step / plain:.1f}") if plain and arm != "plain" else ""
         lines.append(say("term.improve.cost", arm=arm, step=f"{step:.0f}", ratio=ratio, epochs=f"{cost['epochs']:.1f}"))
     return lines
-
-
-command.help = SUMMARIES["improve"]

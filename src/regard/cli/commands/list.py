@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.present.messages.messages import columns, say
 
@@ -90,6 +89,3 @@ def _needs(entry: Entry) -> str:
         return str(facts["access"])
     data = facts.get("data")
     return say("term.list.data", name=data) if data else "–"
-
-
-command.help = SUMMARIES["list"]

@@ -9,7 +9,6 @@ import click
 
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import allow_code_option, checked_names, listed, permitted
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 
@@ -62,6 +61,3 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     out = results()
     with about_task(str(opened.manifest["model"].get("task") or "")):
         out.print(metrics_view(visible, stable, opened.methods(), width=out.width))
-
-
-command.help = SUMMARIES["metrics"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.visible import shell_word
 
@@ -38,6 +37,3 @@ def command(kind: str, name: str, out: Path, as_json: bool) -> None:
         markup=False,
         soft_wrap=True,
     )
-
-
-command.help = SUMMARIES["new"]

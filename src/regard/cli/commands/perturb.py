@@ -22,7 +22,6 @@ from regard.cli.model_options import (
     skip_option,
 )
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 from regard.present.messages.messages import columns as headed
@@ -204,6 +203,3 @@ def _table(
         out.print(say("term.perturb.left", n=left), markup=False)
     out.print(say("term.perturb.note"), markup=False, style="dim")
     print_notes([*notes, *read.notes])
-
-
-command.help = SUMMARIES["perturb"]

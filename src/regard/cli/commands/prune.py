@@ -9,7 +9,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError
 
@@ -59,6 +58,3 @@ def command(
     for note in found.notes:
         console.print(say("term.note", text=render(note)), markup=False, style="yellow")
     console.print(say("term.written", path=found.path), markup=False, soft_wrap=True)
-
-
-command.help = SUMMARIES["prune"]

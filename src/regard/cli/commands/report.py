@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from regard.cli.console import clean, print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import EnvironmentProblem, RegardError
 
@@ -82,6 +81,3 @@ def _write(run: RunReader, path: Path, form: str) -> None:
         from regard.present.report.as_json import run_json
 
         write_output(path, (json.dumps(clean(run_json(run)), indent=2, ensure_ascii=False) + "\n").encode())
-
-
-command.help = SUMMARIES["report"]

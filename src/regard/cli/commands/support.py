@@ -9,7 +9,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, model_options, one_example
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -106,6 +105,3 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
 def _reason(kind: str, name: str, said: dict[str, str]) -> str:
     keys = [k for k in said if k == name or k.startswith((f"{kind} {name}", f"{name}:"))]
     return said[keys[0]] if keys else "it left no value"
-
-
-command.help = SUMMARIES["support"]

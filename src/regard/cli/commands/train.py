@@ -12,7 +12,7 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import column_options
 from regard.cli.progress import Bar, bar, measure
-from regard.cli.root import SUMMARIES, Interrupted
+from regard.cli.root import Interrupted
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.files import slug
@@ -221,6 +221,3 @@ def _aligned(member: Mapping[str, Any]) -> str:
         if found is None
         else say("term.train.diagonal", rate=f"{found['error_rate']:.3f}", diagonal=f"{found['diagonal']:.3f}")
     )
-
-
-command.help = SUMMARIES["train"]

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from regard.cli.console import print_json, results
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import Incomplete
 
@@ -60,6 +59,3 @@ def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] 
     """What became of this judgement on the other data."""
     same = [a for a in shift["attentions"] if a["attention"] == judgement["attention"]]
     return {"data": shift["data"], "accuracy": shift["accuracy"], **same[0]} if same else None
-
-
-command.help = SUMMARIES["verdicts"]

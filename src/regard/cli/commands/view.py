@@ -11,7 +11,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import ModelChoice, checked_names, listed, model_options, one_example, permitted
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 from regard.errors import InputError, UnknownName
 from regard.present.messages.messages import say
@@ -208,6 +207,3 @@ def _serve(session: Session, port: int, hosts: tuple[str, ...], *, browser: bool
     if browser:
         webbrowser.open(server.url)
     server.wait()
-
-
-command.help = SUMMARIES["view"]

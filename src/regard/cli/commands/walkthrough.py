@@ -9,7 +9,6 @@ import click
 from regard.cli.console import print_json, remarks, results
 from regard.cli.model_options import DEFAULT_MODEL, ModelChoice, model_options, one_example
 from regard.cli.progress import bar
-from regard.cli.root import SUMMARIES
 from regard.cli.verb import verb
 
 if TYPE_CHECKING:
@@ -70,6 +69,3 @@ def _as_json(found: Walkthrough) -> dict[str, Any]:
         "captured": found.captured.tolist(),
         "check": {"difference": found.difference, "output_difference": found.output_difference, "agrees": found.agrees},
     }  # fmt: skip
-
-
-command.help = SUMMARIES["walkthrough"]
