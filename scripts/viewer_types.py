@@ -1,16 +1,21 @@
-"""TypeScript types of the viewer from the records of a pack. `--check` only compares (exit 1 on a difference)."""
+"""Generate the viewer's TypeScript: types from the records of a pack, English words from the catalogue.
+
+`--check` only compares (exit 1 on a difference).
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 import types
 import typing
 from pathlib import Path
 
 from regard.present.pack import records
+from regard.present.pack.viewer_block import viewer_words
 
-OUT = Path(__file__).resolve().parents[1] / "viewer" / "src" / "records.generated.ts"
+SOURCES = Path(__file__).resolve().parents[1] / "viewer" / "src"
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -31,8 +36,8 @@ def type_name(hint: object) -> str:
     raise TypeError(f"no TypeScript for {hint!r}")
 
 
-def generated() -> str:
-    """The whole file."""
+def generated_records() -> str:
+    """The text of records.generated.ts."""
     lines = ["// Generated from src/regard/present/pack/records.py by scripts/viewer_types.py. Do not edit.", ""]
     for record in vars(records).values():
         if not (isinstance(record, type) and dataclasses.is_dataclass(record)) or record is records.Pack:
@@ -46,13 +51,24 @@ def generated() -> str:
     return "\n".join(lines)
 
 
+def generated_words() -> str:
+    """The text of words.generated.ts."""
+    lines = ["// Generated from the [viewer] table of en.toml by scripts/viewer_types.py. Do not edit.", ""]
+    lines += ["// biome-ignore format: one line per word", "export const EN = {"]
+    lines += [f"  {key}: {json.dumps(word, ensure_ascii=False)}," for key, word in viewer_words("en").items()]
+    return "\n".join([*lines, "};", ""])
+
+
 def main() -> int:
-    if "--check" in sys.argv:
-        same = OUT.read_text("utf-8") == generated()
-        print(f"{OUT.name}: {'up to date' if same else 'STALE, run scripts/viewer_types.py'}")
-        return 0 if same else 1
-    OUT.write_text(generated(), "utf-8")
-    return 0
+    stale = 0
+    for name, text in {"records": generated_records(), "words": generated_words()}.items():
+        path = SOURCES / f"{name}.generated.ts"
+        if "--check" not in sys.argv:
+            path.write_text(text, "utf-8")
+        elif not path.exists() or path.read_text("utf-8") != text:
+            print(f"{path.name}: STALE, run scripts/viewer_types.py")
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

@@ -16,22 +16,21 @@ import pytest
 from click.testing import CliRunner, Result
 
 from regard.cli import commands
-from regard.cli.root import COMMANDS as NAMES
-from regard.cli.root import root
+from regard.cli.root import COMMANDS, root
 from regard.errors import EXIT_CODES
 from regard.present.messages.messages import say
 from regard.registry import ROOMS, names
 
-COMMANDS = {name: root.get_command(click.Context(root), name) for name in NAMES}
+BY_NAME = {name: root.get_command(click.Context(root), name) for name in COMMANDS}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_examples_that_parse(name: str, regard: Callable[..., Result]) -> None:
     shown = regard(name, "--help")
     assert shown.exit_code == 0
     assert say(f"term.help.{name}") in " ".join(shown.stdout.split())
     assert "--json" in shown.stdout
-    command = COMMANDS[name]
+    command = BY_NAME[name]
     assert command is not None
     assert len(command.examples) >= 2
     for example in command.examples:
@@ -44,12 +43,12 @@ def test_help_has_examples_that_parse(name: str, regard: Callable[..., Result]) 
 def test_root_help_lists_everything(regard: Callable[..., Result]) -> None:
     shown = regard("--help").stdout
     flat = " ".join(shown.split())
-    for name in NAMES:
+    for name in COMMANDS:
         assert f"{name} {say(f'term.help.{name}')}" in flat
     for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in flat
     files = {p.stem for p in Path(commands.__path__[0]).glob("[a-z]*.py")}
-    assert files == set(NAMES)
+    assert files == set(COMMANDS)
 
 
 @pytest.mark.parametrize("kind", ROOMS)

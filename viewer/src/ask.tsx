@@ -4,12 +4,9 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Button, Toggle } from "./parts.tsx";
 import { finished, type Job, type Live } from "./source.ts";
+import { type Translate, wordFor } from "./words.ts";
 
-export function Ask(props: {
-  live: Live;
-  open: (pack: string) => Promise<void>;
-  t: (text: string, numbers?: Record<string, string | number>) => string;
-}): ComponentChildren {
+export function Ask(props: { live: Live; open: (pack: string) => Promise<void>; t: Translate }): ComponentChildren {
   const { live, t } = props;
   const text = useSignal("");
   const pair = useSignal("");
@@ -40,6 +37,7 @@ export function Ask(props: {
           job.value = now;
         },
         mine,
+        t,
       );
       await props.open(result.pack);
     } catch (error) {
@@ -58,8 +56,8 @@ export function Ask(props: {
     >
       <input
         type="text"
-        aria-label={t("Text for {model}", { model: live.hello.model })}
-        placeholder={t("Type a text for {model}", { model: live.hello.model })}
+        aria-label={t("text_label", { model: live.hello.model })}
+        placeholder={t("text_placeholder", { model: live.hello.model })}
         value={text.value}
         onInput={(e) => {
           text.value = e.currentTarget.value;
@@ -68,7 +66,7 @@ export function Ask(props: {
       {two.value && (
         <input
           type="text"
-          aria-label={t("Second text")}
+          aria-label={t("second_text")}
           value={pair.value}
           onInput={(e) => {
             pair.value = e.currentTarget.value;
@@ -84,7 +82,7 @@ export function Ask(props: {
       />
       {live.pack && (
         <Toggle
-          label={t("beside this text")}
+          label={t("beside_text")}
           value={beside.value}
           pick={(v) => {
             beside.value = v;
@@ -92,7 +90,7 @@ export function Ask(props: {
         />
       )}
       <details>
-        <summary>{t("Methods ({n})", { n: methods.value.length })}</summary>
+        <summary>{t("methods_count", { n: methods.value.length })}</summary>
         <div class="chips">
           {live.hello.methods.map((name) => (
             <Button
@@ -109,18 +107,18 @@ export function Ask(props: {
         </div>
       </details>
       <Button click={() => void ask()} off={busy}>
-        {t("Look")}
+        {t("look")}
       </Button>
       {job.value && (
         <>
           <progress value={job.value.done} max={Math.max(1, job.value.total)} aria-label={t("progress")} />
-          <span role="status">{job.value.stage}</span>
+          <span role="status">{wordFor(t, "stage", job.value.stage)}</span>
           <Button
             click={() => {
               stop.value.wanted = true;
             }}
           >
-            {t("Cancel")}
+            {t("cancel")}
           </Button>
         </>
       )}

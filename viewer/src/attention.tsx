@@ -5,6 +5,7 @@ import { type Grid, pooledTo } from "./data.ts";
 import { Choice, Range, Toggle } from "./parts.tsx";
 import type { SiteEntry } from "./records.generated.ts";
 import { type Context, headName, keys, number, queries, type Scene, site, siteName } from "./view.ts";
+import { wordFor } from "./words.ts";
 
 export interface Picked {
   at: SiteEntry;
@@ -76,17 +77,18 @@ export function selection(s: Scene): string {
   const { pool, layers, head, hideSpecial, pair, step } = s.values;
   const same = alike(s, at);
   const words = [
-    layers !== "one" && same.length > 1 ? s.t(`${layers} over {n} layers`, { n: same.length }) : siteName(at, s.t),
+    layers !== "one" && same.length > 1
+      ? s.t(layers === "max" ? "max_over_layers" : "mean_over_layers", { n: same.length })
+      : siteName(at, s.t),
     pool === "one"
       ? at.heads > 1
-        ? s.t("head {h} of {n}", { h: Math.min(head, at.heads - 1), n: at.heads })
-        : s.t("its only head")
-      : s.t(`${pool} over {n} heads`, { n: at.heads }),
+        ? s.t("head_of", { h: Math.min(head, at.heads - 1), n: at.heads })
+        : s.t("only_head")
+      : s.t(pool === "max" ? "max_over_heads" : "mean_over_heads", { n: at.heads }),
   ];
-  if (hideSpecial) words.push(s.t("special tokens hidden, rows not renormalised"));
-  if (pair !== "all") words.push(s.t("only {a} → {b}", { a: `text ${pair[0]}`, b: `text ${pair[2]}` }));
-  if (step >= 0 && s.example.made)
-    words.push(s.t("writing step {n}: {token}", { n: step, token: s.example.made[step] ?? "" }));
+  if (hideSpecial) words.push(s.t("special_hidden_rows"));
+  if (pair !== "all") words.push(s.t("only_pair", { a: `text ${pair[0]}`, b: `text ${pair[2]}` }));
+  if (step >= 0 && s.example.made) words.push(s.t("writing_step", { n: step, token: s.example.made[step] ?? "" }));
   return words.join("; ");
 }
 
@@ -115,9 +117,12 @@ export function Controls(props: {
   return (
     <>
       <Choice
-        label={t("Layer")}
+        label={t("pick_layer")}
         value={state.site.value}
-        options={c.example.sites.map((x, i) => [i, `${x.layer} ${t(x.kind)}${x.heads > 1 ? ` (${x.heads})` : ""}`])}
+        options={c.example.sites.map((x, i) => [
+          i,
+          `${x.layer} ${wordFor(t, "kind", x.kind)}${x.heads > 1 ? ` (${x.heads})` : ""}`,
+        ])}
         pick={(i) => {
           state.site.value = i;
           state.locked.value = null;
@@ -125,10 +130,10 @@ export function Controls(props: {
       />
       {props.pooling !== false && alike(c, at).length > 1 && (
         <Choice
-          label={t("Layers")}
+          label={t("pick_layers")}
           value={state.layers.value}
           options={[
-            ["one", t("this one")],
+            ["one", t("this_one")],
             ["mean", t("mean")],
             ["max", t("max")],
           ]}
@@ -140,7 +145,7 @@ export function Controls(props: {
       {props.heads !== false && at.heads > 1 && (
         <>
           <Choice
-            label={t("Heads")}
+            label={t("pick_heads")}
             value={state.pool.value}
             options={[
               ["one", t("one")],
@@ -153,7 +158,7 @@ export function Controls(props: {
           />
           {state.pool.value === "one" && (
             <Choice
-              label={t("Head")}
+              label={t("pick_head")}
               value={Math.min(state.head.value, at.heads - 1)}
               options={allHeads(at).map((h) => [h, headName(at, h)])}
               pick={(h) => {
@@ -165,7 +170,7 @@ export function Controls(props: {
       )}
       {props.filters !== false && isPair(c, at) && at.rows > 1 && (
         <Choice
-          label={t("Texts")}
+          label={t("pick_texts")}
           value={state.pair.value}
           options={[
             ["all", t("all")],
@@ -181,7 +186,7 @@ export function Controls(props: {
       )}
       {props.filters !== false && made && (
         <Range
-          label={state.step.value < 0 ? t("All writing steps") : t("Step {n}", { n: state.step.value })}
+          label={state.step.value < 0 ? t("all_steps") : t("step_n", { n: state.step.value })}
           value={state.step.value}
           low={-1}
           high={made.length - 1}
@@ -193,7 +198,7 @@ export function Controls(props: {
       )}
       {props.threshold && (
         <Range
-          label={t("Weights from {w}", { w: state.threshold.value.toFixed(2) })}
+          label={t("weights_from", { w: state.threshold.value.toFixed(2) })}
           value={state.threshold.value}
           low={0}
           high={0.5}
@@ -205,7 +210,7 @@ export function Controls(props: {
       )}
       {props.filters !== false && special && (
         <Toggle
-          label={t("Hide special")}
+          label={t("hide_special")}
           value={state.hideSpecial.value}
           pick={(v) => {
             state.hideSpecial.value = v;

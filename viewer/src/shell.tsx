@@ -12,14 +12,15 @@ import { gunzip, packSource, type Source } from "./source.ts";
 import { Stage } from "./stage.tsx";
 import { newState, plain, reset, type State, type Values } from "./state.ts";
 import { type Context, ownVerdict, type Scene, type View } from "./view.ts";
-import { translator } from "./words.ts";
+import { type Dictionary, translator } from "./words.ts";
 
 export interface Settings {
   view?: string;
   views?: string[];
   example?: number;
   theme?: "auto" | "light" | "dark";
-  lang?: string;
+  /** The words of another language than English. */
+  dictionary?: Dictionary;
   state?: Partial<Values>;
   /** Told whenever the user moved to another example, site or head. */
   changed?: (values: Values) => void;
@@ -40,7 +41,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
   const state = useMemo<State>(() => newState({ ...first(props.source, settings), ...settings.state }), [props.source]);
   const data = useMemo(() => dataOf(source.value, () => version.value++), [source.value]);
   const dark = useDark(settings.theme ?? "auto");
-  const t = useMemo(() => translator(settings.lang ?? "en"), []);
+  const t = useMemo(() => translator(settings.dictionary), []);
   version.value;
   useSignalEffect(() => settings.changed?.(plain(state)));
 
@@ -84,7 +85,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
       {manifest.examples.length > 1 && (
         <div class="bar">
           <Choice
-            label={t("Example")}
+            label={t("pick_example")}
             value={state.example.value}
             options={manifest.examples.map((x, i) => [i, `${i}: ${x.title}`])}
             pick={(i) => {
@@ -95,7 +96,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
         </div>
       )}
       {example && <Answer c={c!} />}
-      <div class="tabs" role="tablist" aria-label={t("Views")}>
+      <div class="tabs" role="tablist" aria-label={t("views")}>
         {shown.map((v) => (
           <button
             key={v.name}
@@ -125,7 +126,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
           <Panel view={view} c={c} scene={scene} />
         </div>
       ) : (
-        <p>{t("Nothing here can be drawn: the pack holds no example with data.")}</p>
+        <p>{t("nothing_to_draw")}</p>
       )}
       {data.failure && (
         <p class="error" role="alert">
@@ -134,7 +135,7 @@ export function Viewer(props: { source: Source; settings: Settings; element: HTM
       )}
       <div class="notes">
         {manifest.left_out.map((line) => (
-          <p key={line}>{`${t("Left out")}: ${line}.`}</p>
+          <p key={line}>{`${t("left_out")}: ${line}.`}</p>
         ))}
         {manifest.notes.map((line) => (
           <p key={line}>{line}</p>
@@ -151,7 +152,7 @@ function Answer(props: { c: Context }): ComponentChildren {
   const label = example.label === null ? "" : `; ${t("label")}: ${example.label}`;
   return (
     <p class="answer">
-      <b>{`${t("Answer")}: ${example.predicted || "–"}${sure}`}</b>
+      <b>{`${t("answer")}: ${example.predicted || "–"}${sure}`}</b>
       {label}
       {example.model ? ` · ${example.model}` : ""}
     </p>
@@ -177,7 +178,7 @@ function Panel(props: { view: View; c: Context; scene: (width: number) => Scene 
             })
           }
         >
-          {t("Reset")}
+          {t("reset")}
         </Button>
       </div>
       <p class="declared" data-declared="">
@@ -187,7 +188,7 @@ function Panel(props: { view: View; c: Context; scene: (width: number) => Scene 
         <div>
           <Stage view={view} c={c} scene={props.scene} />
           <p class="readout" data-readout="" aria-live="polite">
-            {said || t(view.say ? "Point at something, or use the arrow keys on the picture." : "")}
+            {said || (view.say ? t("pointing_hint") : "")}
           </p>
         </div>
         {view.attention(c) && <Caveat c={c} />}
@@ -199,7 +200,7 @@ function Panel(props: { view: View; c: Context; scene: (width: number) => Scene 
           state.table.value = e.currentTarget.open;
         }}
       >
-        <summary>{t("As a table")}</summary>
+        <summary>{t("as_table")}</summary>
         {table && <DataTable table={table} />}
       </details>
     </>
@@ -210,17 +211,15 @@ function Caveat(props: { c: Context }): ComponentChildren {
   const { manifest, t } = props.c;
   const v = ownVerdict(props.c);
   return (
-    <aside class="caveat" aria-label={t("What attention does not say")}>
+    <aside class="caveat" aria-label={t("caveat_title")}>
       {v ? (
         <>
-          <p class="verdict">{`${t("This model's own audit says")}: ${v.headline}.`}</p>
+          <p class="verdict">{`${t("audit_says")}: ${v.headline}.`}</p>
           <p>{v.sentence}</p>
-          <p>{t("It judged: {a}; n = {n}.", { a: v.attention, n: v.n })}</p>
+          <p>{t("verdict_basis", { a: v.attention, n: v.n })}</p>
         </>
       ) : (
-        <p class="verdict">
-          {t("This model was not audited here: whether its attention explains its answers is not known.")}
-        </p>
+        <p class="verdict">{t("not_audited")}</p>
       )}
       <p>{manifest.caveat}</p>
     </aside>
@@ -241,7 +240,7 @@ function first(source: Source, settings: Settings, e = settings.example ?? 0): V
     () => new Promise<Uint8Array>(() => {}),
     () => {},
   );
-  const t = translator(settings.lang ?? "en");
+  const t = translator(settings.dictionary);
   return {
     ...values,
     ...view.start({ manifest, example, e: at, data, values, theme: LIGHT, width: 800, scroll: 0, room: 0, t }),

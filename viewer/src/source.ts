@@ -1,6 +1,7 @@
 /** Where a viewer gets its data from, whatever the host. */
 
 import type { Manifest } from "./records.generated.ts";
+import type { Dictionary, Translate } from "./words.ts";
 
 export interface Source {
   manifest: Manifest;
@@ -17,7 +18,8 @@ export interface Hello {
   chosen?: string[];
   can: { ask: boolean; edit: boolean; mark: boolean; alternative: boolean };
   pack: string | null;
-  lang?: string;
+  /** The words of the host's language; none for English. */
+  dictionary?: Dictionary;
   /** Models that read every text too, to be compared with. */
   others?: string[];
 }
@@ -77,6 +79,7 @@ export async function finished<T>(
   body: Record<string, unknown>,
   told: (job: Job) => void,
   stop: { wanted: boolean },
+  t: Translate,
 ): Promise<T> {
   let job = (await live.call(op, body)) as Job;
   let version = -1;
@@ -90,8 +93,8 @@ export async function finished<T>(
     version = job.version;
     told(job);
     if (job.state === "done") return job.result as T;
-    if (job.state === "failed") throw new Error(job.error?.said ?? "it failed");
-    if (job.state === "cancelled") throw new Error("cancelled");
+    if (job.state === "failed") throw new Error(job.error?.said ?? t("job_failed"));
+    if (job.state === "cancelled") throw new Error(t("job_cancelled"));
   }
 }
 

@@ -164,7 +164,7 @@ export function Stage(props: { view: View; c: Context; scene: (width: number) =>
         />
         {tall > room && <div style={{ height: `${tall - room}px` }} />}
       </div>
-      {tall > room && <p class="more">{`↕ ${c.t("The picture goes on: scroll in it, or use the arrow keys.")}`}</p>}
+      {tall > room && <p class="more">{`↕ ${c.t("scroll_hint")}`}</p>}
     </>
   );
 }

@@ -7,6 +7,7 @@ import type { Theme } from "./palette.ts";
 import type { AxisEntry, ExampleEntry, Manifest, SiteEntry, VerdictEntry } from "./records.generated.ts";
 import type { Live } from "./source.ts";
 import type { State, Target, Values } from "./state.ts";
+import { type Key, type Translate, wordFor } from "./words.ts";
 
 /** Everything a drawing depends on; values are those of the moment. */
 export interface Scene {
@@ -24,7 +25,7 @@ export interface Scene {
   room: number;
   /** A picture of paths, not of pixels: maps are pooled to what can be read. */
   still?: boolean;
-  t(text: string, numbers?: Record<string, string | number>): string;
+  t: Translate;
 }
 
 export interface Context extends Scene {
@@ -48,13 +49,13 @@ export interface Table {
 
 export interface View {
   name: string;
-  title: string;
+  title: Key;
   /** Place in the row of views. */
   order: number;
   /** Whether attention is on the picture, so that the caveat has to stand beside it. */
   attention(scene: Scene): boolean;
   /** Null if it can be shown; else why not. */
-  needs(manifest: Manifest, example: ExampleEntry, live: boolean): string | null;
+  needs(manifest: Manifest, example: ExampleEntry, live: boolean): Key | null;
   /** Height of the whole picture at a width. Known from the manifest alone, so nothing jumps when data arrive. */
   height(scene: Scene): number;
   draw(marks: Marks, scene: Scene): Drawn;
@@ -97,7 +98,8 @@ export function shown(name: string | undefined): string {
   return clean.trim() === "" ? "␣" : clean;
 }
 
-export const siteName = (at: SiteEntry, t: Scene["t"]): string => `${t("layer")} ${at.layer}, ${t(at.kind)}`;
+export const siteName = (at: SiteEntry, t: Scene["t"]): string =>
+  `${t("layer")} ${at.layer}, ${wordFor(t, "kind", at.kind)}`;
 export const headName = (at: SiteEntry, h: number): string => `L${at.layer}H${h}`;
 
 /** Short for a weight: three digits that mean something. */

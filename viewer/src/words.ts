@@ -1,13 +1,21 @@
-/** Words of the interface: the English text is the key; one catalogue per other language. */
+/**
+ * The words of the interface by key. English is bundled (words.generated.ts, from the `[viewer]` table of
+ * present/messages/languages/en.toml); a page, app or widget in another language hands over that language's table.
+ */
 
-import { ZH } from "./words_zh.ts";
+import { EN } from "./words.generated.ts";
 
-export type Lang = "en" | "zh";
+export type Key = keyof typeof EN;
+export type Dictionary = Readonly<Partial<Record<string, string>>>;
+export type Translate = (key: Key, values?: Record<string, string | number>) => string;
 
-export function translator(lang: string): (text: string, numbers?: Record<string, string | number>) => string {
-  const book: Record<string, string> = lang.startsWith("zh") ? ZH : {};
-  return (text, numbers) => {
-    const found = book[text] ?? text;
-    return numbers ? found.replace(/\{(\w+)\}/g, (_, name: string) => String(numbers[name] ?? "")) : found;
-  };
+export function translator(dictionary: Dictionary = {}): Translate {
+  return (key, values = {}) =>
+    (dictionary[key] ?? EN[key]).replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ""));
+}
+
+/** The word for a name that arrives as data (a kind of site, a stage of a job), or that name where there is none. */
+export function wordFor(t: Translate, family: "edit" | "kind" | "stage" | "unit", name: string): string {
+  const key = `${family}_${name}`;
+  return key in EN ? t(key as Key) : name;
 }

@@ -158,7 +158,7 @@ export function sceneOf(given: Sample, values: Partial<Values> = {}, data = data
     width: 800,
     scroll: 0,
     room: 100000,
-    t: translator("en"),
+    t: translator(),
   };
 }
 

@@ -1,5 +1,5 @@
-"""Methods that look for the smallest change which makes a model answer otherwise. One method = one small file.
+"""Attacks: methods that search for the smallest input change that flips the prediction. One method, one file.
 
-An attack is put together from a goal, constraints, a transformation and a search (the vocabulary of TextAttack); goal,
+An attack combines a goal, constraints, a transformation and a search (TextAttack's terms); goal,
 constraints and the query budget are the `Threat`, the same for every attack, so that attacks can be compared.
 """

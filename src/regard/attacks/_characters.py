@@ -1,4 +1,4 @@
-"""Transformations of a word by one character: swaps, deletions, insertions, and slips to a neighbouring key."""
+"""Character-level transformations of a word: swaps, deletions, insertions, and neighbouring keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHORTEST = 3
 
 
 def _near() -> dict[str, str]:
-    """Letter -> the letters on the keys beside it."""
+    """Map each letter to the letters on neighbouring keys."""
     at = {key: (row, col + 0.5 * row) for row, keys in enumerate(_ROWS) for col, key in enumerate(keys)}
     return {
         a: "".join(b for b, (r, c) in at.items() if b != a and abs(r - at[a][0]) <= 1 and abs(c - at[a][1]) <= 1)
@@ -26,30 +26,30 @@ NEAR = _near()
 
 
 def one_edit(word: str) -> list[str]:
-    """Every spelling one edit away; the first and the last character stay (Pruthi et al. 2019).
+    """Return every spelling one inner edit away; the first and last character stay (Pruthi et al. 2019).
 
     >>> one_edit("was")[:4]
     ['ws', 'wqas', 'wwas', 'wsas']
     """
     if len(word) < SHORTEST or not word.isalpha():
         return []
-    found = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 2)]
-    found += [word[:i] + word[i + 1 :] for i in range(1, len(word) - 1)]
+    edits = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 2)]
+    edits += [word[:i] + word[i + 1 :] for i in range(1, len(word) - 1)]
     for i in range(1, len(word) - 1):
         beside = NEAR.get(word[i].lower(), "")
-        found += [word[:i] + c + word[i:] for c in beside] + [word[:i] + c + word[i + 1 :] for c in beside]
-    return [new for new in dict.fromkeys(found) if new != word]
+        edits += [word[:i] + c + word[i:] for c in beside] + [word[:i] + c + word[i + 1 :] for c in beside]
+    return [new for new in dict.fromkeys(edits) if new != word]
 
 
 def misspellings(many: int, rng: Callable[[str], np.random.Generator]) -> Substitutes:
-    """At most `many` of them, drawn once for each word and the same every time; kinds of edits share the places."""
-    known: dict[str, list[str]] = {}
+    """Return a source of at most `many` misspellings per word, sampled once per word."""
+    memo: dict[str, list[str]] = {}
 
     def find(word: str) -> list[str]:
-        if word not in known:
+        if word not in memo:
             every = one_edit(word)
-            chosen = np.sort(rng(word).permutation(len(every))[:many]) if len(every) > many else range(len(every))
-            known[word] = [every[int(k)] for k in chosen]
-        return known[word]
+            sampled = np.sort(rng(word).permutation(len(every))[:many]) if len(every) > many else range(len(every))
+            memo[word] = [every[int(k)] for k in sampled]
+        return memo[word]
 
     return find

@@ -1,4 +1,4 @@
-"""Continuous attacks on all examples of a case, and the proof of what they found.
+"""Runner for continuous attacks on all examples of a case, with verification of every success.
 
 An attack gives points in the space of the user's own numbers. Each is made an input again, read afresh, and asked
 about: what counts is that answer, and if it is not the one that the attack saw, that is an error and not a success.
@@ -27,96 +27,115 @@ SAME = 1e-3
 
 
 @dataclass
-class Shots:
-    """The best point for each row so far, and what it cost. `score` falls as the goal comes nearer."""
+class PointSearch:
+    """The best point per row so far and its cost. `score` falls towards the goal."""
 
     arena: Arena
     best: Tensor
     score: Floats
-    there: list[bool]
+    reached: list[bool]
     queries: list[int]
     curves: list[list[tuple[int, float]]]
     notes: list[str] = field(default_factory=list)
 
     @property
     def open(self) -> list[int]:
-        """Rows that are not there yet and have questions left."""
-        return [r for r, done in enumerate(self.there) if not done and self.queries[r] < self.arena.budget]
+        """Rows that have not reached the goal and have queries left."""
+        return [r for r, done in enumerate(self.reached) if not done and self.queries[r] < self.arena.budget]
 
     def saw(self, rows: Sequence[int], x: Tensor, logits: Tensor) -> None:
-        """One question for each of these rows: keep the point if it is the best."""
-        seen = logits.detach()
-        margin = self.arena.margin(seen, rows).double().cpu().numpy()
-        shown = torch.softmax(seen.double(), -1).gather(1, self.arena.y[list(rows)][:, None])[:, 0].cpu().numpy()
+        """Count one query per row and keep each point that is the best so far."""
+        detached = logits.detach()
+        margin = self.arena.margin(detached, rows).double().cpu().numpy()
+        probabilities = (
+            torch.softmax(detached.double(), -1).gather(1, self.arena.y[list(rows)][:, None])[:, 0].cpu().numpy()
+        )
         for k, row in enumerate(rows):
             self.queries[row] += 1
             reached = bool(margin[k] < -TIE)
-            if not self.there[row] and (reached or margin[k] < self.score[row] - TIE):
+            if not self.reached[row] and (reached or margin[k] < self.score[row] - TIE):
                 self.best[row] = x[k].detach()
-                self.score[row], self.there[row] = margin[k], reached
-                self.curves[row].append((self.queries[row], float(shown[k])))
+                self.score[row], self.reached[row] = margin[k], reached
+                self.curves[row].append((self.queries[row], float(probabilities[k])))
 
     def look(self, rows: Sequence[int], x: Tensor) -> None:
-        """Ask about points without a gradient."""
+        """Evaluate points without a gradient."""
         with torch.no_grad():
             self.saw(rows, x, self.arena.f.logits(x, rows))
 
     def slope(
         self, rows: Sequence[int], x: Tensor, loss: Callable[[Tensor, Sequence[int]], Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """(gradient, loss) at points; each is a question."""
+        """Return (gradient, loss) at points; each costs one query."""
         x = x.detach().requires_grad_()
         with torch.enable_grad():
             logits = self.arena.f.logits(x, rows)
             value = loss(logits, rows)
-            (found,) = torch.autograd.grad(value.sum(), x)
+            (gradient,) = torch.autograd.grad(value.sum(), x)
         self.saw(rows, x, logits)
-        return found, value.detach()
+        return gradient, value.detach()
 
 
-Run: TypeAlias = Callable[[Shots], None]
+Run: TypeAlias = Callable[[PointSearch], None]
 
 
-def shoot(
+def continuous_attack(
     case: Case, threat: Threat, name: str, run: Run, *, eps: float, norm: Norm, bounds: Sequence[float] | None
 ) -> list[Attacked]:
-    """The attack `run` on every example that is to be attacked; one record each, in order."""
+    """Run an attack on every eligible example; return one record per example, in order."""
     goal = goal_of(case, threat)
     limits = bounds_of(case, bounds)
-    found: dict[int, Attacked] = {}
+    records: dict[int, Attacked] = {}
     for positions in alike(case, [i for i, why in enumerate(goal.why) if not why], TOGETHER):
-        place = arena(case, goal, positions, eps, norm, threat.budget, limits)
+        place = arena(case, goal, positions=positions, eps=eps, norm=norm, budget=threat.budget, bounds=limits)
         n = len(positions)
-        shots = Shots(place, place.x.clone(), np.full(n, np.inf), [False] * n, [0] * n, [[] for _ in range(n)])
-        run(shots)
-        found.update(_proved(case, goal, shots, name))
+        points = PointSearch(
+            arena=place,
+            best=place.x.clone(),
+            score=np.full(n, np.inf),
+            reached=[False] * n,
+            queries=[0] * n,
+            curves=[[] for _ in range(n)],
+        )
+        run(points)
+        records.update(_proved(case, goal, points, name))
     skipped = {
-        i: Attacked(case.ids[i], name, "skipped", before=goal.before[i], said_before=tuple(map(float, goal.said[i])),
-                    why=why) for i, why in enumerate(goal.why) if why
-    }  # fmt: skip
-    return [(found | skipped)[i] for i in range(len(case.ids))]
+        i: Attacked(
+            case.ids[i],
+            name,
+            "skipped",
+            before=goal.before[i],
+            said_before=tuple(map(float, goal.distributions[i])),
+            why=why,
+        )
+        for i, why in enumerate(goal.why)
+        if why
+    }
+    return [(records | skipped)[i] for i in range(len(case.ids))]
 
 
-def _proved(case: Case, goal: Goal, shots: Shots, name: str) -> dict[int, Attacked]:
-    place = shots.arena
+def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int, Attacked]:
+    place = points.arena
     with torch.no_grad():
-        logits = place.f.logits(shots.best, list(range(len(place.positions))))
+        logits = place.f.logits(points.best, list(range(len(place.positions))))
     rows = torch.softmax(logits.double(), -1).cpu().numpy()
-    made = None
+    examples = None
     if place.f.user:
-        made = [renamed(place.f.back(r, shots.best[r]), name) for r in range(len(rows))]
-        fresh = case.subset(place.positions).asked([[example] for example in made]).distribution
+        examples = [renamed(place.f.back(r, points.best[r]), name) for r in range(len(rows))]
+        fresh = case.subset(place.positions).asked([[example] for example in examples]).distribution
         assert fresh is not None
         gap = float(np.abs(fresh - rows).max(initial=0.0))
-        exact = all(np.asarray(v).dtype.kind == "f" for e in made[:1] for v in e.inputs.values())
+        exact = all(np.asarray(v).dtype.kind == "f" for e in examples[:1] for v in e.inputs.values())
         if exact and not gap <= SAME:
             raise CaptureError(
-                f"the inputs that {name} found", expected="the same answers when they are read afresh",
-                got=f"probabilities that differ by {gap:.2g}", remedy="report this: the inputs are read otherwise",
-            )  # fmt: skip
+                f"the inputs that {name} found",
+                expected="the same answers when they are read afresh",
+                got=f"probabilities that differ by {gap:.2g}",
+                remedy="report this: the inputs are read otherwise",
+            )
         rows = fresh
-    found = {}
-    change = (shots.best - place.x).abs() / place.room
+    records = {}
+    change = (points.best - place.x).abs() / place.room
     for r, i in enumerate(place.positions):
         reached = bool(goal.reached(i, rows[r : r + 1])[0])
         size = (
@@ -124,17 +143,31 @@ def _proved(case: Case, goal: Goal, shots: Shots, name: str) -> dict[int, Attack
             if place.norm == "linf"
             else float(
                 place.size(
-                    (shots.best[r : r + 1] - place.x[r : r + 1]) / place.room[r : r + 1], place.f.free[r : r + 1]
+                    (points.best[r : r + 1] - place.x[r : r + 1]) / place.room[r : r + 1], place.f.free[r : r + 1]
                 )
             )
         )
-        notes = [*shots.notes, *([] if made is not None else ["in the space of embeddings: there is no such text"])]
-        if shots.there[r] and not reached:
+        notes = [
+            *points.notes,
+            *([] if examples is not None else ["in the space of embeddings: there is no such text"]),
+        ]
+        if points.reached[r] and not reached:
             notes.append("reached, but lost when the numbers were rounded to the user's whole ones")
-        away = float((shots.best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
-        found[i] = Attacked(
-            case.ids[i], name, "success" if reached else "failed", shots.queries[r], None if made is None else made[r],
-            goal.before[i], goal.predicted(i, rows[r]), tuple(map(float, goal.said[i])), tuple(map(float, rows[r])),
-            size, 1 - away, "1 - norm of the change / norm of the input", tuple(shots.curves[r]), notes=tuple(notes),
-        )  # fmt: skip
-    return found
+        away = float((points.best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
+        records[i] = Attacked(
+            id=case.ids[i],
+            attack=name,
+            status="success" if reached else "failed",
+            queries=points.queries[r],
+            example=None if examples is None else examples[r],
+            before=goal.before[i],
+            after=goal.predicted(i, rows[r]),
+            said_before=tuple(map(float, goal.distributions[i])),
+            said_after=tuple(map(float, rows[r])),
+            perturbed=size,
+            similarity=1 - away,
+            similarity_is="1 - norm of the change / norm of the input",
+            curve=tuple(points.curves[r]),
+            notes=tuple(notes),
+        )
+    return records

@@ -1,4 +1,4 @@
-"""How far an explanation moved: shares of relevance before and after, unit by unit or word by word."""
+"""Explanation drift: shares of relevance before and after, per unit or word."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from regard.records import Floats, Threat
 
 
 def shares(values: Floats) -> Floats:
-    """Magnitudes that sum to 1; equal ones where all are 0."""
+    """Return magnitudes normalised to sum 1; uniform if all are 0."""
     size = np.abs(np.asarray(values, np.float64))
     total = size.sum()
     return size / total if total > 0 else np.full(len(size), 1 / max(1, len(size)))
 
 
 def mass_on_top(before: Floats, after: Floats, k: int) -> float:
-    """The share that the k most relevant units of `before` have in `after` (Ghorbani et al. 2019)."""
+    """Return the share in `after` of the k most relevant units of `before` (Ghorbani et al. 2019)."""
     return float(after[top_k(before, min(k, len(before)))].sum())
 
 
 def drift(before: Floats, after: Floats, k: int) -> Mapping[str, float]:
-    """What moved, of two arrays of shares over the same places; correlation NaN becomes 0 (one is constant)."""
+    """Return drift measures of two share arrays; an undefined correlation counts as 0."""
     k = min(k, len(before))
-    kept = top_k(before, k) & top_k(after, k)
+    shared = top_k(before, k) & top_k(after, k)
     correlation = float(spearman(before, after)) if len(before) > 2 else 1.0
     return {
-        "top_k_overlap": float(kept.sum()) / max(1, k),
+        "top_k_overlap": float(shared.sum()) / max(1, k),
         "top_k_mass": mass_on_top(before, after, k),
         "spearman": 0.0 if np.isnan(correlation) else correlation,
         "jensen_shannon": float(jsd(before, after)),
@@ -41,7 +41,7 @@ def drift(before: Floats, after: Floats, k: int) -> Mapping[str, float]:
 
 
 def by_place(case: Case, i: int, values: Floats) -> Floats:
-    """Shares of relevance over the words of a text, over the free units of anything else."""
+    """Return shares of relevance per word of a text, per free unit otherwise."""
     units = case.units[i]
     if isinstance(case.examples[i].inputs.get("text"), str):
         return shares(by_word(np.abs(values), units, Text(case.examples[i], Threat())))

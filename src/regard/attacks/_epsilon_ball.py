@@ -1,4 +1,4 @@
-"""The ball in which a continuous attack moves, and examples of one shape in it.
+"""The epsilon ball of a continuous attack, for examples of one shape.
 
 Sizes are shares of the range of the inputs, so that one number means the same for pixels, series, columns and
 embeddings: linf, the largest change of an entry; l2, the root mean square change over the entries that may be changed.
@@ -26,7 +26,7 @@ SCALES = (1.0, 16.0, 255.0)
 
 @dataclass(frozen=True)
 class Arena:
-    """Some examples of one shape. y: the class predicted. wanted: the class a targeted attack wants, or None.
+    """Some examples of one shape. y: the class predicted. target_class: of a targeted attack, or None.
 
     room: (rows, ...) the range of each entry; low, high: what it may not leave (infinite for embeddings). eps: of room.
     """
@@ -34,7 +34,7 @@ class Arena:
     f: BatchFunction
     positions: tuple[int, ...]
     y: Tensor
-    wanted: int | None
+    target_class: int | None
     room: Tensor
     low: Tensor
     high: Tensor
@@ -44,45 +44,45 @@ class Arena:
 
     @property
     def x(self) -> Tensor:
-        found: Tensor = self.f.x
-        return found
+        inputs: Tensor = self.f.x
+        return inputs
 
     def inside(self, x: Tensor, rows: Sequence[int]) -> Tensor:
-        """The nearest point in the ball and within the bounds."""
-        chosen = list(rows)
-        start, room, free = self.x[chosen], self.room[chosen], self.f.free[chosen]
+        """Project onto the ball and the bounds."""
+        indices = list(rows)
+        start, room, free = self.x[indices], self.room[indices], self.f.free[indices]
         change = torch.where(free, (x - start) / room, torch.zeros_like(x))
         if self.norm == "linf":
             change = change.clamp(-self.eps, self.eps)
         else:
             size = self.size(change, free)
             change = change * (self.eps / size.clamp(min=self.eps))
-        return torch.maximum(torch.minimum(start + change * room, self.high[chosen]), self.low[chosen])
+        return torch.maximum(torch.minimum(start + change * room, self.high[indices]), self.low[indices])
 
     @staticmethod
     def size(change: Tensor, free: Tensor) -> Tensor:
-        """(rows, 1, ...) root mean square of the change over the free entries."""
+        """Return (rows, 1, ...) root mean square change over the free entries."""
         axes = tuple(range(1, change.dim()))
         count = free.sum(axes, keepdim=True).clamp(min=1)
         return (change.square().sum(axes, keepdim=True) / count).sqrt()
 
     def step(self, gradient: Tensor, rows: Sequence[int], length: float) -> Tensor:
-        """The steepest change of this length (in shares of the range)."""
-        chosen = list(rows)
-        room, free = self.room[chosen], self.f.free[chosen]
+        """Return the steepest step of this length (in shares of the range)."""
+        indices = list(rows)
+        room, free = self.room[indices], self.f.free[indices]
         slope = torch.where(free, gradient * room, torch.zeros_like(gradient))
         if self.norm == "linf":
             return length * slope.sign() * room
         return length * slope / self.size(slope, free).clamp(min=1e-12) * room
 
     def started(self, rows: Sequence[int], case: Case, *keys: object) -> Tensor:
-        """A random point of the ball; its numbers belong to the example."""
-        made = []
+        """Return a random starting point in the ball, seeded per example."""
+        starts = []
         for row in rows:
             shape = tuple(self.x.shape[1:])
-            drawn = case.rng(self.positions[row], *keys).uniform(-1, 1, shape)
-            made.append(torch.from_numpy(drawn).to(self.x))
-        change = torch.stack(made) * self.eps * self.room[list(rows)]
+            noise = case.rng(self.positions[row], *keys).uniform(-1, 1, shape)
+            starts.append(torch.from_numpy(noise).to(self.x))
+        change = torch.stack(starts) * self.eps * self.room[list(rows)]
         return self.inside(self.x[list(rows)] + change, rows)
 
     def log_odds(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
@@ -92,20 +92,20 @@ class Arena:
         where the model is sure.
         """
         y = self._about(rows)
-        chosen = logits.gather(1, y[:, None]).squeeze(1)
+        own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).logsumexp(1)
-        return (chosen - rest) * (1 if self.wanted is None else -1)
+        return (own - rest) * (1 if self.target_class is None else -1)
 
     def margin(self, logits: Tensor, rows: Sequence[int]) -> Tensor:
         """(rows,) the logit of the predicted class less the next one; of a targeted attack the same for the wanted."""
         y = self._about(rows)
-        chosen = logits.gather(1, y[:, None]).squeeze(1)
+        own = logits.gather(1, y[:, None]).squeeze(1)
         rest = logits.scatter(1, y[:, None], float("-inf")).amax(1)
-        return (chosen - rest) * (1 if self.wanted is None else -1)
+        return (own - rest) * (1 if self.target_class is None else -1)
 
     def _about(self, rows: Sequence[int]) -> Tensor:
         y = self.y[list(rows)]
-        return y if self.wanted is None else torch.full_like(y, self.wanted)
+        return y if self.target_class is None else torch.full_like(y, self.target_class)
 
 
 def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats] | None:
@@ -135,10 +135,15 @@ def bounds_of(case: Case, given: Sequence[float] | None) -> tuple[Floats, Floats
 
 
 def arena(
-    case: Case, goal: Goal, positions: Sequence[int], eps: float, norm: Norm, budget: int,
+    case: Case,
+    goal: Goal,
+    positions: Sequence[int],
+    eps: float,
+    norm: Norm,
+    budget: int,
     bounds: tuple[Floats, Floats] | None,
-) -> Arena:  # fmt: skip
-    """The examples in these positions, which share a shape."""
+) -> Arena:
+    """Build the arena of the examples in these positions, which share a shape."""
     if not eps > 0:
         raise InputError("eps", expected="a share of the range of the inputs, above 0", got=str(eps))
     f = case.together(positions)
@@ -154,11 +159,22 @@ def arena(
         low, high = (torch.from_numpy(np.asarray(b)).to(x).expand_as(x) for b in bounds)
         room = (high - low).clamp(min=1e-12)
         low, high = torch.minimum(low, x), torch.maximum(high, x)  # an example may lie outside of the data's range
-    return Arena(f, tuple(positions), y, goal.wanted, room, low, high, eps, norm, budget)
+    return Arena(
+        f=f,
+        positions=tuple(positions),
+        y=y,
+        target_class=goal.target_class,
+        room=room,
+        low=low,
+        high=high,
+        eps=eps,
+        norm=norm,
+        budget=budget,
+    )
 
 
 def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:
-    """Positions of examples of one shape, at most so many together."""
+    """Yield batches of positions of examples with the same shape."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i in positions:
         shapes = [np.shape(v) for k, v in sorted(case.examples[i].inputs.items()) if not isinstance(v, str)]
@@ -168,5 +184,5 @@ def alike(case: Case, positions: Sequence[int], most: int) -> list[list[int]]:
 
 
 def renamed(example: Example, attack: str) -> Example:
-    """The changed example under an id of its own."""
+    """Return the changed example under its own id."""
     return replace(example, id=f"{example.id}~{attack}", rationale=None, parent=example.parent or example.id)

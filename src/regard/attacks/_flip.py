@@ -1,4 +1,4 @@
-"""Exchanges of one token that a gradient promises most of, written as texts."""
+"""Single-token flips ranked by gradient, written as texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from regard.attacks._lockstep import Slope
+from regard.attacks._lockstep import GradientReply
 from regard.attacks._text import Text, Words, with_word
 from regard.measures.ranking import order
 from regard.models.read.words import word_spans
@@ -14,12 +14,12 @@ from regard.protocols import Case
 from regard.records import Floats
 
 SHARE = 6
-TRIED = 4
+OVERSAMPLING = 4
 """Times as many exchanges are written as are wanted, since some are read as other tokens."""
 
 
 class Flips:
-    """The vocabulary of a model as something to exchange tokens for."""
+    """The vocabulary of a model as candidates for token flips."""
 
     def __init__(self, case: Case) -> None:
         self._case, lexicon = case, case.lexicon()
@@ -33,28 +33,28 @@ class Flips:
         self._every = dict(zip(lexicon.ids.tolist(), range(len(lexicon.ids)), strict=True))
         self._all_vectors, self._all_begins = lexicon.vectors, lexicon.begins
 
-    def promises(self, slope: Slope, at: int) -> Floats:
+    def promises(self, slope: GradientReply, at: int) -> Floats:
         """(vocabulary,) gradient . (E_v - e_i) for the token in one place; -inf for what cannot stand there."""
         gain = self._vectors @ slope.gradient[at]
         token = int(slope.tokens[at])
-        known = self._every.get(token)
-        gain = gain - (self._all_vectors[known] @ slope.gradient[at] if known is not None else 0.0)
-        begins = True if known is None else bool(self._all_begins[known])
+        current = self._every.get(token)
+        gain = gain - (self._all_vectors[current] @ slope.gradient[at] if current is not None else 0.0)
+        begins = True if current is None else bool(self._all_begins[current])
         fits = (self._begins == begins) & (self._ids != token)
         return np.where(fits, gain, -np.inf).astype(np.float64)
 
     def best(
-        self, text: Text, words: Words, slope: Slope, many: int, tried: Collection[Words] = ()
+        self, text: Text, words: Words, slope: GradientReply, many: int, tried: Collection[Words] = ()
     ) -> tuple[list[Words], int]:
         """(the texts that are worth asking for, how many were dropped because they are read otherwise).
 
         No place gets more than a sixth of them: the first-order score favours a few long vectors everywhere alike.
         """
-        written = text.written(words)
-        spans, owners = word_spans(written), list(text.origin(words))
+        surface = text.written(words)
+        spans, owners = word_spans(surface), list(text.origin(words))
         if len(spans) != len(owners):  # an exchange joined words: nothing can be said about places any more
             return [], 0
-        found: list[tuple[float, int, int, int]] = []
+        candidates: list[tuple[float, int, int, int]] = []
         room = len(text.changed(words)) < text.most
         for at in np.flatnonzero(slope.units.free & (slope.units.part == 0)):
             start, stop = map(int, slope.units.places[at])
@@ -64,33 +64,33 @@ class Flips:
             gain = self.promises(slope, int(at))
             each = min(len(gain) - 1, max(2, many // SHARE) + len(tried))
             few = np.sort(np.argpartition(-gain, each)[:each])
-            found += [(float(gain[v]), int(at), k, int(v)) for v in few if np.isfinite(gain[v])]
-        if not found:
+            candidates += [(float(gain[v]), int(at), k, int(v)) for v in few if np.isfinite(gain[v])]
+        if not candidates:
             return [], 0
-        ranked = [found[j] for j in order(np.array([f[0] for f in found]))][: TRIED * many]
-        made: dict[Words, tuple[int, int]] = {}
+        ranked = [candidates[j] for j in order(np.array([f[0] for f in candidates]))][: OVERSAMPLING * many]
+        flips: dict[Words, tuple[int, int]] = {}
         for _, at, k, v in ranked:
             (a, b), (start, stop) = spans[k], map(int, slope.units.places[at])
-            piece = self._texts[v].capitalize() if written[start : start + 1].isupper() else self._texts[v]
-            new = with_word(words, owners[k], written[a:start] + piece + written[stop:b])
-            if new != words and new not in made and new not in tried and text.allows(new):
-                made[new] = (at, int(self._ids[v]))
-        return self._read_as_meant(text, slope, made, many)
+            piece = self._texts[v].capitalize() if surface[start : start + 1].isupper() else self._texts[v]
+            new = with_word(words, owners[k], surface[a:start] + piece + surface[stop:b])
+            if new != words and new not in flips and new not in tried and text.allows(new):
+                flips[new] = (at, int(self._ids[v]))
+        return self._read_as_meant(text, slope, flips, many)
 
     def _read_as_meant(
-        self, text: Text, slope: Slope, made: dict[Words, tuple[int, int]], many: int
+        self, text: Text, slope: GradientReply, made: dict[Words, tuple[int, int]], many: int
     ) -> tuple[list[Words], int]:
-        kept: list[Words] = []
+        unambiguous: list[Words] = []
         dropped = 0
         for new, (at, v) in made.items():
-            if len(kept) == many:
+            if len(unambiguous) == many:
                 break
             meant = slope.tokens.copy()
             meant[at] = v
             # nothing is asked of the model here: the text is only read
             read = self._case.read(text.made(new))
             if np.array_equal(read, meant):
-                kept.append(new)
+                unambiguous.append(new)
             else:
                 dropped += 1
-        return kept, dropped
+        return unambiguous, dropped

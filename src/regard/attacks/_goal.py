@@ -1,4 +1,4 @@
-"""What an attack is after, as a number that is to grow and a test of whether it is there."""
+"""The goal of an attack: a score to increase and a success test."""
 
 from __future__ import annotations
 
@@ -16,54 +16,54 @@ TIE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """before: the class predicted for each example. wanted: the class that a targeted attack wants, or None.
+    """before: the class predicted for each example. target_class: of a targeted attack, or None.
 
     why: for each example "" or the reason for which it is not attacked.
     """
 
     before: tuple[int, ...]
-    wanted: int | None
+    target_class: int | None
     why: tuple[str, ...]
-    said: Floats
+    distributions: Floats
 
     def score(self, i: int, value: Floats, rows: Floats) -> Floats:
-        """How near each answer about example i is to the goal; -inf where there is none."""
-        if self.wanted is None:
+        """Return how close each answer for example i is to the goal; -inf if undefined."""
+        if self.target_class is None:
             return np.where(np.isnan(value), -np.inf, -value)
-        p = np.clip(rows[:, self.wanted], 1e-12, 1 - 1e-12)
+        p = np.clip(rows[:, self.target_class], 1e-12, 1 - 1e-12)
         return np.where(np.isnan(p), -np.inf, np.log(p) - np.log1p(-p))
 
     def reached(self, i: int, rows: Floats) -> Bools:
-        """Which answers about example i are at the goal: another class leads, and by more than a tie."""
+        """Return which answers for example i reach the goal: the prediction flips by more than a tie."""
         unknown = np.isnan(rows).any(1)  # of a row that cannot be read, or is not known: never a success
-        chosen = self.before[i] if self.wanted is None else self.wanted
-        rest = np.delete(rows, chosen, axis=1).max(1)
-        mine = rows[:, chosen]
-        found: Bools = mine > rest + TIE if self.wanted is not None else rest > mine + TIE
-        return found & ~unknown
+        column = self.before[i] if self.target_class is None else self.target_class
+        rest = np.delete(rows, column, axis=1).max(1)
+        own = rows[:, column]
+        flipped: Bools = own > rest + TIE if self.target_class is not None else rest > own + TIE
+        return flipped & ~unknown
 
     def predicted(self, i: int, row: Floats) -> int:
-        """The class of one answer; the one it was where classes are equal, or the answer is not known."""
+        """Return the predicted class; the original one for ties and undefined answers."""
         if np.isnan(row).any():
             return self.before[i]
         return self.before[i] if row[self.before[i]] >= row.max() - TIE else int(row.argmax())
 
 
 def goal_of(case: Case, threat: Threat) -> Goal:
-    """Every example's own goal. One that is wrong from the start is not attacked, nor one that is already there."""
-    said: Answers = case.base()
-    if said.distribution is None:
+    """Build the goal per example; misclassified examples and those already at the target are skipped."""
+    answers: Answers = case.base()
+    if answers.distribution is None:
         raise Unsupported("an attack", expected="a model that chooses among classes", got="another task")
     before, why = [], list[str]()
-    wanted = _class(threat.target, case.labels, said.distribution.shape[1])
+    goal_class = _class(threat.target, case.labels, answers.distribution.shape[1])
     for example, target in zip(case.examples, case.targets, strict=True):
         if not isinstance(target, int):
             raise Unsupported("an attack", expected="a class that is predicted", got=repr(target))
         before.append(target)
-        named = case.labels[target] if target < len(case.labels) else str(target)
-        wrong = example.label is not None and str(example.label) not in (named, str(target))
-        why.append("misclassified" if wrong else "already of that class" if target == wanted else "")
-    return Goal(tuple(before), wanted, tuple(why), said.distribution)
+        target_name = case.labels[target] if target < len(case.labels) else str(target)
+        wrong = example.label is not None and str(example.label) not in (target_name, str(target))
+        why.append("misclassified" if wrong else "already of that class" if target == goal_class else "")
+    return Goal(tuple(before), goal_class, tuple(why), answers.distribution)
 
 
 def _class(target: str | int | None, labels: tuple[str, ...], classes: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Transformations: what may stand in the place of a word."""
+"""Word-level transformations: substitutes for a word."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ def substitutes(case: Case, source: str, many: int) -> Substitutes:
 
 
 def whole_words(lexicon: Lexicon) -> tuple[list[str], NDArray[np.float32]]:
-    """The words that are one token by themselves, and their embeddings (words, features)."""
+    """Return the words that are single tokens, and their embeddings (words, features)."""
     whole = [
-        i for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True))
+        i
+        for i, (text, begins) in enumerate(zip(lexicon.texts, lexicon.begins, strict=True))
         if begins and len(text) > 1 and text.isalpha() and len(word_spans(text)) == 1
-    ]  # fmt: skip
+    ]
     return [lexicon.texts[i] for i in whole], lexicon.vectors[whole]
 
 
 class _Neighbours:
-    """Whole words whose embeddings point most nearly the same way; the word itself and its other cases are left out."""
+    """Nearest whole words by cosine similarity of embeddings, without other cases of the word."""
 
     def __init__(self, lexicon: Lexicon, many: int) -> None:
         self._many = many
@@ -78,8 +79,8 @@ def _dictionary(source: str, many: int) -> Substitutes:
     table = _read(str(path), path.stat().st_mtime_ns if exists(path) else 0)
 
     def find(word: str) -> list[str]:
-        found = table.get(word) or table.get(word.casefold()) or []
-        return [_cased(w, word) for w in found if w.casefold() != word.casefold()][:many]
+        synonyms = table.get(word) or table.get(word.casefold()) or []
+        return [_cased(w, word) for w in synonyms if w.casefold() != word.casefold()][:many]
 
     return find
 
@@ -91,9 +92,10 @@ def _read(path: str, changed: int) -> Mapping[str, list[str]]:
         table = read_json(Path(path))
     except InputError as problem:
         raise InputError(
-            f"source {path}", expected="neighbours, misspellings, delete, or a JSON file {word: [substitute, ...]}",
+            f"source {path}",
+            expected="neighbours, misspellings, delete, or a JSON file {word: [substitute, ...]}",
             got=problem.got,
-        ) from problem  # fmt: skip
+        ) from problem
     if not isinstance(table, dict) or not all(isinstance(v, list) for v in table.values()):
         raise InputError(f"source {path}", expected="a JSON object {word: [substitute, ...]}", got="another shape")
     return {str(k): [str(w) for w in v] for k, v in table.items()}

@@ -1,4 +1,4 @@
-"""A text under attack: its words, what stands between them, and which changes the threat allows."""
+"""A text under attack: its words, separators, and the changes that the threat allows."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ class Text:
         text = self.example.inputs.get("text")
         if not isinstance(text, str):
             raise Unsupported(
-                f"a text attack on example {self.example.id!r}", expected="a text",
-                got=", ".join(sorted(self.example.inputs)), remedy="pgd, apgd or square for arrays",
-            )  # fmt: skip
+                f"a text attack on example {self.example.id!r}",
+                expected="a text",
+                got=", ".join(sorted(self.example.inputs)),
+                remedy="pgd, apgd or square for arrays",
+            )
         return text
 
     @cached_property
@@ -52,30 +54,32 @@ class Text:
 
     @cached_property
     def most(self) -> int:
-        """How many words may be changed; at least one, or short texts could not be attacked at all."""
+        """Maximum number of changed words, at least one."""
         return max(1, int(self.threat.max_share * len(self.words) + 1e-9))
 
     @cached_property
     def open(self) -> list[int]:
-        """The words that may be changed: with a letter or figure in them, no stop words, none of those to be kept."""
-        kept = {word.casefold() for word in self.threat.keep}
+        """Changeable words: alphanumeric, no stop words, not protected."""
+        protected = {word.casefold() for word in self.threat.keep}
         stops = frozenset[str]() if self.threat.stop_words else STOP_WORDS
         folded = [word.casefold().replace("\u2019", "'") for word in self.words]
         return [
-            i for i, word in enumerate(folded) if any(map(str.isalnum, word)) and word not in kept and word not in stops
+            i
+            for i, word in enumerate(folded)
+            if any(map(str.isalnum, word)) and word not in protected and word not in stops
         ]
 
     def changed(self, words: Words) -> list[int]:
-        """Which words are not as they were."""
+        """Return the positions of changed words."""
         return [i for i, (a, b) in enumerate(zip(self.words, words, strict=True)) if a != b]
 
     def allows(self, words: Words) -> bool:
-        """Whether a changed text keeps to every constraint."""
-        moved = self.changed(words)
-        if len(moved) > self.most or not set(moved) <= set(self.open) or not any(words):
+        """Return whether a changed text satisfies every constraint."""
+        places = self.changed(words)
+        if len(places) > self.most or not set(places) <= set(self.open) or not any(words):
             return False
         limit = self.threat.max_edits
-        if limit is not None and any(edit_distance(self.words[i], words[i]) > limit for i in moved):
+        if limit is not None and any(edit_distance(self.words[i], words[i]) > limit for i in places):
             return False
         least = self.threat.min_similarity
         return not least or self.similarity(words) >= least
@@ -84,7 +88,7 @@ class Text:
         return ngram_overlap(self.original, self.written(words))
 
     def written(self, words: Words) -> str:
-        """The text with these words; where one was deleted, the space before it goes too."""
+        """Return the text with these words; a deleted word takes the preceding space with it."""
         parts, end = list[str](), 0
         for (a, b), word in zip(self.spans, words, strict=True):
             between = self.original[end:a]
@@ -93,21 +97,25 @@ class Text:
         return ("".join(parts) + self.original[end:]).strip() if "" in words else "".join(parts) + self.original[end:]
 
     def origin(self, words: Words) -> tuple[int, ...]:
-        """The word of the original that each word of the changed text comes from."""
+        """Return the original word index of each word of the changed text."""
         return tuple(i for i, word in enumerate(words) if word)
 
     def made(self, words: Words) -> Example:
-        """The changed example; its id says what it is made from and is the same for the same text."""
+        """Return the changed example under an id derived from its source and text."""
         return rewritten(self.example, self.written(words))
 
 
 def rewritten(example: Example, text: str) -> Example:
-    """The example with another first text. What was marked in the old text does not hold for the new one."""
+    """Return the example with another first text and without the rationale of the old one."""
     mark = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return replace(
-        example, id=f"{example.id}~{mark}", inputs={**example.inputs, "text": text}, rationale=None, alignment=None,
+        example,
+        id=f"{example.id}~{mark}",
+        inputs={**example.inputs, "text": text},
+        rationale=None,
+        alignment=None,
         parent=example.parent or example.id,
-    )  # fmt: skip
+    )
 
 
 def with_word(words: Words, i: int, word: str) -> Words:

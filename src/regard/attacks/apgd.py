@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.attacks._continuous import Shots, shoot
+from regard.attacks._continuous import PointSearch, continuous_attack
 from regard.attacks._epsilon_ball import Arena, Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
@@ -38,41 +38,41 @@ def apgd(
     norm: Norm = "linf",
     bounds: tuple[float, ...] | None = None,
 ) -> Sequence[Attacked]:
-    """Gradient steps whose length looks after itself: one record per example.
+    """Take gradient steps with automatic step size: one record per example.
 
     loss: "ce", cross-entropy (as log-odds, which have the same gradient sign and do not vanish), or "dlr", the
     difference-of-logits ratio, which does not change when logits are scaled. eps and bounds: as for fgsm. Deviation:
     the start is the example itself.
     """
 
-    def run(shots: Shots) -> None:
-        few = shots.arena.f.classes < FEWEST
+    def run(points: PointSearch) -> None:
+        few = points.arena.f.classes < FEWEST
         if loss == "dlr" and few:
-            shots.notes.append(f"dlr needs {FEWEST} classes, there are {shots.arena.f.classes}: margin of the logits")
-        place = shots.arena
+            points.notes.append(f"dlr needs {FEWEST} classes, there are {points.arena.f.classes}: margin of the logits")
+        place = points.arena
 
         def falls(logits: Tensor, rows: Sequence[int]) -> Tensor:
             if loss == "ce":
                 return place.log_odds(logits, rows)
             return place.margin(logits, rows) if few else dlr(place, logits, rows)
 
-        _descend(shots, falls, steps)
+        _descend(points, falls, steps)
 
-    return shoot(case, threat, "apgd", run, eps=eps, norm=norm, bounds=bounds)
+    return continuous_attack(case, threat, "apgd", run, eps=eps, norm=norm, bounds=bounds)
 
 
 def dlr(place: Arena, logits: Tensor, rows: Sequence[int]) -> Tensor:
     """(rows,) what is to fall: the margin over a spread of the logits that no scaling changes."""
     top = logits.sort(1, descending=True).values
-    if place.wanted is None:
+    if place.target_class is None:
         return place.margin(logits, rows) / (top[:, 0] - top[:, 2] + 1e-12)
     y = place.y[list(rows)]
-    difference = logits.gather(1, y[:, None])[:, 0] - logits[:, place.wanted]
+    difference = logits.gather(1, y[:, None])[:, 0] - logits[:, place.target_class]
     return difference / (top[:, 0] - (top[:, 2] + top[:, 3]) / 2 + 1e-12)
 
 
 def checkpoints(steps: int) -> list[int]:
-    """Steps at which progress is looked at.
+    """Return the steps at which progress is checked.
 
     >>> checkpoints(100)[:5]
     [22, 41, 57, 70, 80]
@@ -84,10 +84,10 @@ def checkpoints(steps: int) -> list[int]:
     return [math.ceil(round(share * steps, 6)) for share in shares[1:-1]]
 
 
-def _descend(shots: Shots, falls: object, steps: int) -> None:
-    place = shots.arena
+def _descend(points: PointSearch, falls: object, steps: int) -> None:
+    place = points.arena
     assert callable(falls)
-    rows = shots.open
+    rows = points.open
     if not rows:
         return
     n = len(place.positions)
@@ -103,11 +103,11 @@ def _descend(shots: Shots, falls: object, steps: int) -> None:
     last = torch.full((n,), torch.inf).to(x)
     checks, previous = set(checkpoints(steps)), 0
     for k in range(steps + 1):
-        rows = shots.open
+        rows = points.open
         if not rows:
             return
-        found, value = shots.slope(rows, x[rows], falls)
-        slopes[rows] = found
+        gradient, value = points.slope(rows, x[rows], falls)
+        slopes[rows] = gradient
         better[rows] += (value < last[rows]).to(x)
         last[rows] = value
         improved = [r for r, v in zip(rows, value.tolist(), strict=True) if v < float(lowest[r])]
@@ -127,11 +127,11 @@ def _descend(shots: Shots, falls: object, steps: int) -> None:
                 at_check[r], better[r] = lowest[r], 0.0
             previous = k
         shape = (-1, *[1] * (x.dim() - 1))
-        rows = shots.open
+        rows = points.open
         if not rows:
             return
         stride = place.step(slopes[rows], rows, 1.0) * length[rows].reshape(shape)
         plain = place.inside(x[rows] - stride, rows)
         share = 1.0 if k == 0 else MOMENTUM
-        moved = x[rows] + share * (plain - x[rows]) + (1 - share) * (x[rows] - before[rows])
-        before[rows], x[rows] = x[rows], place.inside(moved, rows)
+        proposal = x[rows] + share * (plain - x[rows]) + (1 - share) * (x[rows] - before[rows])
+        before[rows], x[rows] = x[rows], place.inside(proposal, rows)

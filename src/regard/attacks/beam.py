@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._lockstep import hunt
+from regard.attacks._lockstep import lockstep_search
 from regard.attacks._search import Importance
 from regard.attacks._search import beam as search
 from regard.attacks._substitutes import substitutes
@@ -31,9 +31,9 @@ def beam(
     source: str = "neighbours",
     many: int = 12,
 ) -> Sequence[Attacked]:
-    """Several half-changed texts are followed at once until one is answered otherwise: one record per example.
+    """Search several partially changed texts in parallel until one flips the prediction: one record per example.
 
-    Finds pairs of words that only work together, which a greedy search misses, for more questions.
+    Finds word pairs that only work together, which greedy search misses, at the cost of more queries.
     """
     instead = substitutes(case, source, many)
-    return hunt(case, threat, lambda i, text: search(text, instead, importance, width, words), "beam")
+    return lockstep_search(case, threat, lambda i, text: search(text, instead, importance, width, words), "beam")

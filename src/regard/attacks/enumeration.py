@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._lockstep import hunt
+from regard.attacks._lockstep import lockstep_search
 from regard.attacks._search import exhaustive
 from regard.attacks._substitutes import substitutes
 from regard.protocols import Case
@@ -22,9 +22,9 @@ from regard.registry import attack
 def enumeration(
     case: Case, threat: Threat, *, words: int = 2, source: str = "neighbours", many: int = 12
 ) -> Sequence[Attacked]:
-    """All changes of up to `words` words are asked: one record per example, with the fewest words that do it.
+    """Try all changes of up to `words` words: one record per example, with the fewest words that flip it.
 
     The oracle for the other searches: where the budget sufficed and this failed, there is no such change.
     """
     instead = substitutes(case, source, many)
-    return hunt(case, threat, lambda i, text: exhaustive(text, instead, words), "enumeration")
+    return lockstep_search(case, threat, lambda i, text: exhaustive(text, instead, words), "enumeration")

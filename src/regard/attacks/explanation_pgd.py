@@ -19,7 +19,7 @@ from regard.records import Attacked, Floats, Threat
 from regard.registry import attack
 
 STRIDE = 2.5
-MOVED = 0.5
+LARGEST_OVERLAP = 0.5
 """A success: at most this share of the k most relevant units is still among them."""
 TOGETHER = 16
 Aim = Literal["top_k", "centre"]
@@ -44,7 +44,7 @@ def explanation_pgd(
     aim: Aim = "top_k",
     bounds: tuple[float, ...] | None = None,
 ) -> Sequence[Attacked]:
-    """Steps in the ball that move input x gradient away from where it was, with the class kept: one record per example.
+    """Move input x gradient within the ball while the prediction stays: one record per example.
 
     aim: away from the first k units, or the centre of relevance away from where it was. extras: overlap of the k most
     relevant units, mass left on them, Spearman and Jensen-Shannon; a success where at most half of them are still among
@@ -52,14 +52,14 @@ def explanation_pgd(
     """
     goal = goal_of(case, Threat(budget=threat.budget))
     limits = bounds_of(case, bounds)
-    found: dict[int, Attacked] = {}
+    records: dict[int, Attacked] = {}
     for positions in alike(case, [i for i, why in enumerate(goal.why) if not why], TOGETHER):
-        place = arena(case, goal, positions, eps, "linf", threat.budget, limits)
-        found.update(_moved(case, goal, place, min(steps, threat.budget - 1), k, aim))
+        place = arena(case, goal, positions=positions, eps=eps, norm="linf", budget=threat.budget, bounds=limits)
+        records.update(_moved(case, goal, place=place, steps=min(steps, threat.budget - 1), k=k, aim=aim))
     for i, why in enumerate(goal.why):
         if why:
-            found[i] = Attacked(case.ids[i], "explanation_pgd", "skipped", before=goal.before[i], why=why)
-    return [found[i] for i in range(len(case.ids))]
+            records[i] = Attacked(case.ids[i], "explanation_pgd", "skipped", before=goal.before[i], why=why)
+    return [records[i] for i in range(len(case.ids))]
 
 
 def relevance(place: Arena, x: Tensor, *, graph: bool) -> tuple[Tensor, Tensor]:
@@ -86,12 +86,12 @@ def _moved(case: Case, goal: Goal, place: Arena, steps: int, k: int, aim: Aim) -
     x = place.x + 0.1 * (place.started(rows, case, "explanation_pgd") - place.x)
     for step in range(steps + 1):
         x = x.detach().requires_grad_()
-        told, logits = relevance(place, x, graph=step < steps)
-        now = told / told.sum(1, keepdim=True).clamp(min=1e-12)
+        relevances, logits = relevance(place, x, graph=step < steps)
+        now = relevances / relevances.sum(1, keepdim=True).clamp(min=1e-12)
         mass = (now * top).sum(1) if aim == "top_k" else -_way(now - before, _centres(case, place, x))
-        kept = logits.argmax(1) == place.y
+        unflipped = logits.argmax(1) == place.y
         for r in rows:
-            if bool(kept[r]) and float(mass.detach()[r]) < float(least[r]):
+            if bool(unflipped[r]) and float(mass.detach()[r]) < float(least[r]):
                 least[r], best[r] = float(mass.detach()[r]), x[r].detach()
                 curves[r].append((step + 1, float((now * top).sum(1).detach()[r])))
         if step == steps:
@@ -100,17 +100,17 @@ def _moved(case: Case, goal: Goal, place: Arena, steps: int, k: int, aim: Aim) -
             raise Unsupported("explanation_pgd", expected="a model with second derivatives", got="none")
         (slope,) = torch.autograd.grad(mass.sum(), x)
         x = place.inside(x.detach() - place.step(slope, rows, STRIDE * place.eps / steps), rows)
-    return _records(case, goal, place, best, curves, steps + 1, k)
+    return _records(case, goal, place=place, best=best, curves=curves, queries=steps + 1, k=k)
 
 
 def _centres(case: Case, place: Arena, like: Tensor) -> Tensor:
     """(rows, units, axes) the middle of each unit: (row, column) of a patch, time of a step, number of a column."""
-    made = []
+    arrays = []
     for i in place.positions:
         places = case.units[i].places
         half = places.shape[1] // 2
-        made.append((places[:, :half] + places[:, half:]) / 2 if half else places)
-    return torch.from_numpy(np.stack(made)).to(like)
+        arrays.append((places[:, :half] + places[:, half:]) / 2 if half else places)
+    return torch.from_numpy(np.stack(arrays)).to(like)
 
 
 def _way(moved: Tensor, centres: Tensor) -> Tensor:
@@ -121,34 +121,43 @@ def _way(moved: Tensor, centres: Tensor) -> Tensor:
 def _records(
     case: Case, goal: Goal, place: Arena, best: Tensor, curves: list[list[tuple[int, float]]], queries: int, k: int
 ) -> dict[int, Attacked]:
-    """What holds for the inputs read afresh: the class, and the explanation of the input itself."""
+    """Build the records from freshly encoded inputs: class and explanation."""
     first = _shares(case, place, place.x)
     last = _shares(case, place, best)
-    made = None
+    examples = None
     with torch.no_grad():
         rows: Floats = torch.softmax(place.f.logits(best, range(len(best))).double(), -1).cpu().numpy()
     if place.f.user:
-        made = [renamed(place.f.back(r, best[r]), "explanation_pgd") for r in range(len(best))]
-        fresh = case.subset(place.positions).asked([[e] for e in made]).distribution
+        examples = [renamed(place.f.back(r, best[r]), "explanation_pgd") for r in range(len(best))]
+        fresh = case.subset(place.positions).asked([[e] for e in examples]).distribution
         assert fresh is not None
         rows = fresh
     out = {}
     for r, i in enumerate(place.positions):
-        moved = drift(first[r], last[r], k)
+        distances = drift(first[r], last[r], k)
         same = goal.predicted(i, rows[r]) == goal.before[i]
         away = float((best[r] - place.x[r]).norm() / place.x[r].norm().clamp(min=1e-12))
         out[i] = Attacked(
-            case.ids[i], "explanation_pgd", "success" if same and moved["top_k_overlap"] <= MOVED else "failed",
-            queries, None if made is None else made[r], goal.before[i], goal.predicted(i, rows[r]),
-            tuple(map(float, goal.said[i])), tuple(map(float, rows[r])),
-            float(((best[r] - place.x[r]).abs() / place.room[r]).max()), 1 - away,
-            "1 - norm of the change / norm of the input", tuple(curves[r]), extras=moved,
-            notes=() if made is not None else ("in the space of embeddings: there is no such text",),
-        )  # fmt: skip
+            id=case.ids[i],
+            attack="explanation_pgd",
+            status="success" if same and distances["top_k_overlap"] <= LARGEST_OVERLAP else "failed",
+            queries=queries,
+            example=None if examples is None else examples[r],
+            before=goal.before[i],
+            after=goal.predicted(i, rows[r]),
+            said_before=tuple(map(float, goal.distributions[i])),
+            said_after=tuple(map(float, rows[r])),
+            perturbed=float(((best[r] - place.x[r]).abs() / place.room[r]).max()),
+            similarity=1 - away,
+            similarity_is="1 - norm of the change / norm of the input",
+            curve=tuple(curves[r]),
+            extras=distances,
+            notes=() if examples is not None else ("in the space of embeddings: there is no such text",),
+        )
     return out
 
 
 def _shares(case: Case, place: Arena, x: Tensor) -> list[Floats]:
-    told, _ = relevance(place, x.detach().clone().requires_grad_(), graph=False)
-    every = told.detach().double().cpu().numpy()
+    relevances, _ = relevance(place, x.detach().clone().requires_grad_(), graph=False)
+    every = relevances.detach().double().cpu().numpy()
     return [shares(every[r][np.flatnonzero(case.units[i].free)]) for r, i in enumerate(place.positions)]

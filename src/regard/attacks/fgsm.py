@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._continuous import Shots, shoot
+from regard.attacks._continuous import PointSearch, continuous_attack
 from regard.attacks._epsilon_ball import Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
@@ -22,17 +22,17 @@ from regard.registry import attack
 def fgsm(
     case: Case, threat: Threat, *, eps: float = 0.03, norm: Norm = "linf", bounds: tuple[float, ...] | None = None
 ) -> Sequence[Attacked]:
-    """One step of full length against the gradient: one record per example.
+    """Take one full-length gradient step: one record per example.
 
     eps: share of the range of the inputs (see bounds), of a text's embeddings of their root mean square. bounds: two
     numbers that the inputs keep between; default: from the data.
     """
 
-    def run(shots: Shots) -> None:
-        rows = shots.open
-        slope, _ = shots.slope(rows, shots.arena.x, shots.arena.log_odds)
-        rows = shots.open
-        x = shots.arena.x - shots.arena.step(slope, range(len(slope)), eps)
-        shots.look(rows, shots.arena.inside(x, range(len(slope)))[rows])
+    def run(points: PointSearch) -> None:
+        rows = points.open
+        slope, _ = points.slope(rows, points.arena.x, points.arena.log_odds)
+        rows = points.open
+        x = points.arena.x - points.arena.step(slope, range(len(slope)), eps)
+        points.look(rows, points.arena.inside(x, range(len(slope)))[rows])
 
-    return shoot(case, threat, "fgsm", run, eps=eps, norm=norm, bounds=bounds)
+    return continuous_attack(case, threat, "fgsm", run, eps=eps, norm=norm, bounds=bounds)

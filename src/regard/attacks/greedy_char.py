@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._lockstep import hunt
+from regard.attacks._lockstep import lockstep_search
 from regard.attacks._search import Importance, greedy
 from regard.attacks._substitutes import substitutes
 from regard.protocols import Case
@@ -23,10 +23,10 @@ from regard.registry import attack
 def greedy_char(
     case: Case, threat: Threat, *, importance: Importance = "deletion", many: int = 16
 ) -> Sequence[Attacked]:
-    """Word after word is misspelt by one character until the model answers otherwise: one record per example.
+    """Misspell word after word by one character until the prediction flips: one record per example.
 
     Swaps, deletions, insertions and slips to a neighbouring key inside the word; its first and last character stay.
     `many` of them are drawn for each word. importance: by deletion, or by one gradient (white box).
     """
     misspelt = substitutes(case, "misspellings", many)
-    return hunt(case, threat, lambda i, text: greedy(text, misspelt, importance), "greedy_char")
+    return lockstep_search(case, threat, lambda i, text: greedy(text, misspelt, importance), "greedy_char")

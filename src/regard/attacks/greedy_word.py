@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._lockstep import hunt
+from regard.attacks._lockstep import lockstep_search
 from regard.attacks._search import Importance, greedy
 from regard.attacks._substitutes import substitutes
 from regard.protocols import Case
@@ -23,11 +23,11 @@ from regard.registry import attack
 def greedy_word(
     case: Case, threat: Threat, *, importance: Importance = "deletion", source: str = "neighbours", many: int = 12
 ) -> Sequence[Attacked]:
-    """Word after word is replaced, the most important first, until the model answers otherwise: one record per example.
+    """Replace words, most important first, until the prediction flips: one record per example.
 
     importance: "deletion" asks for the text without each word, "gradient" takes one backward (white box). source:
     "neighbours" in the model's own embedding (no download, needs the embedding table), "delete", or a JSON file
     {word: [substitute, ...]}, with which the attack needs answers alone.
     """
     instead = substitutes(case, source, many)
-    return hunt(case, threat, lambda i, text: greedy(text, instead, importance), "greedy_word")
+    return lockstep_search(case, threat, lambda i, text: greedy(text, instead, importance), "greedy_word")

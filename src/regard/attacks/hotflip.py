@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.attacks._flip import Flips
-from regard.attacks._lockstep import Look, Search, Slope, hunt
+from regard.attacks._lockstep import GradientReply, GradientRequest, Search, lockstep_search
 from regard.attacks._text import Text
 from regard.measures.ranking import order
 from regard.protocols import Case
@@ -25,7 +25,7 @@ from regard.registry import attack
     misleads="the first-order score ignores meaning: a flip shows that the model can be moved, not that it is wrong",
 )
 def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Sequence[Attacked]:
-    """Tokens are exchanged where the gradient promises most, the best `many` asked for: one record per example.
+    """Flip the tokens that the gradient ranks highest, trying the best `many`: one record per example.
 
     Works on sub-words as on words. Special tokens stay. A change counts only if the changed *text* is read as just the
     tokens that were meant; that some were dropped because it is not, is said in `notes`. Deviation: after each flip the
@@ -36,25 +36,25 @@ def hotflip(case: Case, threat: Threat, *, many: int = 24, steps: int = 8) -> Se
 
     def search(i: int, text: Text) -> Search:
         words, score = text.words, -np.inf
-        slope: Slope | None = None
-        tried: set[tuple[str, ...]] = set()
+        slope: GradientReply | None = None
+        visited: set[tuple[str, ...]] = set()
         for _ in range(steps):
             if slope is None:
-                found = yield Look(words)
-                assert isinstance(found, Slope)
-                slope = found
-            made, lost = flips.best(text, words, slope, many, tried)
+                reply = yield GradientRequest(words)
+                assert isinstance(reply, GradientReply)
+                slope = reply
+            variants, lost = flips.best(text, words, slope, many, visited)
             dropped[i] += lost
-            if not made:
+            if not variants:
                 return
-            scores = yield made
+            scores = yield variants
             assert isinstance(scores, np.ndarray)
             best = int(order(scores)[0])
-            tried |= set(made)
+            visited |= set(variants)
             if scores[best] > score:  # else the gradient was wrong about these: its next ones are asked for
-                words, score, slope = made[best], float(scores[best]), None
+                words, score, slope = variants[best], float(scores[best]), None
 
     def notes(i: int) -> Sequence[str]:
         return ["exchanges whose text is read as other tokens than were meant were dropped"] if dropped[i] else []
 
-    return hunt(case, threat, search, "hotflip", notes=notes)
+    return lockstep_search(case, threat, search, "hotflip", notes=notes)

@@ -25,37 +25,43 @@ from regard.registry import attack
     misleads="texts of a few words are unlike anything the model was trained on; a high confidence there says little",
 )
 def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[Attacked]:
-    """Words are deleted one by one while the prediction stays; a success where at most `left` remain: one record each.
+    """Delete words while the prediction stays; success if at most `left` remain: one record per example.
 
     perturbed is the share of words that could go; the words that stay are often nonsense to people (Feng et al.). Of
     the threat only the budget and the words to keep hold: stop words go, and any share of the text.
     """
     goal = goal_of(case, Threat())
-    free = replace(threat, goal="untargeted", target=None, max_share=1.0, stop_words=True, max_edits=None,
-                   min_similarity=0.0)  # fmt: skip
+    free = replace(
+        threat, goal="untargeted", target=None, max_share=1.0, stop_words=True, max_edits=None, min_similarity=0.0
+    )
     each = texts(case.examples, free)
     current: list[Words] = [text.words for text in each]
-    rows: list[Floats] = [goal.said[i] for i in range(len(each))]
+    rows: list[Floats] = [goal.distributions[i] for i in range(len(each))]
     queries = [0] * len(each)
     curves: list[list[tuple[int, float]]] = [[] for _ in each]
     running = {i for i, text in enumerate(each) if not goal.why[i] and sum(map(bool, text.words)) > left}
     while running:
-        made = {i: _shorter(each[i], current[i])[: free.budget - queries[i]] for i in sorted(running)}
-        said = case.asked([[each[i].made(words) for words in made.get(i, ())] for i in range(len(each))])
-        assert said.distribution is not None
-        for i, words in made.items():
-            mine = said.rows(i)
+        shorter = {i: _shorter(each[i], current[i])[: free.budget - queries[i]] for i in sorted(running)}
+        answers = case.asked([[each[i].made(words) for words in shorter.get(i, ())] for i in range(len(each))])
+        assert answers.distribution is not None
+        for i, words in shorter.items():
+            own_rows = answers.rows(i)
             queries[i] += len(words)
-            kept = np.flatnonzero(~goal.reached(i, said.distribution[mine]) & np.isfinite(said.value[mine]))
-            if not len(kept):
+            unflipped = np.flatnonzero(
+                ~goal.reached(i, answers.distribution[own_rows]) & np.isfinite(answers.value[own_rows])
+            )
+            if not len(unflipped):
                 running.discard(i)
                 continue
-            best = int(kept[int(order(said.value[mine][kept])[0])])
-            current[i], rows[i] = words[best], said.distribution[mine][best]
+            best = int(unflipped[int(order(answers.value[own_rows][unflipped])[0])])
+            current[i], rows[i] = words[best], answers.distribution[own_rows][best]
             curves[i].append((queries[i], float(rows[i][goal.before[i]])))
             if sum(map(bool, current[i])) <= left or queries[i] >= free.budget:
                 running.discard(i)
-    return [_record(goal, i, each[i], current[i], rows[i], queries[i], curves[i], left) for i in range(len(each))]
+    return [
+        _record(goal, i, text=each[i], words=current[i], row=rows[i], queries=queries[i], curve=curves[i], left=left)
+        for i in range(len(each))
+    ]
 
 
 def _shorter(text: Text, words: Words) -> list[Words]:
@@ -65,13 +71,25 @@ def _shorter(text: Text, words: Words) -> list[Words]:
 def _record(
     goal: Goal, i: int, text: Text, words: Words, row: Floats, queries: int, curve: list[tuple[int, float]], left: int
 ) -> Attacked:
-    before = tuple(map(float, goal.said[i]))
+    before = tuple(map(float, goal.distributions[i]))
     if goal.why[i]:
-        return Attacked(text.example.id, "input_reduction", "skipped", before=goal.before[i], said_before=before,
-                        why=goal.why[i])  # fmt: skip
+        return Attacked(
+            text.example.id, "input_reduction", "skipped", before=goal.before[i], said_before=before, why=goal.why[i]
+        )
     stay = sum(map(bool, words))
     return Attacked(
-        text.example.id, "input_reduction", "success" if stay <= left else "failed", queries, text.made(words),
-        goal.before[i], goal.predicted(i, row), before, tuple(map(float, row)), 1 - stay / max(1, len(words)),
-        text.similarity(words), curve=tuple(curve), origin=text.origin(words), extras={"words_left": float(stay)},
-    )  # fmt: skip
+        id=text.example.id,
+        attack="input_reduction",
+        status="success" if stay <= left else "failed",
+        queries=queries,
+        example=text.made(words),
+        before=goal.before[i],
+        after=goal.predicted(i, row),
+        said_before=before,
+        said_after=tuple(map(float, row)),
+        perturbed=1 - stay / max(1, len(words)),
+        similarity=text.similarity(words),
+        curve=tuple(curve),
+        origin=text.origin(words),
+        extras={"words_left": float(stay)},
+    )

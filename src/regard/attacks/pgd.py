@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from regard.attacks._continuous import Shots, shoot
+from regard.attacks._continuous import PointSearch, continuous_attack
 from regard.attacks._epsilon_ball import Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
@@ -32,28 +32,28 @@ def pgd(
     norm: Norm = "linf",
     bounds: tuple[float, ...] | None = None,
 ) -> Sequence[Attacked]:
-    """Many small steps against the gradient, kept in the ball, from several starts: one record per example.
+    """Take many small projected gradient steps from several starts: one record per example.
 
-    An example that is answered otherwise is done and costs nothing more. eps and bounds: as for fgsm.
+    A flipped example is finished and costs no further queries. eps and bounds: as for fgsm.
     """
 
-    def run(shots: Shots) -> None:
-        place = shots.arena
+    def run(points: PointSearch) -> None:
+        place = points.arena
         for restart in range(restarts):
-            rows = shots.open
+            rows = points.open
             if not rows:
                 return
             x = place.x[rows] if not restart else place.started(rows, case, "pgd", restart)
             for _ in range(steps):
-                slope, _ = shots.slope(rows, x, place.log_odds)
+                slope, _ = points.slope(rows, x, place.log_odds)
                 x = place.inside(x - place.step(slope, rows, STRIDE * eps / steps), rows)
-                still = set(shots.open)
+                still = set(points.open)
                 keep = [k for k, row in enumerate(rows) if row in still]
                 if len(keep) < len(rows):
                     rows, x = [rows[k] for k in keep], x[keep]
                 if not rows:
                     break
             if rows:
-                shots.look(rows, x)
+                points.look(rows, x)
 
-    return shoot(case, threat, "pgd", run, eps=eps, norm=norm, bounds=bounds)
+    return continuous_attack(case, threat, "pgd", run, eps=eps, norm=norm, bounds=bounds)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.attacks._continuous import Shots, shoot
+from regard.attacks._continuous import PointSearch, continuous_attack
 from regard.attacks._epsilon_ball import Norm
 from regard.protocols import Case
 from regard.records import Attacked, Threat
@@ -29,18 +29,18 @@ def random_noise(
     norm: Norm = "linf",
     bounds: tuple[float, ...] | None = None,
 ) -> Sequence[Attacked]:
-    """Noise on the edge of the ball in which an attack moves; an attack must do better: one record per example."""
+    """Add noise on the surface of the epsilon ball, the baseline to beat: one record per example."""
 
-    def run(shots: Shots) -> None:
-        place = shots.arena
+    def run(points: PointSearch) -> None:
+        place = points.arena
         for draw in range(draws):
-            rows = shots.open
+            rows = points.open
             if not rows:
                 return
-            drawn = [
+            directions = [
                 case.rng(place.positions[r], "random_noise", draw).standard_normal(place.x.shape[1:]) for r in rows
             ]
-            slope = torch.stack([torch.from_numpy(d).to(place.x) for d in drawn])
-            shots.look(rows, place.inside(place.x[rows] + place.step(slope, rows, eps), rows))
+            slope = torch.stack([torch.from_numpy(d).to(place.x) for d in directions])
+            points.look(rows, place.inside(place.x[rows] + place.step(slope, rows, eps), rows))
 
-    return shoot(case, threat, "random_noise", run, eps=eps, norm=norm, bounds=bounds)
+    return continuous_attack(case, threat, "random_noise", run, eps=eps, norm=norm, bounds=bounds)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.attacks._lockstep import Search, hunt
+from regard.attacks._lockstep import Search, lockstep_search
 from regard.attacks._substitutes import substitutes
 from regard.attacks._text import Text, with_word
 from regard.protocols import Case
@@ -27,7 +27,7 @@ SIZE = 16
 def random_words(
     case: Case, threat: Threat, *, draws: int = 1, source: str = "neighbours", many: int = 12
 ) -> Sequence[Attacked]:
-    """Random changes of the size that an attack may make; an attack must do better: one record per example.
+    """Make random changes of the size allowed to attacks, the baseline to beat: one record per example.
 
     draws: how many texts are tried; 1 is noise, more is a random search.
     """
@@ -37,14 +37,16 @@ def random_words(
         rng = case.rng(i, "random_words")
         places = [k for k in text.open if instead(text.words[k])]
         for first in range(0, draws, SIZE):
-            yield [made for _ in range(min(SIZE, draws - first)) if (made := _drawn(text, places, rng)) is not None]
+            yield [
+                variant for _ in range(min(SIZE, draws - first)) if (variant := _drawn(text, places, rng)) is not None
+            ]
 
     def _drawn(text: Text, places: list[int], rng: np.random.Generator) -> tuple[str, ...] | None:
         words = text.words
         for k in rng.permutation(len(places))[: text.most]:
             choices = instead(text.words[places[k]])
-            changed = with_word(words, places[k], choices[int(rng.integers(len(choices)))])
-            words = changed if text.allows(changed) else words
+            candidate = with_word(words, places[k], choices[int(rng.integers(len(choices)))])
+            words = candidate if text.allows(candidate) else words
         return words if words != text.words else None
 
-    return hunt(case, threat, search, "random_words")
+    return lockstep_search(case, threat, search, "random_words")

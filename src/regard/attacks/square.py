@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.attacks._continuous import Shots, shoot
+from regard.attacks._continuous import PointSearch, continuous_attack
 from regard.protocols import Case
 from regard.records import Attacked, Threat
 from regard.registry import attack
@@ -28,51 +28,51 @@ HALVINGS = (10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000)
 def square(
     case: Case, threat: Threat, *, eps: float = 0.03, patch: float = 0.3, bounds: tuple[float, ...] | None = None
 ) -> Sequence[Attacked]:
-    """Patches of +-eps in random places, kept where they help; asks for answers alone: one record per example.
+    """Place +-eps patches at random and keep those that help (black box): one record per example.
 
     patch: share of the entries in the first patch; it shrinks as the budget is used up. Pictures get squares, series
     stretches of time, rows and embeddings random entries. eps and bounds: as for fgsm; the norm is linf.
     """
 
-    def run(shots: Shots) -> None:
-        place = shots.arena
+    def run(points: PointSearch) -> None:
+        place = points.arena
         rngs = [case.rng(i, "square") for i in place.positions]
         free = place.f.free.cpu().numpy()
         shape = tuple(place.x.shape[1:])
         signs = np.stack([_stripes(shape, rng) for rng in rngs])
-        rows = shots.open
+        rows = points.open
         turn = 0
         while rows:
-            tried = signs[rows].copy()
+            proposal = signs[rows].copy()
             if turn:
                 share = patch / 2 ** sum(turn * 10_000 / place.budget > h for h in HALVINGS)
                 for k, row in enumerate(rows):
-                    _patched(tried[k], share, rngs[row])
-            change = torch.from_numpy(np.where(free[rows], tried, 0.0)).to(place.x) * eps * place.room[rows]
-            before = shots.score[rows].copy()
-            shots.look(rows, place.inside(place.x[rows] + change, rows))
+                    _patched(proposal[k], share, rngs[row])
+            change = torch.from_numpy(np.where(free[rows], proposal, 0.0)).to(place.x) * eps * place.room[rows]
+            before = points.score[rows].copy()
+            points.look(rows, place.inside(place.x[rows] + change, rows))
             for k, row in enumerate(rows):
-                if shots.score[row] < before[k]:
-                    signs[row] = tried[k]
+                if points.score[row] < before[k]:
+                    signs[row] = proposal[k]
             turn += 1
-            rows = shots.open
+            rows = points.open
 
-    return shoot(case, threat, "square", run, eps=eps, norm="linf", bounds=bounds)
+    return continuous_attack(case, threat, "square", run, eps=eps, norm="linf", bounds=bounds)
 
 
 Signs = NDArray[np.float64]
 
 
 def _stripes(shape: tuple[int, ...], rng: np.random.Generator) -> Signs:
-    """The start: vertical stripes for a picture, a sign for every entry else."""
+    """Return the start: vertical stripes for images, random signs otherwise."""
     if len(shape) == 3:
-        drawn = rng.choice([-1.0, 1.0], size=(shape[0], 1, shape[2]))
-        return np.broadcast_to(drawn, shape).copy()
+        stripes = rng.choice([-1.0, 1.0], size=(shape[0], 1, shape[2]))
+        return np.broadcast_to(stripes, shape).copy()
     return rng.choice([-1.0, 1.0], size=shape)
 
 
 def _patched(signs: Signs, share: float, rng: np.random.Generator) -> None:
-    """New signs in one random patch; in place."""
+    """Set new signs in one random patch, in place."""
     shape = signs.shape
     if len(shape) == 3:
         side = max(1, min(round((share * shape[1] * shape[2]) ** 0.5), *shape[1:]))

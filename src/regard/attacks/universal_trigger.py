@@ -15,7 +15,7 @@ from regard.protocols import Case
 from regard.records import Attacked, Example, Floats, Threat
 from regard.registry import attack
 
-SHOWN = 8
+MOST_EXAMPLES = 8
 """Examples of a class that a trigger is looked for on, at a time."""
 
 
@@ -31,7 +31,7 @@ SHOWN = 8
 def universal_trigger(
     case: Case, threat: Threat, *, words: int = 3, rounds: int = 2, many: int = 12, first: str = "the"
 ) -> Sequence[Attacked]:
-    """One trigger per predicted class, found on every other example of it and tried on the rest: one record each.
+    """Find one trigger per predicted class on half of its examples and test it on the rest: one record per example.
 
     Examples on which the trigger was looked for are skipped ("used to find the trigger"), so that success is counted on
     texts it has not seen. Every text is only added to; of the constraints only the budget and the words to keep hold.
@@ -41,21 +41,28 @@ def universal_trigger(
     for i, why in enumerate(goal.why):
         if not why:
             by_class.setdefault(goal.before[i], []).append(i)
-    found: dict[int, Attacked] = {
+    records: dict[int, Attacked] = {
         i: Attacked(case.ids[i], "universal_trigger", "skipped", before=goal.before[i], why=why)
-        for i, why in enumerate(goal.why) if why
-    }  # fmt: skip
-    for mine in by_class.values():
-        seen, rest = mine[::2], mine[1::2]
-        trigger, spent = _found(case, goal, seen[:SHOWN], threat, words, rounds, many, first)
-        for i in seen:
-            used = spent if i in seen[:SHOWN] else 0
-            found[i] = Attacked(
-                case.ids[i], "universal_trigger", "skipped", used, before=goal.before[i],
+        for i, why in enumerate(goal.why)
+        if why
+    }
+    for members in by_class.values():
+        searched, rest = members[::2], members[1::2]
+        trigger, spent = _found(
+            case, goal, seen=searched[:MOST_EXAMPLES], threat=threat, words=words, rounds=rounds, many=many, first=first
+        )
+        for i in searched:
+            query_count = spent if i in searched[:MOST_EXAMPLES] else 0
+            records[i] = Attacked(
+                case.ids[i],
+                "universal_trigger",
+                "skipped",
+                query_count,
+                before=goal.before[i],
                 why="used to find the trigger",
-            )  # fmt: skip
-        found.update(_tried(case, goal, rest, trigger))
-    return [found[i] for i in range(len(case.ids))]
+            )
+        records.update(_tried(case, goal, rest, trigger))
+    return [records[i] for i in range(len(case.ids))]
 
 
 def _with(example: Example, trigger: Sequence[str]) -> Example:
@@ -65,51 +72,55 @@ def _with(example: Example, trigger: Sequence[str]) -> Example:
 def _found(
     case: Case, goal: Goal, seen: Sequence[int], threat: Threat, words: int, rounds: int, many: int, first: str
 ) -> tuple[list[str], int]:
-    """The trigger, and the questions it took for each of the examples it was found on."""
-    known, vectors = whole_words(case.lexicon())
-    kept = {word.casefold() for word in threat.keep}
-    at = {word: k for k, word in enumerate(known)}
+    """Return the trigger and the queries spent per example."""
+    vocabulary, vectors = whole_words(case.lexicon())
+    protected = {word.casefold() for word in threat.keep}
+    at = {word: k for k, word in enumerate(vocabulary)}
     trigger, spent, best = [first] * words, 0, -np.inf
-    some = case.subset(seen)
-    sign = -1 if goal.wanted is None else 1
+    sample = case.subset(seen)
+    sign = -1 if goal.target_class is None else 1
     for _ in range(rounds):
         for place in range(words):
             room = threat.budget - spent - 1
             if room < 1:
                 return trigger, spent
-            shown = some.instead(
-                [_with(e, trigger) for e in some.examples],
-                None if goal.wanted is None else [goal.wanted] * len(seen),
-            )  # fmt: skip
+            triggered = sample.instead(
+                [_with(e, trigger) for e in sample.examples],
+                None if goal.target_class is None else [goal.target_class] * len(seen),
+            )
             spent += 1
             slopes = [
-                g[_unit(shown.units[n].places, shown.units[n].free, trigger, place)]
-                for n, g in enumerate(shown.input_gradients())
+                g[_unit(triggered.units[n].places, triggered.units[n].free, trigger, place)]
+                for n, g in enumerate(triggered.input_gradients())
             ]
             gain = (vectors @ (sign * np.mean(slopes, axis=0))).astype(np.float64)
             gain[[at[w] for w in (trigger[place],) if w in at]] = -np.inf
             few = np.sort(np.argpartition(-gain, min(many, len(gain) - 1))[:many])
-            tried = [known[few[k]] for k in order(gain[few]) if known[few[k]].casefold() not in kept][:room]
-            scores = _scores(goal, some, seen, [[*trigger[:place], w, *trigger[place + 1 :]] for w in tried])
-            spent += len(tried)
+            candidates = [
+                vocabulary[few[k]] for k in order(gain[few]) if vocabulary[few[k]].casefold() not in protected
+            ][:room]
+            scores = _scores(goal, sample, seen, [[*trigger[:place], w, *trigger[place + 1 :]] for w in candidates])
+            spent += len(candidates)
             if len(scores) and scores.max() > best:
                 choice = int(order(scores)[0])
                 best = float(scores[choice])
-                trigger = [*trigger[:place], tried[choice], *trigger[place + 1 :]]
+                trigger = [*trigger[:place], candidates[choice], *trigger[place + 1 :]]
     return trigger, spent
 
 
 def _unit(places: Floats, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], trigger: Sequence[str], k: int) -> int:
-    """The first token of the k-th word of the trigger."""
+    """Return the first token of the k-th trigger word."""
     start = sum(len(word) + 1 for word in trigger[:k])
     return int(np.flatnonzero(free & (places[:, 0] >= start))[0])
 
 
 def _scores(goal: Goal, some: Case, seen: Sequence[int], triggers: Sequence[Sequence[str]]) -> Floats:
-    """(triggers,) the mean over the examples of how near each brings them to the goal."""
-    said = some.asked([[_with(e, trigger) for trigger in triggers] for e in some.examples])
-    assert said.distribution is not None
-    each = [goal.score(i, said.value[said.rows(n)], said.distribution[said.rows(n)]) for n, i in enumerate(seen)]
+    """Return (triggers,) mean scores over the examples."""
+    answers = some.asked([[_with(e, trigger) for trigger in triggers] for e in some.examples])
+    assert answers.distribution is not None
+    each = [
+        goal.score(i, answers.value[answers.rows(n)], answers.distribution[answers.rows(n)]) for n, i in enumerate(seen)
+    ]
     return np.asarray(np.mean(each, axis=0))
 
 
@@ -117,17 +128,26 @@ def _tried(case: Case, goal: Goal, rest: Sequence[int], trigger: Sequence[str]) 
     if not rest:
         return {}
     part = case.subset(rest)
-    made = [_with(e, trigger) for e in part.examples]
-    rows = part.asked([[e] for e in made]).distribution
+    changed_examples = [_with(e, trigger) for e in part.examples]
+    rows = part.asked([[e] for e in changed_examples]).distribution
     assert rows is not None
     out = {}
     for n, i in enumerate(rest):
-        text, new = str(part.examples[n].inputs["text"]), str(made[n].inputs["text"])
+        text, new = str(part.examples[n].inputs["text"]), str(changed_examples[n].inputs["text"])
         count = len(text.split())
         out[i] = Attacked(
-            case.ids[i], "universal_trigger", "success" if goal.reached(i, rows[n : n + 1])[0] else "failed", 1,
-            made[n], goal.before[i], goal.predicted(i, rows[n]), tuple(map(float, goal.said[i])),
-            tuple(map(float, rows[n])), len(trigger) / max(1, count + len(trigger)), ngram_overlap(text, new),
-            curve=((1, float(rows[n][goal.before[i]])),), notes=(f"trigger: {' '.join(trigger)}",),
-        )  # fmt: skip
+            id=case.ids[i],
+            attack="universal_trigger",
+            status="success" if goal.reached(i, rows[n : n + 1])[0] else "failed",
+            queries=1,
+            example=changed_examples[n],
+            before=goal.before[i],
+            after=goal.predicted(i, rows[n]),
+            said_before=tuple(map(float, goal.distributions[i])),
+            said_after=tuple(map(float, rows[n])),
+            perturbed=len(trigger) / max(1, count + len(trigger)),
+            similarity=ngram_overlap(text, new),
+            curve=((1, float(rows[n][goal.before[i]])),),
+            notes=(f"trigger: {' '.join(trigger)}",),
+        )
     return out

@@ -22,7 +22,7 @@ DEFAULT = ("apgd", "apgd:loss=dlr", "square")
     misleads="called worst case, not AutoAttack, whose standard configuration it is not",
 )
 def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT) -> Sequence[Attacked]:
-    """Attacks one after the other on what still holds; the first success stands for an example: one record each.
+    """Run attacks in turn on the examples that still hold; keep the first success: one record per example.
 
     attacks: as on the command line, ["pgd:eps=0.1", "square:eps=0.1"], or of texts ["greedy_word", "hotflip"]. The
     budget is shared out evenly, so that it holds for all of them together.
@@ -30,24 +30,24 @@ def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT
     if not attacks or threat.budget < len(attacks):
         raise InputError("worst_case", expected="at least one attack, and a query for each", got=f"{len(attacks)}")
     share = replace(threat, budget=threat.budget // len(attacks))
-    found: dict[int, Attacked] = {}
+    records: dict[int, Attacked] = {}
     spent = [0] * len(case.ids)
     waiting = list(range(len(case.ids)))
     for text in attacks:
         if not waiting:
             break
-        made = case.subset(waiting).attacked(Spec.parse("attack", text), share)
-        for i, one in zip(waiting, made, strict=True):
+        attempts = case.subset(waiting).attacked(Spec.parse("attack", text), share)
+        for i, one in zip(waiting, attempts, strict=True):
             curve = tuple((spent[i] + at, p) for at, p in one.curve)
             spent[i] += one.queries
-            best = found.get(i)
+            best = records.get(i)
             nearer = best is None or one.status == "success" or _confidence(one) < _confidence(best)
-            kept = replace(one, curve=curve, notes=(f"by {text}", *one.notes)) if nearer or best is None else best
-            found[i] = replace(kept, attack="worst_case", queries=spent[i])
-        waiting = [i for i in waiting if found[i].status == "failed"]
-    return [found[i] for i in range(len(case.ids))]
+            record = replace(one, curve=curve, notes=(f"by {text}", *one.notes)) if nearer or best is None else best
+            records[i] = replace(record, attack="worst_case", queries=spent[i])
+        waiting = [i for i in waiting if records[i].status == "failed"]
+    return [records[i] for i in range(len(case.ids))]
 
 
 def _confidence(one: Attacked) -> float:
-    """The probability of the class that was predicted, after the attack."""
+    """Return the probability of the original class after the attack."""
     return one.said_after[one.before] if one.said_after and one.before is not None else 1.0

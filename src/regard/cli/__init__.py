@@ -1,4 +1,4 @@
-"""The verbs for people. One file per command in `cli/commands/`, imported only when it is called."""
+"""The command line. One file per command in `cli/commands/`, imported only when called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of behaviour and sensitive terms, put to a model from the command line."""
+"""Behavioural tests and term swaps from the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.datasets.examples import Examples
     from regard.measures.intervals import Interval
 
-SHOWN = 5
+MOST_PRINTED = 5
 """Failures and worst texts on a screen; `--json` has all of them."""
 
 
@@ -25,14 +25,16 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
     from regard.surveys.behaviour import behaviour
 
     tests = read_tests(path, seed)
-    with bar(remarks(), making=choice.making) as shown:
+    with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
-        found = behaviour(
-            live, tests, seed=seed,
-            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
-        )  # fmt: skip
+        results_by_test = behaviour(
+            live,
+            tests,
+            seed=seed,
+            progress=lambda what, done, total: progress_bar.show(what, done / max(1, total), f"{done}/{total}"),
+        )
     if as_json:
-        print_json({"model": live.name, "seed": seed, "tests": [r.to_json() for r in found]})
+        print_json({"model": live.name, "seed": seed, "tests": [r.to_json() for r in results_by_test]})
     else:
         from regard.present.terminal.terminal import plain_table
 
@@ -45,31 +47,40 @@ def put_tests(choice: ModelChoice, path: Path, seed: int, *, as_json: bool) -> N
                 say("term.attack.to", low=f"{r.low:.1%}", high=f"{r.high:.1%}"),
                 r.status if r.status == "-" else say(f"term.perturb.{r.status}"),
             )
-            for r in found
+            for r in results_by_test
         ]
         out = results()
-        out.print(say("term.perturb.tests", model=live.name, n=len(found), seed=seed), markup=False, style="bold")
+        out.print(
+            say("term.perturb.tests", model=live.name, n=len(results_by_test), seed=seed), markup=False, style="bold"
+        )
         out.print(plain_table(columns("term.perturb.test_columns"), rows, right=(2, 3)))
-        for r in found:
-            for failure in r.failures[:SHOWN]:
+        for r in results_by_test:
+            for failure in r.failures[:MOST_PRINTED]:
                 after = "" if failure.changed is None else f" -> {failure.changed!r}: {failure.said_after}"
-                out.print(f"  {r.test.name}: {failure.text!r}: {failure.said} {failure.probability:.2f}{after}"
-                          + ("" if failure.probability_after is None else f" {failure.probability_after:.2f}"),
-                          markup=False, style="dim")  # fmt: skip
-            if len(r.failures) > SHOWN:
                 out.print(
-                    "  " + say("term.perturb.more", name=r.test.name, n=len(r.failures) - SHOWN),
+                    f"  {r.test.name}: {failure.text!r}: {failure.said} {failure.probability:.2f}{after}"
+                    + ("" if failure.probability_after is None else f" {failure.probability_after:.2f}"),
+                    markup=False,
+                    style="dim",
+                )
+            if len(r.failures) > MOST_PRINTED:
+                out.print(
+                    "  " + say("term.perturb.more", name=r.test.name, n=len(r.failures) - MOST_PRINTED),
                     markup=False,
                     style="dim",
                 )
         out.print(say("term.perturb.fillings"), style="dim", markup=False)
-    states = {r.test.name: r.status for r in found}
+    states = {r.test.name: r.status for r in results_by_test}
     failed, undecided = ([n for n, s in states.items() if s == wanted] for wanted in ("failed", "open"))
     if failed:
         raise GateFailed(f"tests {', '.join(failed)}", expected="the required share to pass", got="less, for sure")
     if undecided:
-        raise Incomplete(f"tests {', '.join(undecided)}", expected="an interval on one side of the required share",
-                         got="one across it", remedy="more fillings")  # fmt: skip
+        raise Incomplete(
+            f"tests {', '.join(undecided)}",
+            expected="an interval on one side of the required share",
+            got="one across it",
+            remedy="more fillings",
+        )
 
 
 def put_swaps(
@@ -81,21 +92,32 @@ def put_swaps(
     from regard.surveys.term_swaps import MEASURES, sensitive
 
     path = Path(swaps) if Path(swaps).suffix == ".toml" else None
-    wanted = None if path is not None or swaps == "all" else listed(swaps)
-    families = families_of(path, wanted)
+    names = None if path is not None or swaps == "all" else listed(swaps)
+    families = families_of(path, names)
     checked_names("explainer", [method])
-    with bar(remarks(), making=choice.making) as shown:
+    with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
         read = resolve.open_data(data or resolve.default_data(choice.source), limit, seed)
         examples, notes = resolve.prepared(live, read, limit)
         notes = [*filter(None, [warning(live, examples[0])]), *notes]
-        found = sensitive(
-            live, examples, families, method=method, seed=seed,
-            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
-        )  # fmt: skip
+        swaps_by_family = sensitive(
+            live,
+            examples,
+            families,
+            method=method,
+            seed=seed,
+            progress=lambda what, done, total: progress_bar.show(what, done / max(1, total), f"{done}/{total}"),
+        )
     if as_json:
-        return print_json({"model": live.name, "data": read.name, "seed": seed, "method": method,
-                           "families": [r.to_json() for r in found]})  # fmt: skip
+        return print_json(
+            {
+                "model": live.name,
+                "data": read.name,
+                "seed": seed,
+                "method": method,
+                "families": [r.to_json() for r in swaps_by_family],
+            }
+        )
     from regard.present.terminal.terminal import plain_table
 
     out = results()
@@ -105,7 +127,7 @@ def put_swaps(
         style="bold",
     )
     rows: list[tuple[str, ...]] = []
-    for r in found:
+    for r in swaps_by_family:
         if not r.effects:
             rows.append((r.family, "0", say("term.perturb.no_term"), "", "", ""))
         for e in r.effects:
@@ -113,15 +135,15 @@ def put_swaps(
             rows.append((r.family, str(r.texts), e.measure, *cells))
     out.print(plain_table(columns("term.perturb.swap_columns"), rows, right=(1,)))
     for name, meaning in MEASURES.items():
-        told = render(meaning)
-        told = say("term.perturb.by", meaning=told, method=method) if name == "relevance" else told
-        out.print(f"{name}: {told}", markup=False, style="dim")
+        explanation = render(meaning)
+        explanation = say("term.perturb.by", meaning=explanation, method=method) if name == "relevance" else explanation
+        out.print(f"{name}: {explanation}", markup=False, style="dim")
     out.print(say("term.perturb.difference"), style="dim", markup=False)
-    for r in found:
+    for r in swaps_by_family:
         for line in r.unknown:
             out.print(f"  {r.family}, {line}", markup=False, style="yellow")
-        for text, changed, moved in r.worst[:SHOWN]:
-            out.print(f"  {r.family} {moved:.2f}: {text!r} -> {changed!r}", markup=False, style="dim")
+        for text, replacement, change in r.worst[:MOST_PRINTED]:
+            out.print(f"  {r.family} {change:.2f}: {text!r} -> {replacement!r}", markup=False, style="dim")
     print_notes([*notes, *read.notes])
 
 

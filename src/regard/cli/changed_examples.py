@@ -1,4 +1,4 @@
-"""Changed examples for people: on the screen with the changed words marked, or in a file."""
+"""Output of perturbed examples: on the screen with changes marked, or as a file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from regard.protocols import Model
     from regard.records import Example, Perturbed
 
-SHOWN = 5
+MOST_PRINTED = 5
 """Changed examples on a screen; `--out` and `--json` have all of them."""
 
 
 def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> list[Example]:  # noqa: B008 - frozen
-    """A data set by name or file, or else a text."""
+    """Return the examples of a dataset name or file, or a single text."""
     from regard.records import Example
     from regard.registry import names
 
@@ -32,9 +32,13 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
         from regard.datasets.read import read
 
         data = read(
-            what, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
-            skip_bad=columns.skip_bad, limit=limit,
-        )  # fmt: skip
+            what,
+            text_column=columns.text,
+            pair_column=columns.pair,
+            label_column=columns.label,
+            skip_bad=columns.skip_bad,
+            limit=limit,
+        )
         return [_named(e, data.labels) for e in data]
     if Path(what).suffix in (".csv", ".tsv", ".jsonl", ".json", ".parquet"):
         raise InputError(f"data {what}", expected="a file", got="no such file")
@@ -44,38 +48,46 @@ def examples_of(what: str, limit: int | None, columns: Columns = Columns()) -> l
 
 
 def _named(example: Example, labels: Sequence[str]) -> Example:
-    """The example with the name of its class: a file of numbers would be read as other classes by another model."""
+    """Return the example with its class name as label, because class numbers differ between models."""
     at = example.label
-    known = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < len(labels)
-    return replace(example, label=labels[at]) if known and isinstance(at, int) else example
+    is_class = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < len(labels)
+    return replace(example, label=labels[at]) if is_class and isinstance(at, int) else example
 
 
 def show_changed(
-    what: str, names: list[str], severities: tuple[int, ...], seed: int, limit: int | None, out: Path | None,
-    columns: Columns, model: Model | None, *, as_json: bool,
-) -> None:  # fmt: skip
+    what: str,
+    names: list[str],
+    severities: tuple[int, ...],
+    seed: int,
+    limit: int | None,
+    out: Path | None,
+    columns: Columns,
+    model: Model | None,
+    *,
+    as_json: bool,
+) -> None:
     from regard.perturbations.apply import perturber
     from regard.perturbations.columns import fitted
     from regard.surveys.noise_table import specs_of
 
     examples = examples_of(what, limit, columns)
-    made: list[tuple[str, int, Example, Perturbed]] = []
+    variants: list[tuple[str, int, Example, Perturbed]] = []
     for spec in specs_of(examples[0], names):
         put_on = perturber(fitted(spec, examples), seed, model)
-        made += [(str(spec), s, e, put_on(e, s)) for s in severities for e in examples]
+        variants += [(str(spec), s, e, put_on(e, s)) for s in severities for e in examples]
     if out is not None:
-        _write(out, made, seed)
+        _write(out, variants, seed)
     if as_json:
-        return print_json({"seed": seed, "examples": [_json(*one) for one in made]})
+        return print_json({"seed": seed, "examples": [_json(*one) for one in variants]})
     if out is not None:
-        return results().print(say("term.perturb.written", n=len(made), seed=seed, out=out), markup=False)
-    for i, (name, severity, example, changed) in enumerate(made):
-        if len(examples) > SHOWN and i % len(examples) >= SHOWN:
+        return results().print(say("term.perturb.written", n=len(variants), seed=seed, out=out), markup=False)
+    for i, (name, severity, example, perturbed) in enumerate(variants):
+        if len(examples) > MOST_PRINTED and i % len(examples) >= MOST_PRINTED:
             continue
         results().print(_title(name, severity, seed, example.id), markup=False, style="dim")
-        results().print(_marked(example, changed))
-    if len(examples) > SHOWN:
-        results().print(say("term.perturb.shown", shown=SHOWN, all=len(examples)), style="dim", markup=False)
+        results().print(_marked(example, perturbed))
+    if len(examples) > MOST_PRINTED:
+        results().print(say("term.perturb.shown", shown=MOST_PRINTED, all=len(examples)), style="dim", markup=False)
 
 
 def _title(name: str, severity: int, seed: int, example: str) -> str:
@@ -83,16 +95,16 @@ def _title(name: str, severity: int, seed: int, example: str) -> str:
 
 
 def _marked(example: Example, made: Perturbed) -> Any:
-    """The changed text, changed words in brackets (and in bold); of arrays, how much was changed."""
+    """Return the changed text with changed words in bold brackets; for arrays, the size of the change."""
     import numpy as np
     from rich.text import Text
 
     if made.origin is None:
         name = next(iter(n for n, v in example.inputs.items() if not isinstance(v, str)))
         old, new = (np.asarray(e.inputs[name], np.float64) for e in (example, made.example))
-        moved = np.sqrt(np.mean((new - old) ** 2)) / max(float(np.ptp(old)), 1e-12)
+        distance = np.sqrt(np.mean((new - old) ** 2)) / max(float(np.ptp(old)), 1e-12)
         share = f"{np.mean(new != old):.0%}"
-        return Text(say("term.perturb.array", name=name, shape=old.shape, share=share, moved=f"{moved:.3f}"))
+        return Text(say("term.perturb.array", name=name, shape=old.shape, share=share, moved=f"{distance:.3f}"))
     from regard.perturbations.script import Script
 
     before, script = Script.of(example).words, Script.of(made.example)
@@ -107,8 +119,10 @@ def _marked(example: Example, made: Perturbed) -> Any:
             out.append(text if same else f"[{text}]", style="" if same else "bold yellow")
             number += 1
         out.append("\n")
-    gone = sorted(set(range(len(before))) - {int(o) for o in made.origin})
-    out.append(say("term.perturb.gone", words=", ".join(before[w] for w in gone)) + "\n" if gone else "", style="dim")
+    missing = sorted(set(range(len(before))) - {int(o) for o in made.origin})
+    out.append(
+        say("term.perturb.gone", words=", ".join(before[w] for w in missing)) + "\n" if missing else "", style="dim"
+    )
     return out
 
 
@@ -117,11 +131,14 @@ def _json(name: str, severity: int, example: Example, made: Perturbed) -> dict[s
         return value if isinstance(value, str | int | float | None) else value.tolist()
 
     return {
-        "id": example.id, "noise": name, "severity": severity, "label": example.label,
+        "id": example.id,
+        "noise": name,
+        "severity": severity,
+        "label": example.label,
         **{key: plain(value) for key, value in made.example.inputs.items()},
         "original": {key: plain(value) for key, value in example.inputs.items()},
         "origin": None if made.origin is None else made.origin.tolist(),
-    }  # fmt: skip
+    }
 
 
 def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int) -> None:
@@ -134,8 +151,8 @@ def _write(out: Path, made: list[tuple[str, int, Example, Perturbed]], seed: int
     if out.suffix == ".wav" and len(made) == 1 and "rate" in made[0][2].inputs:
         from regard.datasets.formats.sounds import write_wav
 
-        changed = made[0][3].example.inputs
-        return write_wav(out, changed["audio"], int(changed["rate"]))
+        inputs = made[0][3].example.inputs
+        return write_wav(out, inputs["audio"], int(inputs["rate"]))
     rows = [{**_json(*one), "seed": seed} for one in made]
     text = io.StringIO(newline="")
     if out.suffix == ".jsonl":

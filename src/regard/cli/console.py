@@ -1,4 +1,4 @@
-"""Where things are printed: results on standard output, everything about the work itself on standard error."""
+"""Consoles: results go to standard output, remarks and progress to standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def results() -> Console:
-    """Standard output. rich drops colours by itself for NO_COLOR and where the output is not a terminal."""
+    """Return the console on standard output; rich drops colours for NO_COLOR and non-terminals."""
     from regard.cli.safe_console import SafeConsole
 
     console = SafeConsole()
@@ -33,9 +33,9 @@ def remarks() -> Console:
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output; numbers that JSON does not know become null.
+    """Print JSON on standard output; non-finite numbers become null.
 
-    Characters that a terminal would obey are escaped as JSON allows, so that nothing is lost for a program.
+    Control characters are escaped as JSON, so programs lose nothing.
     """
     from regard.present.messages.messages import rendered
 
@@ -48,12 +48,12 @@ def _json_escape(character: str) -> str:
 
 
 def echo(text: str, *, error: bool = False) -> None:
-    """One line of plain text on standard output (or standard error), with nothing in it that a terminal obeys."""
+    """Print one line of plain text without control characters."""
     click.echo(visible(text), err=error)
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """What was done to the data on the way (columns guessed, texts cut into windows), below a result."""
+    """Print notes about the data (guessed columns, windowed texts) below a result."""
     from regard.present.messages.messages import render, say
 
     for note in notes:

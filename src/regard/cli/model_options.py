@@ -186,8 +186,8 @@ def one_example(
             raise InputError("--text and --data", expected="one of them", got="both")
         from regard.datasets.read import read
 
-        found = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=None)
-        examples = list(found)
+        dataset = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=None)
+        examples = list(dataset)
         if not 0 <= row < len(examples):
             raise InputError(f"--row {row}", expected=f"a row from 0 to {len(examples) - 1}", got=str(row))
         return examples[row]

@@ -1,4 +1,4 @@
-"""Progress bars with the time that is left, on standard error; plain lines where nobody sees a bar."""
+"""Progress bars with remaining time on standard error; plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def duration(seconds: float) -> str:
 
 
 def measure(name: str) -> str:
-    """What a training is measured by, in the language that is spoken."""
+    """Return the name of a training metric in the current language."""
     return say(f"term.train.{name}") if known(f"term.train.{name}") else name.replace("_", " ")
 
 
 class Bar:
-    """One line that says what is done, how far it is, and how long it will take."""
+    """A progress line: task, share done and remaining time."""
 
     def __init__(self, console: Console, *, making: str = "") -> None:
         from rich.progress import BarColumn, Progress, TextColumn
@@ -84,8 +84,8 @@ class Bar:
 
 @contextmanager
 def bar(console: Console, *, making: str = "") -> Iterator[Bar]:
-    """A bar that trainings started inside the block report to as well; `making` is said when the first one begins."""
+    """Show a bar that trainings inside the block report to; print `making` when the first begins."""
     from regard.training.progress import reporting
 
-    with Bar(console, making=making) as made, reporting(made.training):
-        yield made
+    with Bar(console, making=making) as progress_bar, reporting(progress_bar.training):
+        yield progress_bar

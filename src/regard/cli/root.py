@@ -1,4 +1,4 @@
-"""The `regard` command: finds one command file when it is called, and turns every error into one line."""
+"""The `regard` command: imports one command file per call and prints every error as one line."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ COMMANDS = (
     "new",
     "doctor",
 )
-"""In the order of `regard --help`; their summaries are in the catalogue (`[term.help]`)."""
+"""Names of the commands in the order of `regard --help`, which imports none of them."""
+
 COMPLETION = "_REGARD_COMPLETE"
 """Variable by which click's shell completion asks for its script, and then for completions."""
 
 
 class Interrupted(click.Abort):
-    """The user stopped a command that can be gone on with."""
+    """The user interrupted a command that can be resumed."""
 
     def __init__(self, remedy: str) -> None:
         super().__init__()
@@ -98,12 +99,12 @@ class Commands(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        given = list(sys.argv[1:] if args is None else args)
-        extra.setdefault("obj", ("regard", *given))  # commands may say how they were called
+        arguments = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("obj", ("regard", *arguments))  # commands may say how they were called
         # the language around everything, so that help and errors are told in it too
-        with speaking(_language(given)), damage_in_one_line(), stopping() as stop:
+        with speaking(_language(arguments)), damage_in_one_line(), stopping() as stop:
             try:
-                code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+                code = super().main(arguments, prog_name, complete_var, standalone_mode=False, **extra)
                 if stop.signal is not None:  # a server that closed itself
                     raise click.Abort
             except click.exceptions.NoArgsIsHelpError as bare:
@@ -115,19 +116,19 @@ class Commands(click.Group):
                         raise
                     shells = "bash_source, zsh_source or fish_source"
                     sys.exit(_say(f"{COMPLETION}: expected {shells}; got {os.environ[COMPLETION]!r}", 2))
-                if "--debug" in given and not isinstance(error, click.ClickException | click.Abort):
+                if "--debug" in arguments and not isinstance(error, click.ClickException | click.Abort):
                     raise
                 sys.exit(_tell(error, stop.exit_code))
             sys.exit(code if isinstance(code, int) else 0)
 
 
 def _language(given: Sequence[str]) -> str:
-    """`--lang`, else REGARD_LANG; what is neither is refused by the option itself."""
-    chosen = os.environ.get("REGARD_LANG", "")
+    """Return the language of `--lang`, else of REGARD_LANG; the option itself refuses others."""
+    lang = os.environ.get("REGARD_LANG", "")
     for word, following in zip(given, [*given, ""][1:], strict=True):
         if word == "--lang" or word.startswith("--lang="):
-            chosen = following if word == "--lang" else word.partition("=")[2]
-    return chosen if is_language(chosen) else "en"
+            lang = following if word == "--lang" else word.partition("=")[2]
+    return lang if is_language(lang) else "en"
 
 
 EXAMPLES = (
@@ -166,25 +167,27 @@ def _tell(error: BaseException, stopped: int = 130) -> int:
 
 
 def _in_words(error: RegardError) -> str:
-    """As `str(error)` has it, in the language that is spoken."""
+    """Return `str(error)` in the current language."""
     parts = []
     if error.expected:
         parts.append(say("error.expected", expected=error.expected))
     if error.got:
         parts.append(say("error.got", got=error.got))
-    said = say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
-    return say("error.try", said=said, remedy=error.remedy) if error.remedy else said
+    sentence = (
+        say("error.said", subject=error.subject, parts=say("error.between").join(parts)) if parts else error.subject
+    )
+    return say("error.try", said=sentence, remedy=error.remedy) if error.remedy else sentence
 
 
 def _whose(error: BaseException) -> str:
-    """Who has to do something: this machine, the author of a file that the user brought, or we."""
+    """Return who must act on an error: the machine's owner, the author of user code, or regard."""
     if isinstance(error, MemoryError | OSError) or "(os error " in str(error):  # the second: of safetensors
         return "this machine"
-    ours = Path(__file__).parents[1]
+    package = Path(__file__).parents[1]
     libraries = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         file = Path(frame.filename)
-        if file.is_relative_to(ours):
+        if file.is_relative_to(package):
             break
         if file.parent.parent.name == "models" and "transformers" in file.parts:
             return f"error inside the model ({file.name}, line {frame.lineno}); its config.json may not fit it"
@@ -202,8 +205,8 @@ def _say(message: str, code: int) -> int:
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.version_option(package_name="regard", message="regard %(version)s")
 def root(debug: bool) -> None:
-    """What does an attention model look at, may I believe what I see, and does it hold?
+    """What does an attention model look at, can you trust the map, and does it hold up?
 
-    Attention is a part of a model's computation; whether it explains an answer is a question to test. regard
+    Attention is part of a model's computation; whether it explains a prediction must be tested. regard
     captures attention from any PyTorch model, compares it with other explanations, and measures all of them.
     """

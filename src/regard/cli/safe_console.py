@@ -13,7 +13,7 @@ from regard.visible import visible
 
 
 class SafeConsole(Console):
-    """Everything printed here may come from data, models or runs.
+    """A console for untrusted strings from data, models or runs.
 
     Strings are made visible before rich lays them out; whatever reaches the end by another way (a `Text` made
     elsewhere) is made visible there. Brackets are text: markup in a file name must not become a link.

@@ -1,4 +1,4 @@
-"""A tiny model whose attention can be worked out by hand, captured and compared: does the tap work here?"""
+"""Self-test of the tap: a tiny model whose captured attention is compared with a direct computation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = "one two three four five six seven eight"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One mode of capture: how far the weights are from the ones worked out by hand, and rows from 1."""
+    """Errors of one capture mode: deviation of weights from the direct computation, and of row sums from 1."""
 
     mode: str
     sites: int
@@ -65,9 +65,9 @@ def self_test(device: str = "cpu") -> list[Outcome]:
     modes: tuple[Mode, ...] = ("qk", "weights")
     outcomes = []
     for mode in modes:
-        found = model.capture([encoded], targets, mode=mode, check="always")
-        weights = found.sites[0].dense().weights if found.sites else np.zeros(expected.shape, np.float32)
+        captured = model.capture([encoded], targets, mode=mode, check="always")
+        weights = captured.sites[0].dense().weights if captured.sites else np.zeros(expected.shape, np.float32)
         error = float(np.abs(weights - expected).max())
         rows = float(np.abs(weights.sum(-1) - 1.0).max())
-        outcomes.append(Outcome(mode, len(found.sites), error, rows, found.checked))
+        outcomes.append(Outcome(mode, len(captured.sites), error, rows, captured.checked))
     return outcomes

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does: committed work stays, one line says how to go on."""
+"""SIGTERM and SIGHUP end a command like Ctrl-C: committed work stays, one line says how to resume."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasat
 
 @dataclass
 class Stop:
-    """The signal that ended the command, if one did."""
+    """The signal that ended the command, if any."""
 
     signal: int | None = None
 
     @property
     def exit_code(self) -> int:
-        """128 and the number of the signal, as a shell has it; Ctrl-C is 130."""
+        """128 plus the signal number, as in a shell; 130 for Ctrl-C."""
         return 128 + (self.signal or signal.SIGINT)
 
 
 @contextmanager
 def stopping() -> Iterator[Stop]:
-    """Inside the block the first of these signals raises `Stopped`; further ones wait until the work has ended.
+    """Raise `Stopped` on the first signal inside the block; later ones wait for cleanup.
 
-    A signal that whoever started us wants ignored (`nohup`) stays ignored.
+    Signals ignored by the parent process (`nohup`) stay ignored.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -59,17 +59,17 @@ def stopping() -> Iterator[Stop]:
 
 @contextmanager
 def damage_in_one_line() -> Iterator[None]:
-    """A `DamageWarning` becomes a line for people; other warnings are shown as before."""
-    shown = warnings.showwarning
+    """Print a `DamageWarning` as one line; leave other warnings unchanged."""
+    original = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DamageWarning):
             echo("regard: " + " ".join(str(message).split()), error=True)
         else:
-            shown(message, category, *rest, **more)
+            original(message, category, *rest, **more)
 
     warnings.showwarning = show
     try:
         yield
     finally:
-        warnings.showwarning = shown
+        warnings.showwarning = original

@@ -1,4 +1,4 @@
-"""What every command has in common: `--json`, `--lang`, `--debug`, and examples in its help."""
+"""Options shared by all commands (`--json`, `--lang`, `--debug`, `--max-bytes`), and help with examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ READING = {"data", "text_column"}
 
 
 def _limited(context: click.Context, option: click.Parameter, size: str | None) -> None:
-    """Limit the size of files for as long as the command runs."""
+    """Limit the size of input files while the command runs."""
     if size is None:
         return
     try:
@@ -43,7 +43,7 @@ class _Language(click.ParamType[str]):
 
 
 class Verb(click.Command):
-    """A command whose help ends with examples, printed as they are."""
+    """A command whose help text comes from the catalogue and ends with verbatim examples."""
 
     examples: tuple[str, ...] = ()
 
@@ -61,19 +61,31 @@ class Verb(click.Command):
 
 
 def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
-    """Make a command of a function that takes `as_json` besides its own options."""
+    """Turn a function with an `as_json` parameter into a command with these usage examples."""
 
     def make(function: Callable[..., Any]) -> Verb:
-        marked = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
-        # the language is chosen in `root`, before anything is said; here it is only checked and listed
-        marked = click.option("--lang", type=_Language(), default="en", show_default=True,
-                              envvar="REGARD_LANG", show_envvar=True, expose_value=False,
-                              help="Language of the output.")(marked)  # fmt: skip
-        marked = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(marked)
+        decorated = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(function)
+        # `root` selects the language before any output; this option only validates and documents it
+        decorated = click.option(
+            "--lang",
+            type=_Language(),
+            default="en",
+            show_default=True,
+            envvar="REGARD_LANG",
+            show_envvar=True,
+            expose_value=False,
+            help="Language of the output.",
+        )(decorated)
+        decorated = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(decorated)
         if READING & {option.name for option in getattr(function, "__click_params__", ())}:
-            marked = click.option("--max-bytes", metavar="SIZE", expose_value=False, callback=_limited,
-                                  help="Largest file to read, such as 500MB (default: 2GB).")(marked)  # fmt: skip
-        command = click.command(name, cls=Verb)(marked)
+            decorated = click.option(
+                "--max-bytes",
+                metavar="SIZE",
+                expose_value=False,
+                callback=_limited,
+                help="Largest file to read, such as 500MB (default: 2GB).",
+            )(decorated)
+        command = click.command(name, cls=Verb)(decorated)
         command.examples = examples
         return command
 

@@ -1,4 +1,4 @@
-"""Two texts put together from pieces that know where they come from."""
+"""Aligned text pairs, built from linked pieces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Piece(NamedTuple):
 
 
 def aligned(source: Sequence[Piece], target: Sequence[Piece]) -> tuple[str, str, Alignment]:
-    """Both texts, and the links (start, end, start, end) of their pieces, in the order of the target.
+    """Join both texts and return the links (start, end, start, end) of their pieces, in target order.
 
     >>> aligned([Piece("3", ("day",)), Piece(" May", ("month",))], [Piece("05-", ("month",)), Piece("03", ("day",))])
     ('3 May', '05-03', ((1, 5, 0, 3), (0, 1, 3, 5)))

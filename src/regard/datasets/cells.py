@@ -36,12 +36,12 @@ def inputs_of(row: Row, columns: Columns) -> dict[str, Any]:
 
 
 def content_of(inputs: dict[str, Any]) -> str:
-    """What makes two inputs the same input."""
+    """Key of an input: equal for equal inputs."""
     return "\x1f".join(v if isinstance(v, str) else f"{v.shape}{v.tobytes().hex()}" for v in inputs.values())
 
 
 def label_of(value: Any, *, typed: bool) -> Json:
-    """The label as found; None where there is none (empty, NaN). A list of labels in a csv cell is JSON."""
+    """Parse a label; None if empty or NaN. A list of labels in a csv cell is JSON."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, str) and not typed:
@@ -64,7 +64,7 @@ def label_of(value: Any, *, typed: bool) -> Json:
 
 
 def _check_depth(label: Any) -> None:
-    """Refuse a label of lists in lists in lists: nothing that compares labels could follow it."""
+    """Reject a deeply nested label."""
     inside = [label]
     for _ in range(DEEPEST_LABEL):
         inside = [
@@ -78,7 +78,7 @@ def _check_depth(label: Any) -> None:
 
 
 def shown(value: Any) -> str:
-    """The beginning of a cell's content, whatever it is.
+    """Shorten the content of a cell for a message.
 
     >>> shown("a" * 50), shown(10**5000)
     ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 'a whole number of more than 4,300 digits')
@@ -92,7 +92,7 @@ def shown(value: Any) -> str:
 
 
 def number_kind(label: Json) -> int:
-    """How far a csv label can be read as a number: 2 a whole number, 1 a number, 0 neither."""
+    """Numeric type of a csv label: 2 a whole number, 1 a number, 0 neither."""
     if not isinstance(label, str):
         return 2 if label is None else 0
     if len(label) > LONGEST_NUMBER:
@@ -172,7 +172,7 @@ def _array(row: Row, columns: Columns) -> Any:
 
 
 def named_labels(labels: Any) -> tuple[str, ...]:
-    """The user's label names: in the order of their codes, or name -> code.
+    """Normalize the user's label names: in code order, or name -> code.
 
     >>> named_labels({"pos": 1, "neg": 0}), named_labels(["neg", "pos"])
     (('neg', 'pos'), ('neg', 'pos'))

@@ -1,4 +1,4 @@
-"""Which column is what: as the user said, or guessed from names and the first rows, and then said in a note."""
+"""Roles of columns: set by the user, or guessed from names and the first rows and then noted."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PEEKED = 50
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """What the user chose; None means guess, "" means none."""
+    """Columns set by the user; None means guess, "" means none."""
 
     text: str | None = None
     pair: str | None = None
@@ -86,7 +86,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The decision. main: the columns of the input: one text, image or series, or the numbers of a table row."""
+    """Columns by role. main: the input: one text, image or series, or the numbers of a table row."""
 
     modality: Modality
     main: tuple[str, ...]
@@ -100,13 +100,13 @@ class Columns:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every column that must be read."""
+        """All columns in use."""
         single = (self.pair, self.label, self.rationale, self.group, self.id)
         return tuple(dict.fromkeys((*self.main, *(c for c in single if c), *self.slices)))
 
 
 def choose(table: Table, choice: ColumnChoice) -> Columns:
-    """Columns for every role; an error with near misses where a named column is missing."""
+    """Find the column of every role; an error about a missing column lists similar names."""
     for option, name in (
         ("text", choice.text),
         ("pair", choice.pair),
@@ -213,7 +213,7 @@ def _is_number(value: Any) -> bool:
 
 
 def missing(table: Table, option: str, name: str) -> InputError:
-    """A column that is not there, with the nearest names that are."""
+    """Error for a missing column, with similar names."""
     near = difflib.get_close_matches(name, table.columns, n=3, cutoff=0.5)
     near = near or [c for c in table.columns if c.lower() == name.lower()]
     remedy = " or ".join(f"--{option}-column {shlex.quote(n)}" for n in near)

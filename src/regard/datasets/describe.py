@@ -1,4 +1,4 @@
-"""A data set in a few lines: how many, of which classes, how long."""
+"""Short description of a data set: size, classes, lengths."""
 
 from __future__ import annotations
 

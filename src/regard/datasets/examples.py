@@ -1,4 +1,4 @@
-"""The holder of examples that every reader and every generator returns."""
+"""`Examples`, the result of every reader and generator."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Examples:
         return self.items[i]
 
     def keep(self, items: Sequence[Example], *notes: str) -> Examples:
-        """The same data set with other examples and more notes."""
+        """Copy the data set with other examples and more notes."""
         return dataclasses.replace(self, items=tuple(items), notes=self.notes + notes)
 
 

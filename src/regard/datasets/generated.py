@@ -1,4 +1,4 @@
-"""Generated examples: drawn from a seed until there are enough, each text once, each split by its own content."""
+"""Generated examples: unique draws from a seed, assigned to splits by content."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def note(what: str, count: int, *, split: str, seed: int, known: str) -> str:
 
 
 def share(name: str, value: float) -> float:
-    """A share in 0..1, or an error that names the parameter."""
+    """Check a share in 0..1; an error names the parameter."""
     if not 0 <= value <= 1:
         raise InputError(name, expected="a share in 0..1", got=str(value))
     return value

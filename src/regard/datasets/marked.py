@@ -9,7 +9,7 @@ from regard.datasets.rationales import Places
 
 
 def unmarked(text: str) -> tuple[str, Places]:
-    """The text without the brackets, and the character spans of what stood in them.
+    """Strip the brackets and return the character spans of their contents.
 
     >>> unmarked("The [sheets] were [spotless].")
     ('The sheets were spotless.', ((4.0, 10.0), (16.0, 24.0)))

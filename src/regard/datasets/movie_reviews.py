@@ -18,7 +18,7 @@ NAMES = ("negative", "positive")
 
 
 def movie_reviews(source: str, *, name: str, split: str, n: int | None, seed: int) -> Examples:
-    """The reviews of one source ("rotten_tomatoes" or "imdb") in one split; each text once."""
+    """Load the unique reviews of one source ("rotten_tomatoes" or "imdb") in one split."""
     split = checked(split)
     everything, repeated = _reviews(source)
     items = [example for example, home in everything if split in ("all", home)]

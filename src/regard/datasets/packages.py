@@ -11,7 +11,7 @@ from regard.errors import EnvironmentProblem
 
 
 def package_bytes(package: str, inside: str, *, sha256: str, needs: str, remedy: str) -> bytes:
-    """The content of a file of an installed package (a .gz is unpacked), if it is the one we know.
+    """Read a file of an installed package (unpacking .gz) after verifying its hash.
 
     package: its import name. needs: the pinned requirement, for people. remedy: the command that installs it.
     """

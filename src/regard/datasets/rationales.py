@@ -1,4 +1,4 @@
-"""What a person called decisive, in three notations -> places in the input.
+"""Rationales in three notations, converted to places in the input.
 
 Character spans [[0, 4], [10, 15]], words or phrases ["good", "very well made"], or a 0/1 mark for every word
 between spaces [0, 1, 0]; as lists (jsonl, Parquet) or as JSON in a cell (csv).
@@ -18,7 +18,7 @@ WIDTHS = {"image": 4, "series": 2, "tabular": 1}
 
 
 def places_in_text(value: Any, text: str) -> Places | None:
-    """Character spans; None where nothing was said. A ValueError says what is wrong, in words.
+    """Parse a rationale into character spans, or None; a ValueError explains the mistake.
 
     >>> places_in_text("[[0, 4]]", "good film")
     ((0.0, 4.0),)

@@ -1,4 +1,4 @@
-"""The door of the room: a built-in name, a file or a directory -> Examples."""
+"""Entry point: read a built-in name, a file or a directory as Examples."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(
     whole_groups: bool = False,
     max_bytes: int | None = None,
 ) -> Examples:
-    """At most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory on disk.
+    """Read at most `limit` examples (None: all) of a built-in data set, a file, or a `datasets` directory.
 
     source: `reviews`, `planted:negation=0.3`, ... (`regard list dataset`); a .csv, .tsv, .jsonl, .json or .parquet file
     (.gz too for the text formats); a directory saved by Hugging Face `datasets`; a .wav file or a directory of them,
@@ -89,7 +89,7 @@ def _from_disk(source: str | Path, choice: ColumnChoice, selection: Selection, n
 
 
 def open_table(path: Path, *, split: str | None = None) -> Table:
-    """A file or directory as a table, by its suffix; only the reader of that format is imported."""
+    """Open a file or directory as a table by its suffix, importing only the reader of that format."""
     kind_on_disk = kind_of(path)
     if kind_on_disk == "directory":
         from regard.datasets.formats.hugging_face import open_hugging_face

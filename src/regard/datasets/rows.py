@@ -29,7 +29,7 @@ class Selection:
 
 
 def examples_of(table: Table, columns: Columns, selection: Selection, names: tuple[str, ...]) -> Examples:
-    """The selected rows as examples, with notes on everything that was guessed, skipped or left out."""
+    """Read the selected rows as examples, with notes on everything guessed or skipped."""
     stream = _Stream(table, columns, selection)
     stream.run()
     sample = stream.chosen()
@@ -103,7 +103,7 @@ class _Stream:
             self.sample.add(sampling.stratum_of(label), ident, (row, ident, label))
 
     def _label(self, row: Row) -> Json:
-        """The label; what kind of labels they are is learnt from every row, so that all splits agree about it."""
+        """Parse the label; every row counts towards the label type, so that all splits agree."""
         label = label_of(row.values.get(self.columns.label), typed=self.table.typed) if self.columns.label else None
         if label == -1 and self.columns.label in self.table.labels:
             label = None  # how Hugging Face marks a withheld label
@@ -167,7 +167,7 @@ class _Stream:
         few = len(self.words) <= sampling.MOST_STRATA
         return tuple(sorted(self.words)) if few and self.all_words and not self.kind else ()
 
-    def notes(self, taken: int) -> list[str]:
+    def notes(self, size: int) -> list[str]:
         total = self.groups.total if self.selection.whole_groups else self.sample.total
         notes = []
         home = "group" if self.columns.group else "content"
@@ -184,11 +184,11 @@ class _Stream:
             notes.append(f"{len(self.bad):,} bad rows left out ({self.table.counted} {first}{more})")
         if self.again and self.columns.id is None:
             notes.append(f"{sum(self.again.values()):,} rows repeat an earlier input")
-        if taken < total:
+        if size < total:
             labelled = [0] if self.any_label else []
             how = sampling.how(labelled, strata=self.sample.stratified)
             how = "whole groups" if self.selection.whole_groups else how
-            notes.append(sampling.note(taken, total, seed=self.selection.seed, how=how))
+            notes.append(sampling.note(size, total, seed=self.selection.seed, how=how))
         return notes
 
     def nothing(self) -> str:

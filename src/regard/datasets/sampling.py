@@ -57,7 +57,7 @@ def quotas(counts: Mapping[str, int], n: int) -> dict[str, int]:
 
 
 class StratifiedSample(Generic[T]):
-    """Takes a stream of items, holds at most `n` of each stratum, and gives back `n` in all.
+    """Stratified sample of `n` items from a stream.
 
     chosen(): everything in the order given if there were at most `n`, else the sample in key order.
 
@@ -110,7 +110,7 @@ class StratifiedSample(Generic[T]):
 
 
 class GroupSample(Generic[T]):
-    """Takes a stream of items and gives back whole groups, at most `n` items unless the first group alone is bigger.
+    """Sample of whole groups from a stream, at most `n` items unless the first group is larger.
 
     chosen(): everything in the order given if there were at most `n`, else group after group in key order.
     """
@@ -160,16 +160,16 @@ def whole_groups(examples: Iterable[Example], n: int | None, *, seed: int = 0) -
     return sample.chosen()
 
 
-def note(taken: int, total: int, *, seed: int, how: str) -> str:
+def note(size: int, total: int, *, seed: int, how: str) -> str:
     """
     >>> note(200, 8530, seed=0, how="stratified by label")
     '200 of 8,530, stratified by label, seed 0'
     """
-    return f"{taken:,} of {total:,}, {how}, seed {seed}"
+    return f"{size:,} of {total:,}, {how}, seed {seed}"
 
 
 def how(labels: Sequence[Json], *, strata: bool) -> str:
-    """In words, what kind of sample was taken."""
+    """Describe the kind of sample."""
     if not any(label is not None for label in labels):
         return "at random (no labels)"
     return "stratified by label" if strata else f"at random (labels have more than {MOST_STRATA} values)"

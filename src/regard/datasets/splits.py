@@ -1,4 +1,4 @@
-"""Train, dev and test by a hash: the same example is in the same split for ever, whatever else is in the file."""
+"""Train, dev and test splits by a hash of the content, independent of the rest of the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_ALPHANUMERIC = {code: None for code in range(128) if not chr(code).isalnum(
 
 
 def checked(split: str) -> str:
-    """The name of a split, after its usual other names; "all" is everything.
+    """Normalize the name of a split; "all" is everything.
 
     >>> checked("validation")
     'dev'
@@ -28,7 +28,7 @@ def checked(split: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """What two copies of a text share: letters and digits, without case, spaces and punctuation.
+    """Normalize a text to letters and digits, without case, spaces and punctuation.
 
     >>> normalised("A Good film !") == normalised("a good film.")
     True
@@ -49,7 +49,7 @@ def split_of(content: str, *, seed: int = 0, fractions: Mapping[str, float] = FR
 
 
 def home(example: Example) -> str:
-    """What decides the split of an example: its group, else its own words, else its id."""
+    """Content that decides the split of an example: its group, else its words, else its id."""
     if example.group is not None:
         return f"group {example.group}"
     if "text" in example.inputs:

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class RowError(Exception):
-    """A row that cannot be used: what was expected, what was found. It becomes an InputError or a count."""
+    """An unusable row with the expected and actual value; becomes an InputError or a count."""
 
     def __init__(self, expected: str, got: str) -> None:
         self.expected, self.got = expected, got
@@ -78,7 +78,7 @@ def lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, str]]:
 
 
 def check_columns(names: Sequence[str], subject: str) -> None:
-    """Refuse column names that repeat, and more columns than any table has."""
+    """Reject duplicate column names and too many columns."""
     if len(names) > MOST_COLUMNS:
         raise InputError(subject, expected=f"at most {MOST_COLUMNS:,} columns", got=f"{len(names):,}")
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
@@ -87,7 +87,7 @@ def check_columns(names: Sequence[str], subject: str) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Column names for a message: the first ones, and how many more there are.
+    """List column names for a message: the first ones and the number of others.
 
     >>> listed(["a", "b"]), listed([])
     ('a, b', '(none)')

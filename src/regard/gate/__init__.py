@@ -1,1 +1,1 @@
-"""A stored run against a policy: passed, failed or not decided. Reads runs, needs no model."""
+"""Release gates: check a stored run against a policy (passed, failed or undecided) without its model."""

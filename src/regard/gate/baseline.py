@@ -1,4 +1,4 @@
-"""This run against an earlier one, over the same examples: differences of metrics, and drift of explanations."""
+"""Comparison with a baseline run on the same examples: metric differences and explanation drift."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.errors import InputError, UnknownName
 from regard.gate.policy import Drift
-from regard.gate.run_numbers import Series, Stored, is_baseline, matches
+from regard.gate.run_numbers import RunNumbers, Series, is_baseline, matches
 from regard.measures import agreement
 from regard.measures.intervals import Interval
 from regard.measures.mean_interval import mean_interval
@@ -20,16 +20,19 @@ from regard.measures.paired import paired_difference
 from regard.records import Floats
 
 _MEASURES: Mapping[str, Callable[..., Floats]] = {
-    "kendall": agreement.kendall, "spearman": agreement.spearman, "weighted_kendall": agreement.weighted_kendall,
-    "top_k": agreement.top_k_overlap, "rbo": agreement.rbo,
-}  # fmt: skip
+    "kendall": agreement.kendall,
+    "spearman": agreement.spearman,
+    "weighted_kendall": agreement.weighted_kendall,
+    "top_k": agreement.top_k_overlap,
+    "rbo": agreement.rbo,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Drifted:
-    """Agreement of one method's explanations in two runs: a value per example that was compared.
+class DriftResult:
+    """Agreement of one method's explanations in two runs, one value per compared example.
 
-    other_units: examples that the two models read as different units, which cannot be compared.
+    other_units: number of examples that the two models split into different units.
     """
 
     method: str
@@ -38,110 +41,117 @@ class Drifted:
     other_units: int
 
 
-class Against:
-    """Two runs whose examples are the same where their names are."""
+class BaselineComparison:
+    """A run and its baseline; examples with the same id must be identical."""
 
-    def __init__(self, new: Stored, old: Stored) -> None:
+    def __init__(self, new: RunNumbers, old: RunNumbers) -> None:
         self.new, self.old = new, old
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
-        """Ids of the examples that both runs asked about; two examples of one name have to be the same."""
+        """Ids of the examples in both runs; raises if an id names two different examples."""
         both = [name for name in self.new.examples if name in self.old.examples]
         other = [name for name in both if self.new.examples[name]["inputs"] != self.old.examples[name]["inputs"]]
         if other:
             raise InputError(
-                f"baseline {self.old.run.path}", expected="the same examples under the same names",
+                f"baseline {self.old.run.path}",
+                expected="the same examples under the same names",
                 got=f"{len(other)} of {len(both)} that differ, such as {other[0]}",
                 remedy="a baseline on the same data",
-            )  # fmt: skip
+            )
         if not both:
             raise InputError(
-                f"baseline {self.old.run.path}", expected="the same examples", got="no example in common",
+                f"baseline {self.old.run.path}",
+                expected="the same examples",
+                got="no example in common",
                 remedy="a baseline on the same data and seed",
-            )  # fmt: skip
+            )
         return tuple(both)
 
     @cached_property
     def unchanged(self) -> dict[str, bool]:
-        """Example -> whether its prediction is the same in both runs."""
+        """Map each shared example to whether its prediction is unchanged."""
         new, old = self.new.examples, self.old.examples
         return {name: _same_prediction(new[name], old[name]) for name in self.shared}
 
     def difference(self, column: Series, level: float) -> tuple[Interval, float, int, int]:
-        """New minus old, p of "no difference", n, independent draws."""
+        """Return new minus old, p of "no difference", n, and the number of independent draws."""
         if column.confidence is not None:
             raise InputError(
-                f"{column.metric} against a baseline", expected="a metric with a value per example",
-                got="a calibration error", remedy="brier or nll with drop, or max without a baseline",
-            )  # fmt: skip
+                f"{column.metric} against a baseline",
+                expected="a metric with a value per example",
+                got="a calibration error",
+                remedy="brier or nll with drop, or max without a baseline",
+            )
         twin = self._twin(column)
-        known = set(self.shared)
+        common = set(self.shared)
         before = dict(zip(twin.ids, twin.values, strict=True))
-        ids = [name for name in column.ids if name in before and (name in known or name not in self.new.examples)]
+        ids = [name for name in column.ids if name in before and (name in common or name not in self.new.examples)]
         now = dict(zip(column.ids, column.values, strict=True))
         x, y = (np.array([side[name] for name in ids], np.float64) for side in (now, before))
         clusters = [self.new.cluster(name) for name in ids]
-        there = [c for c, a, b in zip(clusters, x, y, strict=True) if not math.isnan(a + b)]
-        found, p = paired_difference(x, y, clusters, level=level, seed=self.new.seed)
-        return found, p, len(there), len(set(there))
+        draws = [c for c, a, b in zip(clusters, x, y, strict=True) if not math.isnan(a + b)]
+        interval, p = paired_difference(x, y, clusters, level=level, seed=self.new.seed)
+        return interval, p, len(draws), len(set(draws))
 
     def _twin(self, column: Series) -> Series:
-        """The column of the old run that says the same thing, in the same setting."""
+        """Return the baseline's column of the same metric, method and setting."""
         parts = {key: column.where[key] for key in self.new.part_keys if key in column.where}
         plain = {k: v for k, v in column.where.items() if k not in parts}
         for other in self.old.series.get(column.metric, ()):
             if other.method == column.method and dict(other.where) == plain:
                 return other
-        named = f"{column.metric} of {column.method}"
+        title = f"{column.metric} of {column.method}"
         raise InputError(
-            f"baseline {self.old.run.path}", expected=f"{named} in the same setting", got="a run that did not store it",
+            f"baseline {self.old.run.path}",
+            expected=f"{title} in the same setting",
+            got="a run that did not store it",
             remedy="a baseline by the same profile",
-        )  # fmt: skip
+        )
 
-    def drifted(self, drift: Drift) -> list[Drifted]:
-        """Every method that the check is about."""
+    def drifted(self, drift: Drift) -> list[DriftResult]:
+        """Return the drift of every method that the check selects."""
         both = [m for m in self.new.run.methods() if m in self.old.run.methods()]
         if drift.method is None:
-            chosen = [m for m in both if not is_baseline(m)]
+            methods = [m for m in both if not is_baseline(m)]
         else:
-            wanted = list(drift.method) if isinstance(drift.method, tuple) else drift.method
-            chosen = [m for m in both if matches(m, wanted)]  # type: ignore[arg-type]
-        if not chosen:
-            shown = ", ".join(drift.method) if isinstance(drift.method, tuple) else drift.method or "any"
-            raise UnknownName("method of both runs", shown, both)
-        return [self._drift(method, drift) for method in chosen]
+            patterns = list(drift.method) if isinstance(drift.method, tuple) else drift.method
+            methods = [m for m in both if matches(m, patterns)]  # type: ignore[arg-type]
+        if not methods:
+            pattern = ", ".join(drift.method) if isinstance(drift.method, tuple) else drift.method or "any"
+            raise UnknownName("method of both runs", pattern, both)
+        return [self._drift(method, drift) for method in methods]
 
-    def _drift(self, method: str, drift: Drift) -> Drifted:
+    def _drift(self, method: str, drift: Drift) -> DriftResult:
         new, old = self.new.run.relevance(method), self.old.run.relevance(method)
         places = {name: i for i, name in enumerate(old.ids)}
         ids, xs, ys, other = [], [], [], 0
         for i, name in enumerate(new.ids):
             if name not in places or name not in self.unchanged or not (drift.all_examples or self.unchanged[name]):
                 continue
-            mine, theirs = self.new.examples[name]["units"], self.old.examples[name]["units"]
-            if mine["names"] != theirs["names"] or mine["special"] != theirs["special"]:
+            new_units, old_units = self.new.examples[name]["units"], self.old.examples[name]["units"]
+            if new_units["names"] != old_units["names"] or new_units["special"] != old_units["special"]:
                 other += 1
                 continue
-            free = ~np.asarray(mine["special"], np.bool_)
+            free = ~np.asarray(new_units["special"], np.bool_)
             ids.append(name)
             xs.append(new[i][free])
             ys.append(old[places[name]][free])
         measure = _MEASURES[drift.measure]
-        chosen = partial(measure, k=drift.k) if drift.measure == "top_k" else measure
-        return Drifted(method, tuple(ids), agreement.ragged(chosen, xs, ys), other)
+        agree = partial(measure, k=drift.k) if drift.measure == "top_k" else measure
+        return DriftResult(method, tuple(ids), agreement.ragged(agree, xs, ys), other)
 
     def interval(self, ids: tuple[str, ...], values: Floats, level: float, *, share: bool) -> tuple[Interval, int, int]:
-        """share: the values are yes or no; agreements are amounts, also where all of them are 1."""
+        """Return the mean interval, n and draws. share: values are 0/1; agreements are amounts even if all are 1."""
         clusters = [self.new.cluster(name) for name in ids]
-        there = [c for c, v in zip(clusters, values, strict=True) if not math.isnan(v)]
+        draws = [c for c, v in zip(clusters, values, strict=True) if not math.isnan(v)]
         kind: Literal["auto", "amount"] = "auto" if share else "amount"
-        found = mean_interval(values, clusters, kind=kind, level=level, seed=self.new.seed)
-        return found, len(there), len(set(there))
+        interval = mean_interval(values, clusters, kind=kind, level=level, seed=self.new.seed)
+        return interval, len(draws), len(set(draws))
 
 
 def _same_prediction(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Whether two runs predict the same. Older runs kept the number of a token and not its text."""
+    """Return whether two runs predict the same. Older runs stored token ids instead of texts."""
     if isinstance(new["predicted"], str) == isinstance(old["predicted"], str):
         return bool(new["predicted"] == old["predicted"])
     return bool(new.get("target") == old.get("target"))

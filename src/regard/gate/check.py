@@ -1,4 +1,4 @@
-"""One check: an interval against a requirement. Three answers, because a number near its limit decides nothing."""
+"""One check: an interval against a requirement, with three results: pass, fail, inconclusive."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Result = Literal["pass", "fail", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What became of one requirement.
+    """The result of one requirement.
 
-    required: in words. reason: why it is open, where it is. p: of "no difference" where two runs are compared.
+    required: in words. reason: of an inconclusive result. p: of "no difference" between two runs.
     """
 
     name: str
@@ -60,12 +60,12 @@ class Check:
         }
 
 
-def compared(
+def judge_interval(
     found: Interval, low: float, high: float, *, clusters: int, fewest: int, complete: bool
 ) -> tuple[Result, str]:
-    """Whether the whole interval lies in low..high, the whole of it outside, or neither; and why it is open.
+    """Return whether an interval lies inside low..high, outside, or neither, and the reason for neither.
 
-    >>> compared(Interval(0.84, 0.79, 0.88, 0.95), 0.8, 1.0, clusters=80, fewest=10, complete=True)
+    >>> judge_interval(Interval(0.84, 0.79, 0.88, 0.95), 0.8, 1.0, clusters=80, fewest=10, complete=True)
     ('inconclusive', 'the interval includes the limit')
     """
     if math.isnan(found.estimate) or math.isnan(found.low):

@@ -1,4 +1,4 @@
-"""A run under a policy: every requirement checked, one verdict, one exit code."""
+"""Check a run against a policy: every requirement, one verdict, one exit code."""
 
 from __future__ import annotations
 
@@ -11,22 +11,20 @@ from typing import Final
 import numpy as np
 
 from regard.errors import EnvironmentProblem, Incomplete, InputError, RegardError, UnknownName
-from regard.gate.baseline import Against
-from regard.gate.check import Check, compared
+from regard.gate.baseline import BaselineComparison
+from regard.gate.check import Check, judge_interval
 from regard.gate.policy import AGAINST_BASELINE, Drift, Gate, Policy
-from regard.gate.run_numbers import Series, Stored, setting
+from regard.gate.run_numbers import RunNumbers, Series, setting
 from regard.records import Json
 from regard.store.run import Run
 
-VERDICTS: Final = {
-    0: "PASSED", 1: "FAILED", 2: "BAD POLICY OR INPUT", 3: "INCONCLUSIVE", 4: "ENVIRONMENT PROBLEM"
-}  # fmt: skip
+VERDICTS: Final = {0: "PASSED", 1: "FAILED", 2: "BAD POLICY OR INPUT", 3: "INCONCLUSIVE", 4: "ENVIRONMENT PROBLEM"}
 """Exit code -> the word that says the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All checks of one run, and what follows from them. problem: why nothing could be checked."""
+    """All checks of one run and their verdict. problem: the reason if nothing could be checked."""
 
     run: str
     policy: str
@@ -38,7 +36,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """1 where a check that blocks failed, else 3 where one is open, else 0; 2 and 4 where nothing was checked."""
+        """1 if a blocking check failed, else 3 if one is inconclusive, else 0; 2 or 4 if nothing was checked."""
         if self.problem is not None:
             return self.problem.exit_code
         results = {c.result for c in self.checks if c.level == "block"}
@@ -48,7 +46,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """The one line; its exit code is the exit code.
+        """The one-line summary with the exit code.
 
         >>> Outcome("run", "policy.toml", ()).verdict
         'PASSED (exit 0): 0 checks passed'
@@ -57,19 +55,25 @@ class Outcome:
         if self.problem is not None:
             return f"{word}: {' '.join(str(self.problem).split())}"
         counts = []
-        for result, said in (("fail", "failed"), ("inconclusive", "inconclusive"), ("pass", "passed")):
+        for result, label in (("fail", "failed"), ("inconclusive", "inconclusive"), ("pass", "passed")):
             for level, how in (("block", ""), ("warn", " (warning only)")):
                 n = sum(c.result == result and (c.level == level or result == "pass") for c in self.checks)
                 if n and not (result == "pass" and level == "warn"):
-                    counts.append(f"{n} {said}{how}")
+                    counts.append(f"{n} {label}{how}")
         return f"{word}: {', '.join(counts)}" if counts else f"{word}: 0 checks passed"
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "verdict": VERDICTS[self.exit_code].lower(), "exit_code": self.exit_code, "line": self.verdict,
-            "run": self.run, "baseline": self.baseline or None, "policy": self.policy, "notes": list(self.notes),
-            "problem": str(self.problem) if self.problem else None, "checks": [c.to_json() for c in self.checks],
-        }  # fmt: skip
+            "verdict": VERDICTS[self.exit_code].lower(),
+            "exit_code": self.exit_code,
+            "line": self.verdict,
+            "run": self.run,
+            "baseline": self.baseline or None,
+            "policy": self.policy,
+            "notes": list(self.notes),
+            "problem": str(self.problem) if self.problem else None,
+            "checks": [c.to_json() for c in self.checks],
+        }
 
 
 def gate(
@@ -80,37 +84,41 @@ def gate(
     allow_fail: Collection[str] = (),
     inconclusive: str | None = None,
 ) -> Outcome:
-    """Check everything that the policy asks for.
+    """Check every requirement of a policy.
 
-    baseline: the run to compare with; that of the policy by default. allow_fail: names of gates that only warn.
-    Raises where the policy asks for what the run does not have.
+    baseline: the run to compare with (default: the policy's). allow_fail: names of gates that only warn.
+    Raises if the policy requires a number that the run does not have.
     """
-    opened = run if isinstance(run, Run) else Run(run)
-    stored = Stored(opened)
+    stored_run = run if isinstance(run, Run) else Run(run)
+    stored = RunNumbers(stored_run)
     against = _against(stored, policy, baseline)
     for checked in (stored, *(() if against is None else (against.old,))):
         _refuse_broken(checked)
-    named = {g.name for g in policy.gates} | {d.name for d in policy.drifts}
+    gate_names = {g.name for g in policy.gates} | {d.name for d in policy.drifts}
     for name in allow_fail:
-        if name not in named or not name:
-            raise UnknownName("gate of this policy", name, named - {""})
-    asked: list[Callable[[float], list[Check]]] = [
+        if name not in gate_names or not name:
+            raise UnknownName("gate of this policy", name, gate_names - {""})
+    requirements: list[Callable[[float], list[Check]]] = [
         *(partial(_gated, stored, against, g, policy, allow_fail) for g in policy.gates),
         *(partial(_drifted, against, d, policy, allow_fail) for d in policy.drifts),
     ]
-    checks = [check for ask in asked for check in ask(policy.confidence)]
+    checks = [check for ask in requirements for check in ask(policy.confidence)]
     how = _how(policy.confidence)
     if policy.correction == "holm" and len(checks) > 1:
-        checks = _stepped_down(asked, len(checks), policy.confidence)
+        checks = _holm(requirements, len(checks), policy.confidence)
         how += f", each at a level of its own by Holm's correction over {len(checks)} checks"
     return Outcome(
-        str(opened.path), policy.path, tuple(checks), (how, *_notes(stored, against)),
-        inconclusive or policy.inconclusive, str(against.old.run.path) if against else "",
-    )  # fmt: skip
+        run=str(stored_run.path),
+        policy=policy.path,
+        checks=tuple(checks),
+        notes=(how, *_notes(stored, against)),
+        open_ones=inconclusive or policy.inconclusive,
+        baseline=str(against.old.run.path) if against else "",
+    )
 
 
-def _refuse_broken(stored: Stored) -> None:
-    """An error where the model of a run does not repeat its answers: no number of it decides anything."""
+def _refuse_broken(stored: RunNumbers) -> None:
+    """Raise if the model of a run is not deterministic, so that none of its numbers is reliable."""
     if stored.broken:
         raise Incomplete(
             f"model of run {stored.run.path}",
@@ -120,7 +128,7 @@ def _refuse_broken(stored: Stored) -> None:
         )
 
 
-def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
+def _holm(asked: Sequence[Callable[[float], list[Check]]], count: int, level: float) -> list[Check]:
     """Holm's procedure with intervals: what is decided with the error shared by all checks is decided; those that are
     left share the whole error again, until none of them is decided any more."""
     decided: dict[tuple[int, int], Check] = {}
@@ -133,32 +141,36 @@ def _stepped_down(asked: Sequence[Callable[[float], list[Check]]], count: int, l
             return [decided.get(key, check) for key, check in now.items()]
 
 
-def _against(stored: Stored, policy: Policy, baseline: str | Path | Run | None) -> Against | None:
-    given = baseline if baseline is not None else policy.baseline
-    if given is None:
+def _against(stored: RunNumbers, policy: Policy, baseline: str | Path | Run | None) -> BaselineComparison | None:
+    baseline_run = baseline if baseline is not None else policy.baseline
+    if baseline_run is None:
         if policy.needs_baseline:
             raise InputError(
-                f"policy {policy.path}".strip(), expected="a run to compare with", got="no baseline",
+                f"policy {policy.path}".strip(),
+                expected="a run to compare with",
+                got="no baseline",
                 remedy="--baseline RUN, or baseline = ... in the policy",
-            )  # fmt: skip
+            )
         return None
-    if not isinstance(given, Run) and not Path(given).exists():
+    if not isinstance(baseline_run, Run) and not Path(baseline_run).exists():
         raise EnvironmentProblem(
-            f"baseline {given}", expected="the run to compare with", got="nothing there",
+            f"baseline {baseline_run}",
+            expected="the run to compare with",
+            got="nothing there",
             remedy="fetch it (a CI cache or artifact), or make one with regard audit",
-        )  # fmt: skip
-    return Against(stored, Stored(given if isinstance(given, Run) else Run(given)))
+        )
+    return BaselineComparison(stored, RunNumbers(baseline_run if isinstance(baseline_run, Run) else Run(baseline_run)))
 
 
-def _notes(stored: Stored, against: Against | None) -> list[str]:
+def _notes(stored: RunNumbers, against: BaselineComparison | None) -> list[str]:
     notes = list[str]()
     if not stored.complete:
-        done, total = stored.run.progress
+        finished, total = stored.run.progress
         status = stored.run.manifest.get("status")
-        notes.append(f"the run is {status}, {done} of {total} examples: nothing passes")
-    asked = {p["id"] for p in stored.run.problems() if p["id"]}
-    if asked:
-        notes.append(f"{len(asked)} examples had problems and are missing from some numbers")
+        notes.append(f"the run is {status}, {finished} of {total} examples: nothing passes")
+    problem_ids = {p["id"] for p in stored.run.problems() if p["id"]}
+    if problem_ids:
+        notes.append(f"{len(problem_ids)} examples had problems and are missing from some numbers")
     if against is None:
         return notes
     shared, new, old = len(against.shared), len(stored.examples), len(against.old.examples)
@@ -179,9 +191,14 @@ def _how(level: float) -> str:
 
 
 def _gated(
-    stored: Stored, against: Against | None, asked: Gate, policy: Policy, allowed: Collection[str], level: float
+    stored: RunNumbers,
+    against: BaselineComparison | None,
+    asked: Gate,
+    policy: Policy,
+    allowed: Collection[str],
+    level: float,
 ) -> list[Check]:
-    found = []
+    checks = []
     for column in stored.select(asked):
         for kind, value in asked.bounds:
             p = None
@@ -190,17 +207,30 @@ def _gated(
             else:
                 interval, n, clusters = stored.interval(column, level)
             low, high, required = _range(kind, value, column, asked)
-            result, reason = compared(
+            result, reason = judge_interval(
                 interval, low, high, clusters=clusters, fewest=policy.fewest, complete=stored.complete
             )
-            named = _name(asked, column, stored, kind)
+            title = _name(asked, column, stored, kind)
             soft = "warn" if asked.name in allowed and asked.name else asked.level
-            found.append(Check(named, result, soft, required, interval, n, clusters, reason, p, dict(column.where)))
-    return found
+            checks.append(
+                Check(
+                    name=title,
+                    result=result,
+                    level=soft,
+                    required=required,
+                    found=interval,
+                    n=n,
+                    clusters=clusters,
+                    reason=reason,
+                    p=p,
+                    where=dict(column.where),
+                )
+            )
+    return checks
 
 
 def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float, float, str]:
-    """Where the interval has to lie, and the same in words."""
+    """Return the required range of the interval, and its wording."""
     if kind == "min":
         return value, np.inf, f"lower end >= {value:g}"
     if kind == "max":
@@ -213,21 +243,23 @@ def _range(kind: str, value: float, column: Series, asked: Gate) -> tuple[float,
     if better == "lower":
         return -np.inf, value, f"difference: upper end <= {value:g}"
     raise InputError(
-        f"gate on {column.metric}, drop", expected="a metric that is better one way", got="one that is not",
+        f"gate on {column.metric}, drop",
+        expected="a metric that is better one way",
+        got="one that is not",
         remedy='better = "higher" or "lower", or change instead of drop',
-    )  # fmt: skip
+    )
 
 
-def _name(asked: Gate, column: Series, stored: Stored, kind: str) -> str:
+def _name(asked: Gate, column: Series, stored: RunNumbers, kind: str) -> str:
     about = f"{column.metric} of {column.method}"
-    told = setting(column, stored.series[column.metric], asked.where)
+    settings = setting(column, stored.series[column.metric], asked.where)
     versus = " against the baseline" if kind in AGAINST_BASELINE else ""
-    said = f"{about}{f' ({told})' if told else ''}{versus}"
-    return f"{asked.name}: {said}" if asked.name else said
+    title = f"{about}{f' ({settings})' if settings else ''}{versus}"
+    return f"{asked.name}: {title}" if asked.name else title
 
 
 def _drifted(
-    against: Against | None, asked: Drift, policy: Policy, allowed: Collection[str], level: float
+    against: BaselineComparison | None, asked: Drift, policy: Policy, allowed: Collection[str], level: float
 ) -> list[Check]:
     if against is None:  # refused before
         return []
@@ -239,27 +271,42 @@ def _drifted(
         same = np.array([*against.unchanged.values()], np.float64)
         columns = [("predictions unchanged", against.shared, same, "")]
     else:
-        kept = sum(against.unchanged.values())
-        scope = "all predictions" if asked.all_examples else f"prediction unchanged: {kept} of {len(against.shared)}"
+        unchanged = sum(against.unchanged.values())
+        scope = (
+            "all predictions" if asked.all_examples else f"prediction unchanged: {unchanged} of {len(against.shared)}"
+        )
         how = f"{asked.measure} {asked.k}" if asked.measure == "top_k" else asked.measure
         columns = [
             (
-                f"drift of {d.method} ({how}, {scope})", d.ids, d.values,
+                f"drift of {d.method} ({how}, {scope})",
+                d.ids,
+                d.values,
                 f"{d.other_units} examples are read as other units" if d.other_units else "",
             )
             for d in against.drifted(asked)
-        ]  # fmt: skip
-    found = []
+        ]
+    checks = []
     for name, ids, values, note in columns:
         interval, n, clusters = against.interval(ids, values, level, share=asked.measure == "predictions")
-        result, reason = compared(
+        result, reason = judge_interval(
             interval, asked.min, np.inf, clusters=clusters, fewest=policy.fewest, complete=against.new.complete
         )
-        said = "; ".join(filter(None, (reason, note)))
-        found.append(Check(prefix + name, result, soft, required, interval, n, clusters, said))
-    return found
+        explanation = "; ".join(filter(None, (reason, note)))
+        checks.append(
+            Check(
+                name=prefix + name,
+                result=result,
+                level=soft,
+                required=required,
+                found=interval,
+                n=n,
+                clusters=clusters,
+                reason=explanation,
+            )
+        )
+    return checks
 
 
 def refused(problem: RegardError, run: str, policy: str) -> Outcome:
-    """The outcome where nothing could be checked."""
+    """Return the outcome of a gate that could not be checked."""
     return Outcome(run, policy, (), problem=problem)

@@ -1,4 +1,4 @@
-"""The outcome for machines and for a pull request: JUnit XML, and Markdown as GitHub shows it."""
+"""Outcome files: JUnit XML for CI, and GitHub Markdown for pull requests."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from regard.gate.gate import Outcome
 from regard.store.blobs import room_on_disk, write_file
 from regard.visible import visible
 
-SHOWN = {"pass": "passed", "fail": "**failed**", "inconclusive": "inconclusive"}
+RESULT_LABELS = {"pass": "passed", "fail": "**failed**", "inconclusive": "inconclusive"}
 
 
 def junit(outcome: Outcome) -> str:
-    """One test case per check. Failed and open checks that block are failures and errors; the others only speak."""
+    """Return JUnit XML with one test case per check; blocking checks fail or error, others only print."""
     suite = ET.Element("testsuite", name="regard gate")
     properties = ET.SubElement(suite, "properties")
     facts = {
-        "run": outcome.run, "baseline": outcome.baseline, "policy": outcome.policy, "verdict": outcome.verdict,
+        "run": outcome.run,
+        "baseline": outcome.baseline,
+        "policy": outcome.policy,
+        "verdict": outcome.verdict,
         "exit_code": str(outcome.exit_code),
-    }  # fmt: skip
+    }
     for name, value in facts.items():
         ET.SubElement(properties, "property", name=name, value=_clean(value))
     failures = errors = 0
@@ -32,8 +35,8 @@ def junit(outcome: Outcome) -> str:
         kind = _kind(check, outcome.open_ones)
         if kind:
             failures, errors = failures + (kind == "failure"), errors + (kind == "error")
-            told = ET.SubElement(case, kind, type=check.result, message=_clean(check.sentence))
-            told.text = _clean(check.sentence)
+            element = ET.SubElement(case, kind, type=check.result, message=_clean(check.sentence))
+            element.text = _clean(check.sentence)
         else:
             warned = "" if check.result == "pass" else f"warning, {check.result}: "
             ET.SubElement(case, "system-out").text = _clean(warned + check.sentence)
@@ -59,14 +62,14 @@ def _kind(check: Check, open_ones: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """What XML 1.0 may hold: a text of the data may bring control characters."""
+    """Remove characters that XML 1.0 forbids; data may contain control characters."""
     return "".join(
         c if c in "\t\n" or " " <= c < "\ud800" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?" for c in text
     )
 
 
 def markdown(outcome: Outcome) -> str:
-    """A heading with the verdict, the notes, and a table of the checks, what did not pass first."""
+    """Return the verdict, the notes and a table of checks, failures first."""
     lines = [f"## regard gate: {_escaped(outcome.verdict)}", ""]
     about = [("run", outcome.run), ("baseline", outcome.baseline), ("policy", outcome.policy)]
     lines += [f"- {name}: {_escaped(value)}" for name, value in about if value]
@@ -76,9 +79,9 @@ def markdown(outcome: Outcome) -> str:
         lines += ["", "| result | check | found [interval] | n | required |", "|---|---|---|---:|---|"]
         for c in sorted(outcome.checks, key=lambda c: (order[c.result], c.level)):
             soft = " (warning only)" if c.level == "warn" else ""
-            said = f"{SHOWN[c.result]}{soft}" + (f": {_escaped(c.reason)}" if c.reason else "")
+            result = f"{RESULT_LABELS[c.result]}{soft}" + (f": {_escaped(c.reason)}" if c.reason else "")
             p = f", p {c.p:.2g}" if c.p is not None else ""
-            cells = (said, _escaped(c.name), f"{c.number}{p}", str(c.n), _escaped(c.required))
+            cells = (result, _escaped(c.name), f"{c.number}{p}", str(c.n), _escaped(c.required))
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -91,7 +94,7 @@ def _escaped(text: str) -> str:
 
 
 def write(outcome: Outcome, path: Path, form: Callable[[Outcome], str]) -> None:
-    """Write a file; the summary of a GitHub step is added to, as others may have written into it."""
+    """Write a file; append if it is the shared summary of a GitHub step."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         added = os.environ.get("GITHUB_STEP_SUMMARY") == str(path)

@@ -61,7 +61,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How much the explanations have to agree with those of the baseline run on the same examples.
+    """Required agreement of explanations with those of the baseline run on the same examples.
 
     measure: agreement of the rankings, or "predictions" for the share that is unchanged. k: for top_k. all_examples:
     also those whose prediction changed, for which another explanation is only right.
@@ -94,7 +94,7 @@ class Policy:
 
 
 def read_policy(path: Path | str) -> Policy:
-    """The policy in a TOML file; `run` and `baseline` in it are relative to the file."""
+    """Read a policy from a TOML file; its `run` and `baseline` paths are relative to the file."""
     place = Path(path)
     return parse_policy(read_text(place, f"policy {place}"), place)
 
@@ -106,26 +106,26 @@ def parse_policy(text: str, place: Path | None = None) -> Policy:
     ([('min', 0.8)], 0.95)
     """
     subject = f"policy {place}" if place else "policy"
-    given = parse_toml(text, subject)
-    known = {f.name for f in fields(Policy)} - {"gates", "drifts", "path"} | {"gate", "drift"}
-    _refuse_unknown(given, known, f"key of {subject}")
+    table = parse_toml(text, subject)
+    keys = {f.name for f in fields(Policy)} - {"gates", "drifts", "path"} | {"gate", "drift"}
+    _refuse_unknown(table, keys, f"key of {subject}")
     for kind in ("gate", "drift"):
-        if not isinstance(given.get(kind, []), list) or not all(isinstance(g, dict) for g in given.get(kind, [])):
+        if not isinstance(table.get(kind, []), list) or not all(isinstance(g, dict) for g in table.get(kind, [])):
             raise InputError(subject, expected=f"[[{kind}]] tables", got=f"{kind} = ...", remedy=f"[[{kind}]]")
-    gates = tuple(_gate(g, f"{subject}, gate {i}") for i, g in enumerate(given.get("gate", []), 1))
-    drifts = tuple(_drift(d, f"{subject}, drift {i}") for i, d in enumerate(given.get("drift", []), 1))
+    gates = tuple(_gate(g, f"{subject}, gate {i}") for i, g in enumerate(table.get("gate", []), 1))
+    drifts = tuple(_drift(d, f"{subject}, drift {i}") for i, d in enumerate(table.get("drift", []), 1))
     if not gates and not drifts:
         raise InputError(subject, expected="at least one [[gate]] or [[drift]]", got="none: it would pass anything")
     folder = place.parent if place else Path()
     return Policy(
         gates,
         drifts,
-        confidence=_number(given.get("confidence", 0.95), f"{subject}, confidence", 0.5, 0.9999),
-        fewest=int(_number(given.get("fewest", 10), f"{subject}, fewest", 2, 10**6)),
-        inconclusive=_choice(given.get("inconclusive", "report"), Open, f"{subject}, inconclusive"),
-        correction=_choice(given.get("correction", "none"), Correction, f"{subject}, correction"),
-        run=_place(given.get("run"), folder, f"{subject}, run"),
-        baseline=_place(given.get("baseline"), folder, f"{subject}, baseline"),
+        confidence=_number(table.get("confidence", 0.95), f"{subject}, confidence", 0.5, 0.9999),
+        fewest=int(_number(table.get("fewest", 10), f"{subject}, fewest", 2, 10**6)),
+        inconclusive=_choice(table.get("inconclusive", "report"), Open, f"{subject}, inconclusive"),
+        correction=_choice(table.get("correction", "none"), Correction, f"{subject}, correction"),
+        run=_place(table.get("run"), folder, f"{subject}, run"),
+        baseline=_place(table.get("baseline"), folder, f"{subject}, baseline"),
         path=str(place or ""),
     )
 

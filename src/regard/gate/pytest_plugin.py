@@ -33,8 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> GateFile | None:
-    named = parent.config.getoption("--regard-policy")
-    if file_path.name.endswith(SUFFIX) or (named and Path(named).resolve() == file_path):
+    policy = parent.config.getoption("--regard-policy")
+    if file_path.name.endswith(SUFFIX) or (policy and Path(policy).resolve() == file_path):
         return GateFile.from_parent(parent, path=file_path)
     return None
 

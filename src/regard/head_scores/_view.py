@@ -1,4 +1,4 @@
-"""What a head score sees, and what it says."""
+"""Input and result of a head score."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ class View:
 
     @property
     def offset(self) -> Ints:
-        """(query, key) how far the key stands after the query."""
+        """(query, key) position of the key relative to the query."""
         away: Ints = np.arange(self.weights.shape[2]) - self.rows[:, None]
         return away
 
     @property
     def same(self) -> Bools:
-        """(query, key) both hold the same token, and it is not a special one."""
+        """(query, key) mask of equal, non-special tokens."""
         equal: Bools = (self.query_tokens[:, None] == self.key_tokens) & (self.key_tokens >= 0) & ~self.special
         return equal
 
     def none(self) -> Bools:
-        """(query, key) no key at all: the question makes no sense here."""
+        """(query, key) empty mask, for sites where a score is undefined."""
         return np.zeros(self.allowed.shape, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
     """A number for each head and row, what uniform or shuffled attention of the same length would have had, the
-    variance of that, and the rows in which the number is defined. chosen: the keys, where the number is a mass."""
+    variance of that, and the rows in which the number is defined. key_mask: the keys, where the number is a mass."""
 
     value: Floats
     null: Floats
     variance: Floats
     defined: Bools
-    chosen: Bools | None = None
+    key_mask: Bools | None = None
 
 
-def on_keys(view: View, chosen: Bools) -> Tally:
-    """The mass on chosen keys (query, key), against rows shuffled among the allowed keys."""
-    mass = mass_on(view.weights, chosen, view.allowed)
-    return Tally(mass.value, mass.null, mass.variance, mass.defined, chosen & view.allowed)
+def on_keys(view: View, key_mask: Bools) -> Tally:
+    """Tally the mass on selected keys (query, key) against rows shuffled among the allowed keys."""
+    mass = mass_on(view.weights, key_mask, view.allowed)
+    return Tally(mass.value, mass.null, mass.variance, mass.defined, key_mask & view.allowed)
 
 
 def plain(value: Floats, null: Floats, defined: Bools) -> Tally:
-    """A number that is no mass: its null is that of uniform attention, which does not vary."""
+    """Tally a number that is not a mass; its null is uniform attention, without variance."""
     return Tally(value, np.broadcast_to(null, value.shape), np.zeros(value.shape), defined)

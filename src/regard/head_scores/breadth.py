@@ -1,4 +1,4 @@
-"""`breadth`: broad or focused, whatever the length."""
+"""`breadth`: broad or focused, independent of length."""
 
 from __future__ import annotations
 

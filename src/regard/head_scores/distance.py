@@ -1,4 +1,4 @@
-"""`distance`: how far a head looks."""
+"""`distance`: how far away a head attends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duplicate_token`: looks where the token stood before."""
+"""`duplicate_token`: attends to earlier copies of the token."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from regard.registry import head
 
 
 @head(
-    role="duplicate token", probe=True, cite="Wang et al. 2023",
+    role="duplicate token",
+    probe=True,
+    cite="Wang et al. 2023",
     formula="mean over queries of sum_k a_qk [token k = token q, k != q]",
-)  # fmt: skip
+)
 def duplicate_token(view: View) -> Tally:
     """Mass on other positions that hold the query's token; causal models are asked on repeated random tokens."""
     return on_keys(view, view.same & (view.offset != 0) if view.same_axis else view.none())

@@ -1,4 +1,4 @@
-"""`induction`: looks at what came after this token the last time."""
+"""`induction`: attends to the token that followed the previous occurrence."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from regard.registry import head
 
 
 @head(
-    role="induction", probe=True, cite="Olsson et al. 2022",
+    role="induction",
+    probe=True,
+    cite="Olsson et al. 2022",
     formula="mean over queries of sum_k a_qk [token k-1 = token q, k-1 != q]",
-)  # fmt: skip
+)
 def induction(view: View) -> Tally:
     """Mass on keys whose predecessor holds the query's token; causal models are asked on repeated random tokens."""
     before = np.roll(view.same, 1, axis=1)

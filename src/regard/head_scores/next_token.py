@@ -1,4 +1,4 @@
-"""`next_token`: looks one ahead."""
+"""`next_token`: attends one position ahead."""
 
 from __future__ import annotations
 

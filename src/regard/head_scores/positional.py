@@ -1,4 +1,4 @@
-"""`positional`: looks a fixed number of positions away."""
+"""`positional`: attends at a fixed offset."""
 
 from __future__ import annotations
 

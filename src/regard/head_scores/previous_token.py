@@ -1,4 +1,4 @@
-"""`previous_token`: looks one back."""
+"""`previous_token`: attends one position back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rare_token`: looks at the rarest word."""
+"""`rare_token`: attends to the rarest token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`same_token`: looks at the token itself."""
+"""`same_token`: attends to the token itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from regard.registry import head
 
 
 @head(
-    role="same token", positional=True, cite="Clark et al. 2019",
+    role="same token",
+    positional=True,
+    cite="Clark et al. 2019",
     formula="mean over queries of sum_k a_qk [token k = token q]",
-)  # fmt: skip
+)
 def same_token(view: View) -> Tally:
     """Mass on keys that hold the query's own token: its own position, and every repetition of it.
 

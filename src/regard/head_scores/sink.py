@@ -9,9 +9,12 @@ from regard.registry import head
 
 
 @head(
-    role="sink", positional=True, resting=True, cite="Xiao et al. 2024",
+    role="sink",
+    positional=True,
+    resting=True,
+    cite="Xiao et al. 2024",
     formula="mean over queries beyond position 4 of a_q0",
-)  # fmt: skip
+)
 def sink(view: View, *, beyond: int = 4) -> Tally:
     """Mass on the first key, over the queries that stand beyond the first `beyond` + 1 positions.
 

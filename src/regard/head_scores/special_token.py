@@ -1,4 +1,4 @@
-"""`special_token`: looks at what the user did not write."""
+"""`special_token`: attends to special tokens."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from regard.registry import head
 
 
 @head(
-    role="special tokens", positional=True, resting=True, cite="Clark et al. 2019",
+    role="special tokens",
+    positional=True,
+    resting=True,
+    cite="Clark et al. 2019",
     formula="mean over queries of the mass on special keys",
-)  # fmt: skip
+)
 def special_token(view: View) -> Tally:
     """Mass on special units ([CLS], [SEP], a class token), all together; undefined where there is none."""
     return on_keys(view, np.broadcast_to(view.special, view.allowed.shape))

@@ -113,8 +113,8 @@ def _row(
     )
 
 
-def _mean(values: Floats, there: np.ndarray) -> float:
-    return float(values[there].mean()) if there.any() else float("nan")
+def _mean(values: Floats, defined: np.ndarray) -> float:
+    return float(values[defined].mean()) if defined.any() else float("nan")
 
 
 def _decided(row: Row, corrected: float) -> Row:

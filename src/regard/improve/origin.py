@@ -94,9 +94,9 @@ def _folder(model: str) -> Path:
     return folder
 
 
-def _layers(folder: Path, asked: int | None) -> int:
-    if asked is not None:
-        return asked
+def _layers(folder: Path, layers: int | None) -> int:
+    if layers is not None:
+        return layers
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
         upper = config.get("model_type") == "bert" and int(config.get("num_hidden_layers", 0)) > UPPER

@@ -1,10 +1,10 @@
-"""A live model behind the viewer: the local app (`server`), the notebook widget (`widget`), and what both ask.
+"""Live models behind the viewer: the local app (`server`), the notebook widget (`widget`), and their shared requests.
 
 Both hosts carry the same requests, so the front end has one interface, `call(op, body)` and `chunk(pack, name)`:
 
 | op | body | answer |
 |---|---|---|
-| `hello` | {} | {model, task, labels, run, methods, about, chosen, can, pack, lang, others}: see below |
+| `hello` | {} | {model, task, labels, run, methods, about, chosen, can, pack, dictionary, others}: see below |
 | `ask` | {text, pair?, methods: [name, ...], beside?: pack} | {job}; its result is {pack, said, skipped, seconds} |
 | `edit` | {pack, example, edits: [...]} | {job}; its result is {before, after, change, pack, spec} |
 | `alternative` | {pack, example, cap?} | {job}; its result is {edits, divergence, change, source: "audit" | "search"} |

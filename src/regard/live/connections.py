@@ -19,17 +19,17 @@ MOST_PER_CLIENT = 48
 
 
 class LimitedProtocol(H11Protocol):
-    """One connection of the app."""
+    """A client connection."""
 
     _deadline: asyncio.TimerHandle | None = None
-    opened: float = 0.0
+    opened_at: float = 0.0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.opened = self.loop.time()
-        mine = [other for other in self._others() if _address(other) == _address(self)]
-        if len(mine) >= MOST_PER_CLIENT:
-            silent = [other for other in mine if other.waiting]
+        self.opened_at = self.loop.time()
+        same_address = [other for other in self._others() if _address(other) == _address(self)]
+        if len(same_address) >= MOST_PER_CLIENT:
+            silent = [other for other in same_address if other.waiting]
             (silent[0] if silent else self)._drop()
         self._restart()
 
@@ -49,13 +49,13 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether no request is in work here."""
+        """Whether no request is in progress."""
         return self.cycle is None or bool(self.cycle.response_complete)
 
     def _others(self) -> list[LimitedProtocol]:
-        """The other connections, oldest first."""
+        """Return the other connections, oldest first."""
         others = [c for c in self.connections if isinstance(c, LimitedProtocol) and c is not self]
-        return sorted(others, key=lambda other: other.opened)
+        return sorted(others, key=lambda other: other.opened_at)
 
     def _restart(self) -> None:
         self._stop()

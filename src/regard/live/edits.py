@@ -1,4 +1,4 @@
-"""Edits of attention as the page sends them: JSON, in their order, one after the other; and the Spec that shares them.
+"""Attention edits as the page sends them (an ordered JSON list), and the Spec that shares them.
 
 "move" is a word of the page, not of the model: a part of the weight of one key goes to another, in the row as it is
 under the edits before it. What the model gets is the row that comes out.
@@ -28,22 +28,22 @@ Weights = Callable[[Sequence[Edit]], Sequence[SiteAttention]]
 """The attention of the example under some edits."""
 
 
-def compiled(given: object, weights: Weights) -> list[Edit]:
-    """The edits of a request as the model takes them.
+def compile_edits(given: object, weights: Weights) -> list[Edit]:
+    """Translate the edits of a request into model edits.
 
     weights: the sites under the edits so far; asked only where a move has to know the row that it starts from.
     """
     if not isinstance(given, list) or len(given) > MOST:
         raise InputError("edits", expected=f"a list of at most {MOST} edits", got=_short(given))
-    found: list[Edit] = []
+    edits: list[Edit] = []
     for number, one in enumerate(given):
         if not isinstance(one, dict):
             raise InputError(f"edit {number}", expected="an object with what and site", got=_short(one))
         unknown = sorted(set(one) - FIELDS)
         if unknown:
             raise UnknownName(f"part of edit {number}", str(unknown[0])[:40], FIELDS)
-        found += _moved(one, number, weights(found)) if one.get("what") == "move" else [_edit(one, number)]
-    return found
+        edits += _moved(one, number, weights(edits)) if one.get("what") == "move" else [_edit(one, number)]
+    return edits
 
 
 def _edit(one: Mapping[str, Any], number: int) -> Edit:
@@ -54,41 +54,46 @@ def _edit(one: Mapping[str, Any], number: int) -> Edit:
     if what == "replace":
         values = _values(one.get("values"), number)
     return Edit(
-        what, site=_site(one, number), heads=_places(one, "heads", number), queries=_places(one, "queries", number),
-        keys=_places(one, "keys", number), factor=_number(one.get("factor", 1.0), f"factor of edit {number}", 0, 100),
-        seed=positive(one.get("seed", 0), f"seed of edit {number}"), values=values,
-    )  # fmt: skip
+        what,
+        site=_site(one, number),
+        heads=_places(one, "heads", number),
+        queries=_places(one, "queries", number),
+        keys=_places(one, "keys", number),
+        factor=_number(one.get("factor", 1.0), f"factor of edit {number}", 0, 100),
+        seed=positive(one.get("seed", 0), f"seed of edit {number}"),
+        values=values,
+    )
 
 
 def _moved(one: Mapping[str, Any], number: int, sites: Sequence[SiteAttention]) -> list[Edit]:
-    """The rows that come out of a move, as replacements: one for each query."""
+    """Return the rows after a move as replacement edits, one per query."""
     key, queries = _site(one, number), _places(one, "queries", number)
     site = next((s for s in sites if s.site.key == key), None)
     if site is None:
         raise UnknownName("site", key, [s.site.key for s in sites])
     _, heads, rows, keys = site.shape
-    chosen = _places(one, "heads", number) or tuple(range(heads))
+    head_numbers = _places(one, "heads", number) or tuple(range(heads))
     away, onto = positive(one.get("from"), "from"), positive(one.get("to"), "to")
     share = _number(one.get("share", 1.0), f"share of edit {number}", 0, 1)
     for what, places, size in (
-        ("heads", chosen, heads),
+        ("heads", head_numbers, heads),
         ("queries", queries or (), rows),
         ("keys", (away, onto), keys),
     ):
         if any(p >= size for p in places):
             raise InputError(f"{what} of edit {number}", expected=f"below {size}", got=str(list(places))[:40])
-    asked = range(rows) if queries is None else queries
-    held = np.array(site.rows(0, list(asked), list(chosen)), np.float32)  # (head, query, key)
-    seen = [row for row, query in enumerate(asked) if site.site.kind != "causal" or onto <= query]
-    if not seen:
+    rows_moved = range(rows) if queries is None else queries
+    weights = np.array(site.rows(0, list(rows_moved), list(head_numbers)), np.float32)  # (head, query, key)
+    visible = [row for row, query in enumerate(rows_moved) if site.site.kind != "causal" or onto <= query]
+    if not visible:
         raise InputError(
             f"edit {number}", expected="a key that this row may look at", got=f"key {onto}, which is later"
         )
-    moved = held[:, :, away] * share
-    moved[:, [row for row in range(held.shape[1]) if row not in seen]] = 0.0
-    held[:, :, away] -= moved
-    held[:, :, onto] += moved
-    return [Edit("replace", site=key, heads=chosen, queries=tuple(asked), values=held)]
+    amounts = weights[:, :, away] * share
+    amounts[:, [row for row in range(weights.shape[1]) if row not in visible]] = 0.0
+    weights[:, :, away] -= amounts
+    weights[:, :, onto] += amounts
+    return [Edit("replace", site=key, heads=head_numbers, queries=tuple(rows_moved), values=weights)]
 
 
 def _site(one: Mapping[str, Any], number: int) -> str:
@@ -99,12 +104,12 @@ def _site(one: Mapping[str, Any], number: int) -> str:
 
 
 def _places(one: Mapping[str, Any], name: str, number: int) -> tuple[int, ...] | None:
-    given = one.get(name)
-    if given is None:
+    places = one.get(name)
+    if places is None:
         return None
-    if not isinstance(given, list) or not given or len(given) > 65536:
-        raise InputError(f"{name} of edit {number}", expected="a list of places", got=_short(given))
-    return tuple(positive(place, f"{name} of edit {number}") for place in given)
+    if not isinstance(places, list) or not places or len(places) > 65536:
+        raise InputError(f"{name} of edit {number}", expected="a list of places", got=_short(places))
+    return tuple(positive(place, f"{name} of edit {number}") for place in places)
 
 
 def _values(given: object, number: int) -> NDArray[np.float32]:
@@ -132,35 +137,35 @@ def _short(given: object) -> str:
 
 
 def to_json(edit: Edit) -> dict[str, Json]:
-    """An edit as the page knows it.
+    """Return an edit as JSON for the page.
 
     >>> to_json(Edit("knock_out", site="layer.0", heads=(1,), queries=(0,), keys=(2,)))
     {'what': 'knock_out', 'site': 'layer.0', 'heads': [1], 'queries': [0], 'keys': [2]}
     """
-    shown: dict[str, Json] = {"what": edit.what, "site": edit.site}
+    fields: dict[str, Json] = {"what": edit.what, "site": edit.site}
     for name in ("heads", "queries", "keys"):
         places = getattr(edit, name)
         if places is not None:
-            shown[name] = list(places)
+            fields[name] = list(places)
     if edit.what == "scale":
-        shown["factor"] = edit.factor
+        fields["factor"] = edit.factor
     if edit.what == "permute":
-        shown["seed"] = edit.seed
+        fields["seed"] = edit.seed
     if edit.values is not None:
-        shown["values"] = np.asarray(edit.values).astype(float).round(7).tolist()
-    return shown
+        fields["values"] = np.asarray(edit.values).astype(float).round(7).tolist()
+    return fields
 
 
-def shared(model: str, fingerprint: str, inputs: Mapping[str, Any], methods: Sequence[str], edits: object) -> Spec:
-    """What shows somebody else the same: the model, the text, the methods, the edits as they were made."""
+def shared_spec(model: str, fingerprint: str, inputs: Mapping[str, Any], methods: Sequence[str], edits: object) -> Spec:
+    """Return a Spec that reproduces a view: model, text, methods and edits."""
     texts: dict[str, Json] = {name: inputs[name] for name in ("text", "text_pair") if isinstance(inputs.get(name), str)}
     listed: list[Json] = list(edits) if isinstance(edits, list) else []
     params: dict[str, Json] = {"model": model, "fingerprint": fingerprint, "methods": list(methods), "edits": listed}
     return Spec("edits", "attention", {**params, **texts})
 
 
-def received(value: object) -> Spec:
-    """A Spec that somebody sent; anything else is refused."""
+def parsed_spec(value: object) -> Spec:
+    """Parse a shared Spec; refuse anything else."""
     if not isinstance(value, dict) or value.get("kind") != "edits" or value.get("name") != "attention":
         raise InputError("spec", expected='{"kind": "edits", "name": "attention", "params": ...}', got=_short(value))
     params = value.get("params")

@@ -1,4 +1,4 @@
-"""Who may talk to the local app: an ASGI layer in front of everything, so that no route can forget a rule.
+"""Access control of the local app: an ASGI layer in front of every route.
 
 The app runs on the user's machine beside every page that is open in the browser. Those pages must not reach it: not by
 its address, not by a name that suddenly points here (DNS rebinding), not by a form, and not by guessing.
@@ -79,9 +79,9 @@ class Guard:
         guarded = self._with_headers(send)
         if scope["type"] != "http":  # no web sockets: nothing here needs them
             return
-        refused = self._refused(scope)
-        if refused is not None:
-            await _say(guarded, *refused)
+        refusal = self._refused(scope)
+        if refusal is not None:
+            await _say(guarded, *refusal)
             return
         try:
             coming = _body(receive, LARGEST_BODY)
@@ -95,29 +95,29 @@ class Guard:
         await self._app(scope, _once(body, receive), guarded)
 
     def _refused(self, scope: Scope) -> tuple[int, str] | None:
-        """(status, what was expected); None where the request may pass."""
+        """Return (status, expectation) for a refused request, None for an allowed one."""
         pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
         if sum(len(n) + len(v) for n, v in pairs) > LARGEST_HEADERS or len(scope["path"]) > LONGEST_PATH:
             return 431, "shorter headers and path"
         if not self._has_room():
             return 429, f"at most {PER_SECOND} requests a second"
-        known = dict(pairs)
-        if [n for n, _ in pairs].count("host") != 1 or known["host"] not in self._hosts:
+        headers = dict(pairs)
+        if [n for n, _ in pairs].count("host") != 1 or headers["host"] not in self._hosts:
             return 421, "the address that this app was started with"
-        if "origin" in known and known["origin"] not in self._origins:
+        if "origin" in headers and headers["origin"] not in self._origins:
             return 403, "a request from this app's own page"
-        if known.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "a request from this app's own page"
-        if "referer" in known and (origin := _place(known["referer"])) not in self._hosts:
+        if "referer" in headers and (origin := _place(headers["referer"])) not in self._hosts:
             return (400, "a well-formed Referer") if origin is None else (403, "a request from this app's own page")
-        return self._refused_api(scope, known) if scope["path"].startswith("/api/") else _refused_page(scope, known)
+        return self._refused_api(scope, headers) if scope["path"].startswith("/api/") else _refused_page(scope, headers)
 
     def _refused_api(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         now = self._clock()
         while self._wrong and now - self._wrong[0] > 60:
             self._wrong.popleft()
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind != "Bearer" or not hmac.compare_digest(given.encode("latin-1"), self._token):
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if kind != "Bearer" or not hmac.compare_digest(token.encode("latin-1"), self._token):
             if len(self._wrong) >= WRONG_TOKENS:
                 return 429, "the token in the address that was printed"
             self._wrong.append(now)
@@ -145,15 +145,15 @@ class Guard:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = {name for name, _ in self._headers}
-                kept = [(n, v) for n, v in message.get("headers", []) if n.decode("latin-1").lower() not in own]
-                message["headers"] = [*kept, *((n.encode(), v.encode()) for n, v in self._headers)]
+                others = [(n, v) for n, v in message.get("headers", []) if n.decode("latin-1").lower() not in own]
+                message["headers"] = [*others, *((n.encode(), v.encode()) for n, v in self._headers)]
             await send(message)
 
         return guarded
 
 
 def _place(address: str) -> str | None:
-    """Host and port of an address; None where it is not well-formed."""
+    """Return host and port of an address, or None if it is malformed."""
     try:
         return urlsplit(address).netloc
     except ValueError:
@@ -176,7 +176,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 async def _body(receive: Receive, most: int) -> bytes | None:
-    """All of it; None where it is longer than it may be, whatever its headers said."""
+    """Read the whole body; return None if it exceeds the limit, whatever its headers say."""
     parts, size = [], 0
     while True:
         message = await receive()
@@ -192,21 +192,21 @@ async def _body(receive: Receive, most: int) -> bytes | None:
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    given = False
+    delivered = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
 
 
 async def _say(send: Send, status: int, expected: str, *, close: bool = False) -> None:
-    said = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
-    body = json.dumps({"error": said}).encode()
+    error = {"subject": "request", "expected": expected, "got": "another", "remedy": "", "said": f"expected {expected}"}
+    body = json.dumps({"error": error}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(b"connection", b"close")] if close else []
     await send({"type": "http.response.start", "status": status, "headers": headers})

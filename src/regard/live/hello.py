@@ -1,4 +1,4 @@
-"""What a host tells the page at first: the model, what can be asked of it, and what is known about every explainer."""
+"""The answer to `hello`: the model, the supported requests, and facts about every explainer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from regard.registry import entry, names
 from regard.store.run import Run
 
 
-def greeting(model: Model | None, run: Run | None, first: Pack | None, *, live: bool, marks: bool) -> dict[str, Json]:
-    """{model, task, labels, run, methods, about, can}. model: None as long as it was not opened; live: it could be."""
+def hello_facts(
+    model: Model | None, run: Run | None, first: Pack | None, *, live: bool, marks: bool
+) -> dict[str, Json]:
+    """Return {model, task, labels, run, methods, about, can}. model: None until opened; live: it can be opened."""
     facts = None if run is None else run.manifest["model"]
     name = model.name if model is not None else str(facts["name"]) if facts is not None else ""
     labels: list[Json] = list(model.labels) if model is not None else list((facts or {}).get("labels") or [])
@@ -18,17 +20,21 @@ def greeting(model: Model | None, run: Run | None, first: Pack | None, *, live: 
     modality = model.modality if model is not None else "text" if text else "other"
     can: dict[str, Json] = {"ask": live and modality == "text", "edit": live, "alternative": live, "mark": marks}
     return {
-        "model": name, "task": model.task if model is not None else str((facts or {}).get("task", "")),
-        "labels": labels, "run": None if run is None else run.path.name, "about": _about(),
-        "methods": list(names("explainer")), "can": can,
-    }  # fmt: skip
+        "model": name,
+        "task": model.task if model is not None else str((facts or {}).get("task", "")),
+        "labels": labels,
+        "run": None if run is None else run.path.name,
+        "about": _about(),
+        "methods": list(names("explainer")),
+        "can": can,
+    }
 
 
 def _about() -> dict[str, Json]:
-    """What the page says about every explainer."""
-    shown: dict[str, Json] = {}
+    """Return the facts about every explainer that the page shows."""
+    by_name: dict[str, Json] = {}
     for name in names("explainer"):
-        found = entry("explainer", name)
-        facts = {key: found.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
-        shown[name] = {"summary": found.summary, **facts}
-    return shown
+        explainer = entry("explainer", name)
+        facts = {key: explainer.facts.get(key) for key in ("signed", "role", "needs", "cost", "misleads")}
+        by_name[name] = {"summary": explainer.summary, **facts}
+    return by_name

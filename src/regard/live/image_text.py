@@ -1,4 +1,4 @@
-"""A text and a picture in front of a vision-language model, drawn: pick a word and see its patches, and back.
+"""Views of vision-language models: select a word to see its patches, or a patch to see its words.
 
     view = words_and_patches(model, processor, "a dog on the grass", image)     # a transformers model, or its directory
     view.save("dog.html")
@@ -40,12 +40,12 @@ def words_and_patches(
     if isinstance(model, str):
         model, processor = open_pair(model)
     with speaking(lang):
-        made = pair_pack(look(model, processor, text, image), text, name)
-    return View(Session.of_pack(made, lang=lang), "image_overlay", height, static)
+        pack_shown = pair_pack(look(model, processor, text, image), text, name)
+    return View(Session.of_pack(pack_shown, lang=lang), "image_overlay", height, static)
 
 
 def read_picture(path: Path) -> Any:
-    """A picture file in colour, as a PIL image."""
+    """Read an image file as an RGB PIL image."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as problem:  # what transformers prepares pictures with
@@ -53,35 +53,48 @@ def read_picture(path: Path) -> Any:
             f"picture {path}", expected="Pillow", got="none", remedy="pip install pillow"
         ) from problem
     try:
-        with Image.open(path) as opened:
-            return opened.convert("RGB")
+        with Image.open(path) as image:
+            return image.convert("RGB")
     except (OSError, UnidentifiedImageError) as problem:
         raise InputError(f"picture {path}", expected="a picture file", got=str(problem)) from problem
 
 
 def pair_pack(looked: Looked, text: str, model: str) -> Pack:
-    """The pack of one text and one picture."""
+    """Build the pack of one text and one image."""
     attentions = [s.dense() for s in looked.sites]
     attentions = [
         Attention(a.site, a.weights[:1], None if a.sink is None else a.sink[:1], a.checked) for a in attentions
     ]
     n = len(looked.words)
     units = Units(
-        looked.words, "token", "span", np.zeros((n, 2)), np.array(looked.special, np.bool_), np.arange(n),
-        np.zeros(n, np.int64), np.arange(n), (n,),
-    )  # fmt: skip
+        names=looked.words,
+        kind="token",
+        place_kind="span",
+        places=np.zeros((n, 2)),
+        special=np.array(looked.special, np.bool_),
+        groups=np.arange(n),
+        part=np.zeros(n, np.int64),
+        keys=np.arange(n),
+        shape=(n,),
+    )
     axes = {a.site.key: axes_of_site(looked, a.site, a.shape[2], a.shape[3]) for a in attentions}
     maps = [] if looked.pairs is None else [_map(looked, looked.pairs)]
-    shown = Shown(
-        "text and picture", units, attentions, model, {"text": text, "image": looked.picture}, axes=axes, maps=maps,
+    example = Shown(
+        "text and picture",
+        units,
+        attentions,
+        model,
+        {"text": text, "image": looked.picture},
+        axes=axes,
+        maps=maps,
         value=None if looked.pairs is None else looked.pairs.similarity,
-    )  # fmt: skip
+    )
     notes = [say("pack.no_pairs", why=looked.why_not)] if looked.why_not else []
-    return pack([shown], model=model, task="words and pictures", notes=notes)
+    return pack([example], model=model, task="words and pictures", notes=notes)
 
 
 def axes_of_site(looked: Looked, site: Site, rows: int, columns: int) -> tuple[AxisEntry, AxisEntry]:
-    """What stands at the queries and keys of a site, told by their number and by the name of the module."""
+    """Infer the query and key axes of a site from their lengths and the module name."""
     keys = _axis(looked, columns, seeing=_sees(site.key) or (site.kind == "cross" and columns != len(looked.words)))
     return (keys if rows == columns else _axis(looked, rows, seeing=False)), keys
 
@@ -95,16 +108,21 @@ def _axis(looked: Looked, size: int, *, seeing: bool) -> AxisEntry:
     if size == words and not seeing:
         return _words(looked)
     if 0 <= size - words - patches <= LEAD and not seeing:
-        mine, theirs = _words(looked), _patches(looked, size - words)
-        return AxisEntry(mine.names + theirs.names, mine.units + theirs.units, mine.special + theirs.special,
-                         mine.part + theirs.part, mine.boxes + theirs.boxes)  # fmt: skip
+        word_axis, patch_axis = _words(looked), _patches(looked, size - words)
+        return AxisEntry(
+            word_axis.names + patch_axis.names,
+            word_axis.units + patch_axis.units,
+            word_axis.special + patch_axis.special,
+            word_axis.part + patch_axis.part,
+            word_axis.boxes + patch_axis.boxes,
+        )
     if 0 <= size - patches <= LEAD:
         return _patches(looked, size)
     return AxisEntry([str(i) for i in range(size)], [-1] * size, [False] * size, [0] * size, [[]] * size)
 
 
 def _words(looked: Looked) -> AxisEntry:
-    """The text; where a model puts patches among its words, those are patches."""
+    """Return the word axis; image placeholders among the words count as patches."""
     n = len(looked.words)
     boxes: list[list[float]] = [[] for _ in range(n)]
     names, special = list(looked.words), list(looked.special)
@@ -138,11 +156,16 @@ def _map(looked: Looked, found: Together) -> PairMap:
     whole, everything = say("pack.whole_text"), say("pack.whole_picture")
     words = [whole, *(looked.words[k] for k in found.words)]
     patch = (looked.size[0] / looked.grid[0] * found.block, looked.size[1] / looked.grid[1] * found.block)
-    named = [f"r{round(b[0] / patch[0])}c{round(b[1] / patch[1])}" for b in found.boxes]
-    said = AxisEntry(words, [-1, *found.words], [False] * len(words), [0] * len(words), [[]] * len(words))
-    seen = AxisEntry([everything, *named], [-1] * (len(named) + 1), [False] * (len(named) + 1), [1] * (len(named) + 1),
-                     [[], *found.boxes.tolist()])  # fmt: skip
+    patch_names = [f"r{round(b[0] / patch[0])}c{round(b[1] / patch[1])}" for b in found.boxes]
+    word_axis = AxisEntry(words, [-1, *found.words], [False] * len(words), [0] * len(words), [[]] * len(words))
+    patch_axis = AxisEntry(
+        [everything, *patch_names],
+        [-1] * (len(patch_names) + 1),
+        [False] * (len(patch_names) + 1),
+        [1] * (len(patch_names) + 1),
+        [[], *found.boxes.tolist()],
+    )
     note = say("pack.pairs", similarity=f"{found.similarity:.3f}")
     if found.block > 1:
         note += " " + say("pack.pairs_blocks", n=found.block)
-    return PairMap(say("pack.pairs_name"), note, said, seen, found.values)
+    return PairMap(say("pack.pairs_name"), note, word_axis, patch_axis, found.values)

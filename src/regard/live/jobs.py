@@ -1,7 +1,7 @@
-"""Work that takes time, one piece after the other in a thread of its own: seen while it goes on, stopped when asked.
+"""A job queue with one worker thread; jobs report progress and can be cancelled.
 
-A model is not asked by two threads at once, so there is one worker. A stop takes effect at the next module of the
-model, in the middle of a pass, or at the next step of the work, whichever comes first.
+One worker, because a model never runs in two threads at once. A cancellation takes effect at the next module of the
+model, in the middle of a pass, or at the next step of the job, whichever comes first.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from regard.records import Bools, Json
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OVER = ("done", "failed", "cancelled")
 MOST_WAITING = 8
-KEPT = 64
+MOST_FINISHED = 64
 LONGEST_WAIT = 0.5
 """Seconds that a look at a job waits for news; a page that wants to cancel has its say after that."""
 
 
 class Cancelled(BaseException):
-    """The user stopped it. Not an Exception: whoever catches a failing method must not catch this."""
+    """The user cancelled the job. Not an Exception, so handlers of failing methods do not catch it."""
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One piece of work. `version` grows with everything that a person can see."""
+    """A queued task. `version` grows with every visible change."""
 
     id: str
     work: Callable[[Job], Mapping[str, Json]]
@@ -53,7 +53,7 @@ class Job:
     stopped: bool = False
 
     def step(self, stage: str, done: int, total: int) -> None:
-        """Say how far it is; ends the work here if it was stopped."""
+        """Report progress; raise `Cancelled` if the job was cancelled."""
         self.check()
         with self.changed:
             self.stage, self.done, self.total = stage, done, total
@@ -77,30 +77,44 @@ class Job:
 
     def to_json(self) -> dict[str, Json]:
         over = self.state in OVER
-        shown: dict[str, Json] = {
-            "job": self.id, "state": self.state, "stage": self.stage, "done": self.done, "total": self.total,
-            "seconds": round(self.seconds if over else time.monotonic() - self.began, 3), "version": self.version,
-        }  # fmt: skip
+        fields: dict[str, Json] = {
+            "job": self.id,
+            "state": self.state,
+            "stage": self.stage,
+            "done": self.done,
+            "total": self.total,
+            "seconds": round(self.seconds if over else time.monotonic() - self.began, 3),
+            "version": self.version,
+        }
         if self.result is not None:
-            shown["result"] = dict(self.result)
+            fields["result"] = dict(self.result)
         if self.error is not None:
-            shown["error"] = dict(self.error)
-        return shown
+            fields["error"] = dict(self.error)
+        return fields
 
 
-def told(error: BaseException) -> dict[str, Json]:
-    """An error as the front end shows it."""
+def error_json(error: BaseException) -> dict[str, Json]:
+    """Return an error as JSON for the front end."""
     if isinstance(error, RegardError):
         parts: dict[str, Json] = {
-            "subject": error.subject, "expected": error.expected, "got": error.got, "remedy": error.remedy,
-        }  # fmt: skip
+            "subject": error.subject,
+            "expected": error.expected,
+            "got": error.got,
+            "remedy": error.remedy,
+        }
         return {**parts, "said": str(error)}
-    said = f"{type(error).__name__}: {error}"
-    return {"subject": "internal error", "expected": "", "got": said, "remedy": "", "said": f"internal error: {said}"}
+    message = f"{type(error).__name__}: {error}"
+    return {
+        "subject": "internal error",
+        "expected": "",
+        "got": message,
+        "remedy": "",
+        "said": f"internal error: {message}",
+    }
 
 
 class Jobs:
-    """The queue and its worker, which is started with the first job and ends with `close`."""
+    """The queue and its worker thread, started by the first job and ended by `close`."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -110,17 +124,19 @@ class Jobs:
         self._closed = False
 
     def start(self, work: Callable[[Job], Mapping[str, Json]]) -> dict[str, Json]:
-        """Enter `work`, which is called with its job and gives its result as JSON."""
+        """Queue `work`, a function from its job to a JSON result."""
         with self._changed:
             if self._closed or len(self._queue) >= MOST_WAITING:
                 raise Busy(
-                    "this request", expected=f"at most {MOST_WAITING} waiting",
-                    got="a closed app" if self._closed else f"{len(self._queue)}", remedy="cancel one of them",
-                )  # fmt: skip
+                    "this request",
+                    expected=f"at most {MOST_WAITING} waiting",
+                    got="a closed app" if self._closed else f"{len(self._queue)}",
+                    remedy="cancel one of them",
+                )
             job = Job(secrets.token_urlsafe(9), work, self._changed)
             self._all[job.id] = job
             self._queue.append(job)
-            for old in [j for j in self._all.values() if j.state in OVER][: max(0, len(self._all) - KEPT)]:
+            for old in [j for j in self._all.values() if j.state in OVER][: max(0, len(self._all) - MOST_FINISHED)]:
                 del self._all[old.id]
             if self._worker is None:
                 self._worker = threading.Thread(target=self._run, name="regard-live", daemon=True)
@@ -129,7 +145,7 @@ class Jobs:
         return job.to_json()
 
     def look(self, name: str, after: int | None = None, wait: float = LONGEST_WAIT) -> dict[str, Json]:
-        """How a job is; with `after`, as soon as that is news."""
+        """Return the state of a job; with `after`, wait until its version is newer."""
         job = self._job(name)
         with self._changed:
             if after is not None:
@@ -137,14 +153,14 @@ class Jobs:
             return job.to_json()
 
     def cancel(self, name: str) -> dict[str, Json]:
-        """Stop a job. It counts as cancelled at once; the worker is free when it notices."""
+        """Cancel a job. It counts as cancelled at once; the worker stops at its next check."""
         job = self._job(name)
         job.stopped = True
         job.settle("cancelled")
         return job.to_json()
 
     def close(self) -> None:
-        """Stop everything."""
+        """Cancel all jobs and stop the worker."""
         with self._changed:
             self._closed = True
             jobs = list(self._all.values())
@@ -179,12 +195,12 @@ class Jobs:
             except Cancelled:
                 job.settle("cancelled")
             except Exception as error:  # whatever it is, the page says it and the app goes on
-                job.settle("failed", error=told(error))
+                job.settle("failed", error=error_json(error))
 
 
 @contextmanager
 def stoppable(job: Job) -> Iterator[None]:
-    """While this lasts, every module that this thread calls asks first whether the job was stopped."""
+    """Check for cancellation before every module call of this thread."""
     import torch
 
     _here.job = job
@@ -200,13 +216,13 @@ _here = threading.local()
 
 
 def check() -> None:
-    """End the job of this thread, if it has one that was stopped."""
+    """Raise `Cancelled` if the job of this thread was cancelled."""
     job: Job | None = getattr(_here, "job", None)
     if job is not None:
         job.check()
 
 
-def breathing(model: Model) -> Model:
+def cancellable(model: Model) -> Model:
     """The same model, asking between two variants of an input whether the job was stopped: thousands are made of one
     text before the first of them is read."""
     twin = copy.copy(model)
@@ -220,7 +236,7 @@ def breathing(model: Model) -> Model:
 
 
 def positive(value: object, what: str) -> int:
-    """A whole number of 0 or more, as JSON brings it."""
+    """Validate a non-negative integer from JSON."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(what, expected="a whole number of 0 or more", got=str(value)[:40])
     return value

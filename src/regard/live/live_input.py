@@ -1,4 +1,4 @@
-"""One input in front of a live model: what it answers, why by every method, its attention, and that after edits."""
+"""One input of a live model: predictions, relevances, attention, and all of these after edits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.errors import InputError, RegardError
-from regard.live.edits import compiled
-from regard.live.jobs import Job, breathing
+from regard.live.edits import compile_edits
+from regard.live.jobs import Job, cancellable
 from regard.measures.divergence import tvd
 from regard.models.ask.answers_in_words import name_of_answer, names_of_tokens
 from regard.present.answer_text import shown_answer
@@ -26,7 +26,7 @@ LARGEST = 1 << 30
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class LiveInput:
     """Examples (the windows of one input) that a model was asked about; what was found out stays known.
 
     called: what the model is called where it stands beside another one of the same name.
@@ -36,23 +36,23 @@ class Asked:
     case: DeskCase
     verdict: VerdictEntry | None = None
     called: str = ""
-    found: dict[str, Relevance] = field(default_factory=dict)
+    relevances: dict[str, Relevance] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     _encoded: dict[int, Encoded] = field(default_factory=dict)
 
     @staticmethod
     def of(
         model: Model, example: Example, *, seed: int = 0, verdict: VerdictEntry | None = None, called: str = ""
-    ) -> Asked:
+    ) -> LiveInput:
         windows = model.windows(example)
-        return Asked(model, DeskCase(Desk(breathing(model), seed=seed), windows), verdict, called or model.name)
+        return LiveInput(model, DeskCase(Desk(cancellable(model), seed=seed), windows), verdict, called or model.name)
 
     @property
     def examples(self) -> tuple[Example, ...]:
         return self.case.examples
 
     def explain(self, methods: Sequence[str], job: Job) -> None:
-        """Attention and every method, one after the other; one that this model does not support says why."""
+        """Capture attention and run every method; record why unsupported ones were skipped."""
         specs = [self.case.spec(method) for method in methods]
         for spec in specs:
             build(spec)  # a name or parameter that does not exist is a mistake of the request, and said at once
@@ -64,10 +64,10 @@ class Asked:
             self.attention(i)
         for number, spec in enumerate(specs):
             job.step(str(spec), number + 2, steps)
-            if str(spec) in self.found or str(spec) in self.skipped:
+            if str(spec) in self.relevances or str(spec) in self.skipped:
                 continue
             try:
-                self.found[str(spec)] = self.case.relevance(spec)
+                self.relevances[str(spec)] = self.case.relevance(spec)
             except RegardError as reason:
                 self.skipped[str(spec)] = str(reason)
             except Exception as error:  # a broken method must not take the others with it
@@ -75,7 +75,7 @@ class Asked:
         job.step("drawing", steps, steps)
 
     def attention(self, i: int) -> Sequence[SiteAttention]:
-        """The sites of one example; none for a model without attention."""
+        """Return the attention sites of one example; none for a model without attention."""
         try:
             return self.case.attention(i)
         except (RegardError, RuntimeError) as reason:
@@ -83,7 +83,7 @@ class Asked:
             return ()
 
     def answer(self, i: int) -> str:
-        """The answer to example i as it is shown."""
+        """Return the displayed prediction for example i."""
         name = name_of_answer(self.model, self.case.targets[i], self.encoded(i))
         return shown_answer(name, self.model.task)
 
@@ -94,15 +94,15 @@ class Asked:
 
     def _answer(self, i: int, probability: float, row: Floats | None) -> dict[str, Json]:
         target, labels = self.case.targets[i], self.model.labels
-        known = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
-        asked = self.answer(i)
-        shown: dict[str, Json] = {"label": asked, "target": asked, "probability": probability, "distribution": []}
+        is_class = isinstance(target, int) and not isinstance(target, bool) and 0 <= target < len(labels)
+        answer = self.answer(i)
+        fields: dict[str, Json] = {"label": answer, "target": answer, "probability": probability, "distribution": []}
         if row is not None:
             names = labels if len(labels) == len(row) else tuple(map(str, range(len(row))))
-            shown["distribution"] = [[name, float(p)] for name, p in zip(names, row, strict=True)]
-            if known:
-                shown["label"] = names[int(np.argmax(row))]
-        return shown
+            fields["distribution"] = [[name, float(p)] for name, p in zip(names, row, strict=True)]
+            if is_class:
+                fields["label"] = names[int(np.argmax(row))]
+        return fields
 
     # ------------------------------------------------------------------ edits
 
@@ -112,67 +112,75 @@ class Asked:
         return self._encoded[i]
 
     def edited(self, i: int, edits: Sequence[Edit]) -> Capture:
-        """The pass of example i with these edits: the weights that were used, the answer to the same question."""
+        """Run example i with these edits and return the capture."""
         from regard.models.edited_capture import edited_capture  # torch, which a stored run does not need
 
         return edited_capture(self.model, self.encoded(i), self.case.targets[i], edits)
 
     def compile(self, i: int, given: object) -> list[Edit]:
-        """Edits of a request as the model takes them."""
-        seen: dict[int, Sequence[SiteAttention]] = {}
+        """Translate the edits of a request into model edits."""
+        sites_after: dict[int, Sequence[SiteAttention]] = {}
 
         def weights(so_far: Sequence[Edit]) -> Sequence[SiteAttention]:
             if not so_far:
                 return self.case.attention(i)
-            if len(so_far) not in seen:
-                seen[len(so_far)] = self.edited(i, so_far).sites
-            return seen[len(so_far)]
+            if len(so_far) not in sites_after:
+                sites_after[len(so_far)] = self.edited(i, so_far).sites
+            return sites_after[len(so_far)]
 
-        return compiled(given, weights)
+        return compile_edits(given, weights)
 
     def counterfactual(self, i: int, given: object, budget: int | None = None) -> tuple[dict[str, Json], Pack]:
-        """{before, after, change} of the answer under edits, and a pack of both attentions, to be compared."""
+        """Return {before, after, change} of the prediction under edits, and a pack that compares both captures."""
         edits = self.compile(i, given)
         before = self.said(i)
         if not edits:
             return {"before": before, "after": before, "change": 0.0}, self.pack(budget)
-        seen = self.edited(i, edits)
-        row = None if seen.answers.distribution is None else seen.answers.distribution[0]
-        after = self._answer(i, float(seen.answers.probability[0]), row)
+        captured = self.edited(i, edits)
+        row = None if captured.answers.distribution is None else captured.answers.distribution[0]
+        after = self._answer(i, float(captured.answers.probability[0]), row)
         base = self.case.base().distribution
         change = (
-            abs(float(seen.answers.probability[0]) - float(self.case.base().probability[i]))
+            abs(float(captured.answers.probability[0]) - float(self.case.base().probability[i]))
             if row is None or base is None
             else float(tvd(row, base[i]))
         )
-        both = [self._shown(i), self._shown(i, seen)]
+        both = [self._shown(i), self._shown(i, captured)]
         same = list(range(len(self.case.units[i])))
-        made = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
-        return {"before": before, "after": after, "change": change}, made
+        edited_pack = self._packed(both, (PairEntry("before and after the edits", 0, 1, same),), budget)
+        return {"before": before, "after": after, "change": change}, edited_pack
 
     # ------------------------------------------------------------------ packs
 
-    def pack(self, budget: int | None = None, beside: Sequence[Beside] = ()) -> Pack:
-        """What is shown; with a budget of bytes, complete and for a file, else made as it is asked for.
+    def pack(self, budget: int | None = None, beside: Sequence[Comparison] = ()) -> Pack:
+        """Build the pack: complete and within a byte budget, or lazily without one.
 
-        beside: what the first example is compared with, another text or the answer of another model.
+        beside: other texts or models to compare the first example with.
         """
-        mine = [self._shown(i) for i in range(len(self.examples))]
-        theirs = [other.asked._beside(other.example, self.model.labels) for other in beside]
-        pairs = [PairEntry(other.name, 0, len(mine) + n, None) for n, other in enumerate(beside)]
-        return self._packed([*mine, *theirs], pairs, budget)
+        own = [self._shown(i) for i in range(len(self.examples))]
+        compared = [other.asked._beside(other.example, self.model.labels) for other in beside]
+        pairs = [PairEntry(other.name, 0, len(own) + n, None) for n, other in enumerate(beside)]
+        return self._packed([*own, *compared], pairs, budget)
 
     def _beside(self, i: int, labels: Sequence[str]) -> Shown:
-        """As `_shown`, in a pack whose labels may be those of another model."""
-        shown = self._shown(i)
-        return shown if tuple(labels) == tuple(self.model.labels) else replace(shown, predicted=self.said(i)["target"])
+        """Return `_shown(i)` for a pack whose labels may belong to another model."""
+        example = self._shown(i)
+        return (
+            example if tuple(labels) == tuple(self.model.labels) else replace(example, predicted=self.said(i)["target"])
+        )
 
     def _packed(self, shown: Sequence[Shown], pairs: Sequence[PairEntry] = (), budget: int | None = None) -> Pack:
         return pack(
-            shown, model=self.model.name, task=self.model.task, labels=self.model.labels, verdict=self.verdict,
-            pairs=pairs, budget_bytes=budget or LARGEST, lazy=budget is None,
+            shown,
+            model=self.model.name,
+            task=self.model.task,
+            labels=self.model.labels,
+            verdict=self.verdict,
+            pairs=pairs,
+            budget_bytes=budget or LARGEST,
+            lazy=budget is None,
             notes=[f"skipped {name}: {why}" for name, why in self.skipped.items()],
-        )  # fmt: skip
+        )
 
     def _shown(self, i: int, seen: Capture | None = None) -> Shown:
         example, units = self.examples[i], self.case.units[i]
@@ -180,31 +188,40 @@ class Asked:
         base = self.case.base() if seen is None else seen.answers
         at = i if seen is None else 0
         reading = {s.site.key: _rows(lambda s=s: self.case.reading(i, s.site)) for s in sites}  # type: ignore[misc]
-        methods = {m: (r.signed, r[i]) for m, r in self.found.items()} if seen is None else {}
+        methods = {m: (r.signed, r[i]) for m, r in self.relevances.items()} if seen is None else {}
         mark = "" if seen is None else ", attention edited"
         return Shown(
-            example.id + mark, units, [s.dense() for s in sites], self.called + mark, example.inputs,
-            example.label, self.answer(i), float(base.probability[at]), float(base.value[at]),
-            () if base.distribution is None else base.distribution[at].tolist(), methods,
-            reading=reading, made=self._written(i),
-        )  # fmt: skip
+            id=example.id + mark,
+            units=units,
+            attentions=[s.dense() for s in sites],
+            model=self.called + mark,
+            inputs=example.inputs,
+            label=example.label,
+            predicted=self.answer(i),
+            probability=float(base.probability[at]),
+            value=float(base.value[at]),
+            distribution=() if base.distribution is None else base.distribution[at].tolist(),
+            relevances=methods,
+            reading=reading,
+            made=self._written(i),
+        )
 
     def _written(self, i: int) -> tuple[str, ...] | None:
-        """The tokens that an encoder-decoder wrote."""
+        """Return the tokens that an encoder-decoder generated."""
         return names_of_tokens(self.model, self.case.targets[i]) if self.model.task == "sequence_to_sequence" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
-    """An example of another input, or of another model, that something is compared with; name: of the comparison."""
+class Comparison:
+    """An example of another input or model to compare with; name: of the comparison."""
 
     name: str
-    asked: Asked
+    asked: LiveInput
     example: int = 0
 
 
 def _rows(reading: Callable[[], tuple[int, ...]]) -> tuple[int, ...]:
-    """The rows that the answer reads; none where that cannot be said."""
+    """Return the query rows that the prediction reads; none if unknown."""
     try:
         return reading()
     except RegardError:
@@ -212,17 +229,17 @@ def _rows(reading: Callable[[], tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def text_example(body: Mapping[str, object], number: int) -> Example:
-    """The text of a request, perhaps a pair."""
+    """Return the text, or pair of texts, of a request."""
     inputs: dict[str, str] = {}
     for name, field_name in (("text", "text"), ("pair", "text_pair")):
-        given = body.get(name)
-        if given is None and name == "pair":
+        value = body.get(name)
+        if value is None and name == "pair":
             continue
-        if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_TEXT:
+        if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_TEXT:
             raise InputError(
-                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got="none" if not given else "a longer one"
+                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got="none" if not value else "a longer one"
             )
-        inputs[field_name] = given
+        inputs[field_name] = value
     return Example(f"text {number}", inputs)
 
 
@@ -231,17 +248,19 @@ LONGEST_TEXT = 20_000
 
 
 def not_too_long(example: Example | None) -> None:
-    """Refuse a text that nobody could look at."""
+    """Refuse a text that is too long to display."""
     for name, value in () if example is None else example.inputs.items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             raise InputError(
-                name, expected=f"a text of 1 to {LONGEST_TEXT} characters", got=f"{len(value)} characters",
+                name,
+                expected=f"a text of 1 to {LONGEST_TEXT} characters",
+                got=f"{len(value)} characters",
                 remedy="a passage of it, or regard audit, which reads long texts in windows",
-            )  # fmt: skip
+            )
 
 
 def method_names(given: object) -> list[str]:
-    """Names of explainers of a request, each with its parameters."""
+    """Return the explainer specs named by a request."""
     if not isinstance(given, list) or len(given) > 16 or not all(isinstance(m, str) and len(m) < 200 for m in given):
         raise InputError("methods", expected="a list of at most 16 names", got=str(given)[:60])
     return [str(Spec.parse("explainer", method)) for method in given]

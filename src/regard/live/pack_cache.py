@@ -1,4 +1,4 @@
-"""The packs that a page may ask about, by ids that nobody can guess; the oldest make room."""
+"""A bounded cache of packs under unguessable ids; the oldest are evicted."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.errors import UnknownName
-from regard.live.live_input import Asked, Beside
+from regard.live.live_input import Comparison, LiveInput
 from regard.present.pack.records import Pack
 
-KEPT = 24
+MOST_PACKS = 24
 
 
 @dataclass(slots=True, eq=False)
-class Held:
-    """A pack that the page may ask about. owners: for each of its examples the input and its number there.
+class CachedPack:
+    """A cached pack. owners: for each of its examples, the input and the position there.
 
-    beside: what its first example is compared with.
+    beside: the comparisons of its first example.
     """
 
     pack: Pack
-    owners: list[tuple[Asked, int]] = field(default_factory=list)
+    owners: list[tuple[LiveInput, int]] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     methods: tuple[str, ...] = ()
     edits: list[Any] = field(default_factory=list)
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[Comparison, ...] = ()
 
 
-class Shelf:
-    """first: the pack that is shown first; it stays, whatever comes."""
+class PackCache:
+    """The cache. first: the initial pack, which is never evicted."""
 
     def __init__(self) -> None:
-        self._packs: OrderedDict[str, Held] = OrderedDict()
+        self._packs: OrderedDict[str, CachedPack] = OrderedDict()
         self._lock = threading.Lock()
         self.first: str | None = None
 
-    def put(self, held: Held) -> str:
+    def put(self, held: CachedPack) -> str:
         """Its id."""
         name = secrets.token_urlsafe(9)
         with self._lock:
             self._packs[name] = held
-            while len(self._packs) > KEPT:
+            while len(self._packs) > MOST_PACKS:
                 oldest = next(n for n in self._packs if n != self.first)
                 del self._packs[oldest]
         return name
 
-    def get(self, name: str) -> Held:
+    def get(self, name: str) -> CachedPack:
         with self._lock:
             if name not in self._packs:
                 raise UnknownName("pack", name[:40], ())
@@ -56,7 +56,7 @@ class Shelf:
                 self._packs.move_to_end(name)
             return self._packs[name]
 
-    def peek(self) -> Held | None:
-        """The first one, if there is one."""
+    def peek(self) -> CachedPack | None:
+        """Return the first pack, if any."""
         with self._lock:
             return self._packs.get(self.first or "")

@@ -1,4 +1,4 @@
-"""The page of the local app: an empty shell. Everything that it shows it asks for, with the token."""
+"""The page of the local app: an empty shell that requests its content with the token."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ STYLE = (
 
 
 def app_page(lang: str) -> tuple[bytes, tuple[str, ...]]:
-    """(the page, the hashes of the styles in it). Its scripts are files of the app."""
+    """Return the page and the hashes of its inline styles."""
     head = tag(
-        "head", None,
+        "head",
+        None,
         tag("meta", {"charset": "utf-8"}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
         tag("title", None, "regard"),
         Html('<link rel="icon" href="data:,">'),  # so that no browser asks for one
         tag("style", None, Html(STYLE)),
-    )  # fmt: skip
+    )
     body = tag(
-        "body", None,
+        "body",
+        None,
         tag("main", {"data-regard-app": ""}, tag("p", None, "This view needs JavaScript.")),
         tag("script", {"type": "module", "src": "/static/viewer.js"}),
-    )  # fmt: skip
+    )
     whole = "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"
     return whole.encode(), (digest(STYLE),)
 
 
 @cache
 def scripts() -> dict[str, bytes]:
-    """The files of the app by name; there are no others, whatever is asked for."""
+    """Return the only files that the app serves, by name."""
     return {"viewer.js": viewer_script().encode()}

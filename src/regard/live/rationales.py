@@ -1,4 +1,4 @@
-"""Rationales marked by hand: who calls which units decisive, kept with author and date."""
+"""Rationales marked by hand, stored with author and date."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from regard.store.rationales import Mark, keep_mark, read_marks
 
 
 def marks_of(path: Path | None, example: str) -> dict[str, Json]:
-    """What was marked in this example so far."""
+    """Return the rationales marked for this example."""
     return {"marks": [] if path is None else [m.to_json() for m in read_marks(path) if m.id == example]}
 
 
-def marked(
+def store_rationale(
     path: Path | None, example: str, inputs: Mapping[str, Any], units: UnitsEntry, body: Mapping[str, Any]
 ) -> dict[str, Json]:
-    """Keep the units of a request; all marks of the example."""
+    """Store the units of a request and return all rationales of the example."""
     if path is None:
         raise Unsupported("marking a rationale", expected="a run, or --rationales FILE", got="no place to keep it")
-    given, author = body.get("units"), body.get("author")
-    if not isinstance(given, list) or len(given) > len(units.names) or not isinstance(author, str):
-        raise InputError("mark", expected="a list of units and an author", got=str(type(given).__name__))
-    chosen = sorted({positive(u, "unit") for u in given})
-    wrong = [u for u in chosen if u >= len(units.names) or units.special[u] or units.part[u] != 0]
+    units_marked, author = body.get("units"), body.get("author")
+    if not isinstance(units_marked, list) or len(units_marked) > len(units.names) or not isinstance(author, str):
+        raise InputError("mark", expected="a list of units and an author", got=str(type(units_marked).__name__))
+    numbers = sorted({positive(u, "unit") for u in units_marked})
+    wrong = [u for u in numbers if u >= len(units.names) or units.special[u] or units.part[u] != 0]
     if wrong:
         raise InputError("mark", expected="units of the first text that are not special", got=f"unit {wrong[0]}")
-    places = tuple(tuple(float(x) for x in units.places[u]) for u in chosen)
+    places = tuple(tuple(float(x) for x in units.places[u]) for u in numbers)
     about: dict[str, Json] = {k: v for k, v in inputs.items() if isinstance(v, str)}
     return {"marks": [m.to_json() for m in keep_mark(path, Mark(example, places, author, about=about))]}
 
 
 def text_id(example: Example) -> str:
-    """A text marked twice is one example, in whatever session it was typed."""
-    said = "\n".join(str(example.inputs[k]) for k in sorted(example.inputs) if isinstance(example.inputs[k], str))
-    return hashlib.sha256(said.encode()).hexdigest()[:12] if said else example.id
+    """Return an id of the text that is the same in every session."""
+    text = "\n".join(str(example.inputs[k]) for k in sorted(example.inputs) if isinstance(example.inputs[k], str))
+    return hashlib.sha256(text.encode()).hexdigest()[:12] if text else example.id

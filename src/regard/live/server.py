@@ -1,4 +1,4 @@
-"""The local app: one page, one script, and the requests of a session, on this machine only.
+"""The local app: one page, one script and the requests of a session, on this machine only.
 
 It listens on 127.0.0.1 and nowhere else. The token is in the fragment of the address that is printed, which a browser
 does not send; the page takes it from there, wipes it out of the address, and sends it as a header.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import Busy, EnvironmentProblem, InputError, RegardError, UnknownName
 from regard.live.guard import App, Guard
-from regard.live.jobs import LONGEST_WAIT, told
+from regard.live.jobs import LONGEST_WAIT, error_json
 from regard.live.page import app_page, scripts
 from regard.live.session import Session
 
@@ -35,7 +35,7 @@ EXTRA = "pip install 'regard[live]'"
 
 
 def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
-    """The ASGI application of a session, behind its guard. hosts: as a browser names this address."""
+    """Build the ASGI application of a session behind its guard. hosts: accepted Host headers."""
     try:
         from starlette.applications import Starlette
         from starlette.routing import Route
@@ -47,10 +47,10 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
         return _response("text/html; charset=utf-8", page)
 
     async def script(request: Request) -> Response:
-        found = scripts().get(request.path_params["name"])
-        if found is None:
+        source = scripts().get(request.path_params["name"])
+        if source is None:
             return _error(UnknownName("file", "of that name", ()), 404)
-        return _response("text/javascript; charset=utf-8", found)
+        return _response("text/javascript; charset=utf-8", source)
 
     async def call(request: Request) -> Response:
         try:
@@ -63,19 +63,19 @@ def application(session: Session, *, token: str, hosts: Collection[str]) -> App:
         until = time.monotonic() + LONGEST_WAIT
         while True:
             # opening a model or writing a file must not hold up the others
-            status, found = await asyncio.to_thread(_answer, session, op, body)
-            old = op == "job" and isinstance(after, int) and found.get("state") in ("waiting", "running")
-            if not old or found["version"] > after or time.monotonic() > until:
-                return _response("application/json", json.dumps(found, allow_nan=False).encode(), status)
+            status, answer = await asyncio.to_thread(_answer, session, op, body)
+            old = op == "job" and isinstance(after, int) and answer.get("state") in ("waiting", "running")
+            if not old or answer["version"] > after or time.monotonic() > until:
+                return _response("application/json", json.dumps(answer, allow_nan=False).encode(), status)
             await asyncio.sleep(0.03)  # no thread waits here: many pages may be waiting
 
     async def chunk(request: Request) -> Response:
         pack, name = request.path_params["pack"], request.path_params["name"]
         try:
-            found = await asyncio.to_thread(session.chunk, pack, name)
+            chunk_bytes = await asyncio.to_thread(session.chunk, pack, name)
         except RegardError as error:
             return _error(error, 404)
-        return _response("application/octet-stream", found)
+        return _response("application/octet-stream", chunk_bytes)
 
     app = Starlette(
         routes=[
@@ -93,13 +93,13 @@ def _answer(session: Session, op: str, body: dict[str, Any]) -> tuple[int, dict[
     try:
         return 200, session.call(op, body)
     except Busy as error:
-        return 429, {"error": told(error)}
+        return 429, {"error": error_json(error)}
     except UnknownName as error:
-        return 404, {"error": told(error)}
+        return 404, {"error": error_json(error)}
     except RegardError as error:
-        return 400, {"error": told(error)}
+        return 400, {"error": error_json(error)}
     except Exception as error:  # the page says what happened; the app goes on
-        return 500, {"error": told(error)}
+        return 500, {"error": error_json(error)}
 
 
 def _response(kind: str, body: bytes, status: int = 200) -> Response:
@@ -109,12 +109,12 @@ def _response(kind: str, body: bytes, status: int = 200) -> Response:
 
 
 def _error(error: BaseException, status: int) -> Response:
-    return _response("application/json", json.dumps({"error": told(error)}).encode(), status)
+    return _response("application/json", json.dumps({"error": error_json(error)}).encode(), status)
 
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """A session behind an address, in a thread of its own; `url` is for the user alone."""
+    """A session served from its own thread; `url` contains the secret token."""
 
     session: Session
     port: int
@@ -131,7 +131,7 @@ class Server:
         return f"{self.address}#token={self.token}"
 
     def wait(self) -> None:
-        """Until somebody presses Ctrl-C, which closes it."""
+        """Block until Ctrl-C, then close."""
         with suppress(KeyboardInterrupt):
             while self._thread.is_alive():
                 self._thread.join(0.5)
@@ -144,29 +144,38 @@ class Server:
 
 
 def serve(session: Session, *, port: int = 0, hosts: Collection[str] = ()) -> Server:
-    """Start the app. port 0: any free one. hosts: further names by which a tunnel or proxy of the user reaches it."""
+    """Start the app. port 0: any free port. hosts: additional host names of the user's tunnels or proxies."""
     uvicorn = _uvicorn()
     from regard.live.connections import LimitedProtocol
 
-    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind((LOOPBACK, port))
+        listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as error:
-        held.close()
+        listener.close()
         raise EnvironmentProblem(
             f"port {port}", expected="a free one", got=str(error), remedy="another --port, or none"
         ) from error
-    held.listen(128)
-    at, token = int(held.getsockname()[1]), secrets.token_urlsafe(32)
+    listener.listen(128)
+    at, token = int(listener.getsockname()[1]), secrets.token_urlsafe(32)
     names = [f"{LOOPBACK}:{at}", f"localhost:{at}", *hosts]
     config = uvicorn.Config(
-        application(session, token=token, hosts=names), log_level="critical", access_log=False, lifespan="off",
-        limit_concurrency=MOST_AT_ONCE, h11_max_incomplete_event_size=HEADERS, timeout_keep_alive=5, ws="none",
-        http=LimitedProtocol, server_header=False, date_header=False, timeout_graceful_shutdown=1,
-    )  # fmt: skip
+        application(session, token=token, hosts=names),
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        limit_concurrency=MOST_AT_ONCE,
+        h11_max_incomplete_event_size=HEADERS,
+        timeout_keep_alive=5,
+        ws="none",
+        http=LimitedProtocol,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=1,
+    )
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=lambda: server.run(sockets=[held]), name="regard-server", daemon=True)
+    thread = threading.Thread(target=lambda: server.run(sockets=[listener]), name="regard-server", daemon=True)
     thread.start()
     return Server(session, at, token, server, thread)
 

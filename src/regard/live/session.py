@@ -1,4 +1,4 @@
-"""What a host asks for, whatever carries it (see `live/__init__` for the requests): one model, perhaps a run, packs."""
+"""A session: the transport-independent answers to all requests (listed in `live/__init__`)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import Any
 from regard.audits.more_metrics import example_of, model_of
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.live.alternatives import alternative
-from regard.live.edits import received, shared
-from regard.live.hello import greeting
+from regard.live.edits import parsed_spec, shared_spec
+from regard.live.hello import hello_facts
 from regard.live.jobs import Job, Jobs, positive
-from regard.live.live_input import Asked, Beside, method_names, not_too_long, text_example
-from regard.live.pack_cache import Held, Shelf
-from regard.live.rationales import marked, marks_of, text_id
+from regard.live.live_input import Comparison, LiveInput, method_names, not_too_long, text_example
+from regard.live.pack_cache import CachedPack, PackCache
+from regard.live.rationales import marks_of, store_rationale, text_id
 from regard.present.messages.messages import speaking
 from regard.present.pack.pack import pack_of_capture, pack_of_run, verdict_entry
 from regard.present.pack.records import Pack
+from regard.present.pack.viewer_block import foreign_words
 from regard.protocols import Model
 from regard.records import Example, Json, Spec
 from regard.store.rationales import FILE
@@ -38,7 +39,7 @@ class Session:
 
     others: models (other checkpoints of it, for instance) that read every text too, to be compared with.
     example: the one of the run that is shown first. marks: the file that rationales marked by hand go to (default:
-    beside the run; nowhere without one). allow_code: code that the run, or a Spec that somebody shared, names may run;
+    beside the run; nowhere without one). allow_code: code that the run, or a shared Spec, names may run;
     code in `methods` always may, because whoever makes the session named it.
     """
 
@@ -63,117 +64,122 @@ class Session:
         self._marks = marks or (None if run is None else run.path / FILE)
         self._jobs = Jobs()
         self._others = tuple(others)
-        self._shelf = Shelf()
+        self._packs = PackCache()
         self._lock = threading.RLock()
         self._count = 0
-        judged = [] if run is None else run.manifest.get("judgements") or []
-        self._verdict = verdict_entry(judged[0] if judged else None)
+        judgements = [] if run is None else run.manifest.get("judgements") or []
+        self._verdict = verdict_entry(judgements[0] if judgements else None)
         if run is not None:
-            made = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
+            run_pack = pack_of_run(run, ids=self._ids(MOST), lazy=True, budget_bytes=1 << 30)
             by_id = {e["id"]: e for e in run.examples()}
-            self.first = self._shelf.put(Held(made, rows=[by_id[e.id] for e in made.manifest.examples],
-                                         methods=tuple(run.methods())))  # fmt: skip
+            self.first = self._packs.put(
+                CachedPack(
+                    run_pack, rows=[by_id[e.id] for e in run_pack.manifest.examples], methods=tuple(run.methods())
+                )
+            )
             if self._model is None and self._opener is None and run.manifest["model"].get("spec") is not None:
                 self._opener = lambda: model_of(run, allow_code=allow_code)
 
     @property
     def first(self) -> str | None:
         """The pack that is shown first."""
-        return self._shelf.first
+        return self._packs.first
 
     @first.setter
     def first(self, name: str | None) -> None:
-        self._shelf.first = name
+        self._packs.first = name
 
     # ------------------------------------------------------------------ the door
 
     def call(self, op: str, body: Body) -> dict[str, Json]:
-        """The answer to one request; errors are RegardErrors."""
+        """Answer one request; raise RegardError on failure."""
         if op not in _OPS:
             raise UnknownName("request", op[:40], _OPS)
         with speaking(self.lang):  # threads begin in English
             return _OPS[op](self, body)
 
     def chunk(self, pack: str, name: str) -> bytes:
-        """The gzip bytes of one chunk."""
-        held = self._shelf.get(pack)
-        if name not in held.pack.chunks:
+        """Return the gzip bytes of one chunk."""
+        entry = self._packs.get(pack)
+        if name not in entry.pack.chunks:
             raise UnknownName("chunk", name[:60], ())
-        return held.pack.chunks[name]
+        return entry.pack.chunks[name]
 
     def show(self, example: Example, methods: Sequence[str] = (), *, changed: Example | None = None) -> str:
-        """Ask about an example now, without a queue; the id of its pack, which is shown first from now on.
+        """Run an example immediately and make its pack the first; return the pack id.
 
-        changed: another version of it (attacked, noisy, rewritten), to be compared with.
+        changed: another version of it (attacked, noisy, rewritten) to compare with.
         """
         for one in (example, changed):
             not_too_long(one)
         quiet = Job("first", lambda job: {}, threading.Condition())
-        chosen = list(methods or self.methods)
-        other = "" if changed is None else str(self._answered(changed, chosen, quiet)["pack"])
-        self.first = found = str(self._answered(example, chosen, quiet, beside=other)["pack"])
-        return found
+        names = list(methods or self.methods)
+        other = "" if changed is None else str(self._answered(changed, names, quiet)["pack"])
+        self.first = pack_id = str(self._answered(example, names, quiet, beside=other)["pack"])
+        return pack_id
 
     def show_spec(self, value: object) -> str:
-        """Somebody's text with their edits, before and after: shown first from now on."""
+        """Run a shared text with its edits and make the comparison the first pack."""
         quiet = Job("first", lambda job: {}, threading.Condition())
-        edited = self._opened(received(value), quiet)["edited"]
+        edited = self._opened(parsed_spec(value), quiet)["edited"]
         assert isinstance(edited, dict)
-        self.first = found = str(edited["pack"])
-        return found
+        self.first = pack_id = str(edited["pack"])
+        return pack_id
 
     def show_generation(self, text: str, tokens: int) -> str:
-        """Let the model go on with a text, and show the attention of the writing."""
+        """Let the model continue a text and make the attention of the generation the first pack."""
         from regard.models.capture_generation import capture_generation
 
-        written = capture_generation(self.model, text, new_tokens=tokens)
+        generation = capture_generation(self.model, text, new_tokens=tokens)
         example = Example("text", {"text": text})
-        made = pack_of_capture(written, model=self.model.name, examples=[example], made=written.made)
-        self.first = found = self._shelf.put(Held(made))
-        return found
+        pack = pack_of_capture(generation, model=self.model.name, examples=[example], made=generation.made)
+        self.first = pack_id = self._packs.put(CachedPack(pack))
+        return pack_id
 
     @staticmethod
     def of_pack(pack: Pack, *, lang: str = "en") -> Session:
-        """A pack without a model: it can be looked at."""
+        """Return a session for viewing a pack without a model."""
         session = Session(lang=lang)
-        session.first = session._shelf.put(Held(pack))
+        session.first = session._packs.put(CachedPack(pack))
         return session
 
     def packed(self, budget: int) -> Pack:
-        """The first pack again, within a budget of bytes: for a file that holds everything."""
-        held = self._shelf.get(self.first or "")
-        if self.run is not None and held.rows:
+        """Return the first pack complete within a byte budget, for a self-contained file."""
+        entry = self._packs.get(self.first or "")
+        if self.run is not None and entry.rows:
             return pack_of_run(self.run, ids=self._ids(IN_A_FILE), budget_bytes=budget)
-        if held.owners:
-            asked, i = held.owners[0]
-            return asked.counterfactual(i, held.edits, budget)[1] if held.edits else asked.pack(budget, held.beside)
-        return held.pack
+        if entry.owners:
+            owner, i = entry.owners[0]
+            return owner.counterfactual(i, entry.edits, budget)[1] if entry.edits else owner.pack(budget, entry.beside)
+        return entry.pack
 
     def _ids(self, most: int) -> list[str]:
-        """Examples of the run that are shown: the one that was asked for, those with attention, others."""
+        """Return the ids of run examples to show: the requested one, those with attention, then others."""
         assert self.run is not None
-        there = [str(e["id"]) for e in self.run.examples() if e["units"]]
-        if self._example is not None and self._example not in there:
-            raise UnknownName("example of this run", self._example, there)
-        asked = [] if self._example is None else [self._example]
-        return [name for name in dict.fromkeys([*asked, *self.run.kept(), *there]) if name in set(there)][:most]
+        stored = [str(e["id"]) for e in self.run.examples() if e["units"]]
+        if self._example is not None and self._example not in stored:
+            raise UnknownName("example of this run", self._example, stored)
+        requested = [] if self._example is None else [self._example]
+        return [name for name in dict.fromkeys([*requested, *self.run.kept(), *stored]) if name in set(stored)][:most]
 
     def close(self) -> None:
         self._jobs.close()
 
     @property
     def model(self) -> Model:
-        """The live model, opened when it is first needed."""
+        """Return the live model, opened on first use."""
         with self._lock:
             if self._model is None and self._opener is not None:
-                opened = self._opener()
-                told = None if self.run is None else self.run.manifest["model"]["fingerprint"]
-                if told is not None and opened.fingerprint != told:
+                model = self._opener()
+                fingerprint = None if self.run is None else self.run.manifest["model"]["fingerprint"]
+                if fingerprint is not None and model.fingerprint != fingerprint:
                     raise InputError(
-                        "model of this run", expected="the weights that the run was about", got="other weights",
+                        "model of this run",
+                        expected="the weights that the run was about",
+                        got="other weights",
                         remedy="look at the stored run only, or audit this model anew",
-                    )  # fmt: skip
-                self._model = opened
+                    )
+                self._model = model
             if self._model is None:
                 raise Unsupported(
                     "this view", expected="a live model", got="a stored run whose model cannot be opened by its name"
@@ -185,32 +191,37 @@ class Session:
         return self._model is not None or self._opener is not None
 
     def pack(self, name: str | None = None) -> Pack:
-        """The pack that is shown first, or one by its id."""
-        return self._shelf.get(name or self.first or "").pack
+        """Return a pack by id (default: the first)."""
+        return self._packs.get(name or self.first or "").pack
 
     # ------------------------------------------------------------------ requests
 
     def _hello(self, body: Body) -> dict[str, Json]:
-        marks, first = self._marks is not None, self._shelf.peek()
-        facts = greeting(self._model, self.run, None if first is None else first.pack, live=self.is_live, marks=marks)
+        marks, first = self._marks is not None, self._packs.peek()
+        facts = hello_facts(
+            self._model, self.run, None if first is None else first.pack, live=self.is_live, marks=marks
+        )
         return {
-            **facts, "chosen": list(self.methods), "pack": self.first, "lang": self.lang,
+            **facts,
+            "chosen": list(self.methods),
+            "pack": self.first,
+            "dictionary": foreign_words(self.lang),
             "others": [other.name for other in self._others],
-        }  # fmt: skip
+        }
 
     def _ask(self, body: Body) -> dict[str, Json]:
         self._count += 1
         example, methods = text_example(body, self._count), self._checked(body.get("methods", list(self.methods)))
         beside = body.get("beside")
         if beside is not None:
-            self._shelf.get(str(beside))  # a pack that is not there is a mistake of the request, and said at once
+            self._packs.get(str(beside))  # a pack that is not there is a mistake of the request, and said at once
         return self._jobs.start(lambda job: self._answered(example, methods, job, beside=str(beside or "")))
 
     def _checked(self, given: object) -> list[str]:
-        """The methods that a page or a Spec names; code that the user did not type is refused."""
+        """Validate requested methods; refuse code that the user did not type."""
         methods, typed = method_names(given), [Spec.parse("explainer", m) for m in self.methods]
-        asked = [Spec.parse("explainer", m) for m in methods]
-        refuse_code("methods of this request or Spec", asked, typed=typed, allow_code=self._allow_code)
+        specs = [Spec.parse("explainer", m) for m in methods]
+        refuse_code("methods of this request or Spec", specs, typed=typed, allow_code=self._allow_code)
         return methods
 
     def _answered(self, example: Example, methods: list[str], job: Job, *, beside: str = "") -> dict[str, Json]:
@@ -219,66 +230,74 @@ class Session:
 
     def _read(self, example: Example, methods: list[str], job: Job, beside: str) -> dict[str, Json]:
         began = time.perf_counter()
-        job.step("opening the model", 0, len(methods) + 2)
-        asked = Asked.of(self.model, example, seed=self._seed, verdict=self._verdict)
-        asked.explain(methods, job)
+        job.step("opening", 0, len(methods) + 2)
+        live_input = LiveInput.of(self.model, example, seed=self._seed, verdict=self._verdict)
+        live_input.explain(methods, job)
         others = self._compared(example, methods, job, beside)
-        owners = [(asked, i) for i in range(len(asked.examples))] + [(o.asked, o.example) for o in others]
-        pack = self._shelf.put(Held(asked.pack(beside=others), owners, methods=tuple(methods), beside=others))
+        owners = [(live_input, i) for i in range(len(live_input.examples))] + [(o.asked, o.example) for o in others]
+        pack = self._packs.put(
+            CachedPack(live_input.pack(beside=others), owners, methods=tuple(methods), beside=others)
+        )
         return {
-            "pack": pack, "said": asked.said(0), "skipped": dict(asked.skipped),
+            "pack": pack,
+            "said": live_input.said(0),
+            "skipped": dict(live_input.skipped),
             "seconds": round(time.perf_counter() - began, 3),
-        }  # fmt: skip
+        }
 
-    def _compared(self, example: Example, methods: list[str], job: Job, beside: str) -> tuple[Beside, ...]:
-        """The same text read by the other models, and the first text of another pack."""
-        found = []
+    def _compared(self, example: Example, methods: list[str], job: Job, beside: str) -> tuple[Comparison, ...]:
+        """Return comparisons with the other models and with the first text of another pack."""
+        comparisons = []
         for model in self._others:
             same = model.name == self.model.name
             called = f"{model.name} ({model.fingerprint[:8]})" if same else model.name
-            asked = Asked.of(model, example, seed=self._seed, called=called)
-            asked.explain(methods, job)
-            found.append(Beside(f"{self.model.name} and {called}", asked))
+            live_input = LiveInput.of(model, example, seed=self._seed, called=called)
+            live_input.explain(methods, job)
+            comparisons.append(Comparison(f"{self.model.name} and {called}", live_input))
         if beside:
-            asked, i = self._owner(self._shelf.get(beside), 0)
-            found.append(Beside("this text and the one before", asked, i))
-        return tuple(found)
+            live_input, i = self._owner(self._packs.get(beside), 0)
+            comparisons.append(Comparison("this text and the one before", live_input, i))
+        return tuple(comparisons)
 
     def _edit(self, body: Body) -> dict[str, Json]:
-        held, example = self._owned(body)
+        entry, example = self._owned(body)
         edits = body.get("edits")
         if not isinstance(edits, list):
             raise InputError("edits", expected="a list", got=type(edits).__name__)
-        return self._jobs.start(lambda job: self._edited(held, example, edits, job))
+        return self._jobs.start(lambda job: self._edited(entry, example, edits, job))
 
-    def _edited(self, held: Held, example: int, edits: list[Any], job: Job) -> dict[str, Json]:
+    def _edited(self, held: CachedPack, example: int, edits: list[Any], job: Job) -> dict[str, Json]:
         job.step("editing", 0, 1)
-        asked, i = self._owner(held, example)
+        live_input, i = self._owner(held, example)
         with speaking(self.lang):
-            found, pack = asked.counterfactual(i, edits)
-        spec = shared(asked.model.name, asked.model.fingerprint, asked.examples[i].inputs, held.methods, edits)
-        mine = Held(pack, [(asked, i)] * len(pack.manifest.examples), methods=held.methods, edits=edits)
-        return {**found, "pack": self._shelf.put(mine), "spec": spec.to_json()}
+            change, pack = live_input.counterfactual(i, edits)
+        spec = shared_spec(
+            live_input.model.name, live_input.model.fingerprint, live_input.examples[i].inputs, held.methods, edits
+        )
+        edited_entry = CachedPack(
+            pack, [(live_input, i)] * len(pack.manifest.examples), methods=held.methods, edits=edits
+        )
+        return {**change, "pack": self._packs.put(edited_entry), "spec": spec.to_json()}
 
     def _alternative(self, body: Body) -> dict[str, Json]:
-        held, example = self._owned(body)
+        entry, example = self._owned(body)
 
         def work(job: Job) -> dict[str, Json]:
-            job.step("looking for another attention with the same answer", 0, 1)
-            return alternative(*self._owner(held, example), self.run)
+            job.step("alternative", 0, 1)
+            return alternative(*self._owner(entry, example), self.run)
 
         return self._jobs.start(work)
 
     def _open(self, body: Body) -> dict[str, Json]:
-        spec = received(body.get("spec"))
+        spec = parsed_spec(body.get("spec"))
         return self._jobs.start(lambda job: self._opened(spec, job))
 
     def _opened(self, spec: Spec, job: Job) -> dict[str, Json]:
         text = {"text": spec.params["text"], "pair": spec.params.get("text_pair")}
         self._count += 1
         example, methods = text_example(text, self._count), self._checked(spec.params.get("methods", []))
-        theirs = spec.params.get("fingerprint")
-        if theirs and theirs != self.model.fingerprint:
+        fingerprint = spec.params.get("fingerprint")
+        if fingerprint and fingerprint != self.model.fingerprint:
             raise InputError(
                 "spec",
                 expected=f"edits of this model, {self.model.name}",
@@ -287,7 +306,7 @@ class Session:
         first = self._answered(example, methods, job)
         edits = spec.params.get("edits")
         listed = edits if isinstance(edits, list) else []
-        after = self._edited(self._shelf.get(str(first["pack"])), 0, listed, job)
+        after = self._edited(self._packs.get(str(first["pack"])), 0, listed, job)
         return {**first, "edited": after, "edits": listed}
 
     def _job(self, body: Body) -> dict[str, Json]:
@@ -298,41 +317,41 @@ class Session:
         return self._jobs.cancel(str(body.get("job")))
 
     def _manifest(self, body: Body) -> dict[str, Json]:
-        return self._shelf.get(str(body.get("pack"))).pack.manifest_json()
+        return self._packs.get(str(body.get("pack"))).pack.manifest_json()
 
     def _marked(self, body: Body) -> dict[str, Json]:
         return marks_of(self._marks, self._place(body)[2])
 
     def _mark(self, body: Body) -> dict[str, Json]:
-        held, at, name, inputs = self._place(body)
-        return marked(self._marks, name, inputs, held.pack.manifest.examples[at].units, body)
+        entry, at, name, inputs = self._place(body)
+        return store_rationale(self._marks, name, inputs, entry.pack.manifest.examples[at].units, body)
 
     # ------------------------------------------------------------------ packs
 
-    def _owned(self, body: Body) -> tuple[Held, int]:
+    def _owned(self, body: Body) -> tuple[CachedPack, int]:
         if not self.is_live:
             raise Unsupported("an edit", expected="a live model", got="a stored run whose model cannot be opened")
-        held, at, _, _ = self._place(body)
-        return held, at
+        entry, at, _, _ = self._place(body)
+        return entry, at
 
-    def _place(self, body: Body) -> tuple[Held, int, str, Mapping[str, Any]]:
+    def _place(self, body: Body) -> tuple[CachedPack, int, str, Mapping[str, Any]]:
         """(pack, example, its id, its inputs)."""
-        held, at = self._shelf.get(str(body.get("pack"))), positive(body.get("example", 0), "example")
-        if at >= len(held.pack.manifest.examples):
-            raise UnknownName("example", str(at), map(str, range(len(held.pack.manifest.examples))))
-        if held.rows:
-            return held, at, str(held.rows[at]["id"]), held.rows[at]["inputs"]
-        if not held.owners:
+        entry, at = self._packs.get(str(body.get("pack"))), positive(body.get("example", 0), "example")
+        if at >= len(entry.pack.manifest.examples):
+            raise UnknownName("example", str(at), map(str, range(len(entry.pack.manifest.examples))))
+        if entry.rows:
+            return entry, at, str(entry.rows[at]["id"]), entry.rows[at]["inputs"]
+        if not entry.owners:
             raise Unsupported("this view", expected="a run or a live model", got="a capture alone")
-        asked, i = held.owners[at]
-        return held, at, text_id(asked.examples[i]), asked.examples[i].inputs
+        owner, i = entry.owners[at]
+        return entry, at, text_id(owner.examples[i]), owner.examples[i].inputs
 
-    def _owner(self, held: Held, at: int) -> tuple[Asked, int]:
+    def _owner(self, held: CachedPack, at: int) -> tuple[LiveInput, int]:
         if not held.owners:
             assert self.run is not None
             run = self.run
             held.owners = [
-                (Asked.of(self.model, example_of(run, row), seed=self._seed, verdict=self._verdict), 0)
+                (LiveInput.of(self.model, example_of(run, row), seed=self._seed, verdict=self._verdict), 0)
                 for row in held.rows
             ]
         return held.owners[at]

@@ -1,6 +1,6 @@
-"""`show`: a capture, a run or a model as something that draws itself in a notebook, and can be saved as a file.
+"""`show`: display a capture, a run or a model in a notebook, or save it as a file.
 
-In Jupyter and marimo it is a widget. Beside it, and alone where no kernel will answer (an exported or executed
+In Jupyter and marimo it is a widget. Comparison it, and alone where no kernel will answer (an exported or executed
 notebook, a page without network), stands the same page in a sandboxed frame.
 """
 
@@ -19,6 +19,7 @@ from regard.errors import InputError
 from regard.live.session import METHODS, Session
 from regard.models.open.from_arrays import GivenCapture
 from regard.present.answer_text import shown_answer
+from regard.present.messages.messages import speaking
 from regard.present.pack.build import BUDGET
 from regard.present.pack.pack import pack_of_capture
 from regard.present.pack.records import Pack
@@ -35,7 +36,7 @@ HEIGHT = 720
 
 @dataclass(eq=False)
 class View:
-    """What `show` gives: draws itself as the last line of a cell; `save` writes a file, `open` shows it in a browser.
+    """A view that displays itself in a notebook cell; `save` writes a file, `open` opens a browser.
 
     `html` is the self-contained page, `widget` the live one (its trait `selection` follows what the user looks at).
     """
@@ -48,16 +49,26 @@ class View:
     theme: str = "auto"
 
     def save(
-        self, path: str | Path, *, view: str = "", dark: bool = False, width: int = 900,
+        self,
+        path: str | Path,
+        *,
+        view: str = "",
+        dark: bool = False,
+        width: int = 900,
         state: Mapping[str, Json] | None = None,
-    ) -> Path:  # fmt: skip
-        """Write .html (everything, self-contained) or one view as .svg, .png or .pdf; no browser is needed."""
+    ) -> Path:
+        """Write a self-contained .html page, or one view as .svg, .png or .pdf, without a browser."""
         from regard.live.figures import write_figure
 
         return write_figure(
-            self._pack(BUDGET), Path(path), view or self.view, dark=dark or self.theme == "dark", width=width,
-            lang=self.session.lang, state={**self.state, **(state or {})},
-        )  # fmt: skip
+            self._pack(BUDGET),
+            Path(path),
+            view or self.view,
+            dark=dark or self.theme == "dark",
+            width=width,
+            lang=self.session.lang,
+            state={**self.state, **(state or {})},
+        )
 
     @property
     def html(self) -> str:
@@ -78,7 +89,7 @@ class View:
         return widget(self.session, {"view": self.view, "theme": self.theme, "state": dict(self.state)})
 
     def open(self) -> Path:
-        """The page in the user's browser, from a file of its own."""
+        """Open the page in the user's browser from a temporary file."""
         import tempfile
 
         handle, name = tempfile.mkstemp(prefix="regard-", suffix=".html")
@@ -88,12 +99,18 @@ class View:
         return path
 
     def frame(self, budget: int = BUDGET) -> str:
-        """The page in a frame that may run scripts and nothing else."""
+        """Return the page in an iframe that may only run scripts."""
         style = f"width:100%;height:{self.height}px;border:0;background:transparent"
         return tag(
-            "iframe", {"sandbox": "allow-scripts", "title": self.session.pack().manifest.title, "style": style,
-                       "srcdoc": self._page(budget)}, "",
-        )  # fmt: skip
+            "iframe",
+            {
+                "sandbox": "allow-scripts",
+                "title": self.session.pack().manifest.title,
+                "style": style,
+                "srcdoc": self._page(budget),
+            },
+            "",
+        )
 
     def _pack(self, budget: int) -> Pack:
         return self.session.packed(budget)
@@ -111,7 +128,7 @@ class View:
         return {**(data or {}), **plain, "text/html": self.frame(BESIDE)}, facts
 
     def _display_(self) -> Any:
-        """What marimo asks for."""
+        """Display in marimo."""
         if self.static:
             import marimo
 
@@ -120,7 +137,7 @@ class View:
 
 
 def answers_here() -> bool:
-    """Whether a front end with a live kernel shows this cell: Jupyter, VS Code or Colab, but not nbconvert.
+    """Return whether a front end with a live kernel shows this cell (Jupyter, VS Code, Colab; not nbconvert).
 
     Jupyter's servers tell a kernel the name of its notebook; whoever only executes one does not.
     """
@@ -140,7 +157,7 @@ def show(
     height: int = HEIGHT,
     allow_code: bool = False,
 ) -> View:
-    """A capture (of `regard.capture`, `from_arrays`, `capture_generation`), a run, or a model with a text, drawn.
+    """Show a capture (of `regard.capture`, `from_arrays`, `capture_generation`), a run, or a model with a text.
 
     changed: another version of the text, other: another model or checkpoint that reads it; both stand beside it, to be
     compared. view: what is open at first (`head_view`, `model_view`, `heat_map`, ...). methods: which explainers, for
@@ -161,7 +178,9 @@ def show(
         session = Session(load(shown), others=() if other is None else (load(other),), methods=methods, lang=lang)
         session.show(_example(text), changed=None if changed is None else _example(changed))
     else:
-        session = Session.of_pack(captured_pack(shown), lang=lang)  # type: ignore[arg-type]
+        with speaking(lang):
+            pack = captured_pack(shown)  # type: ignore[arg-type]
+        session = Session.of_pack(pack, lang=lang)
     return View(session, view, height, static)
 
 
@@ -170,7 +189,7 @@ def _example(text: str | Example) -> Example:
 
 
 def captured_pack(capture: Capture) -> Pack:
-    """The pack of a capture, with what it knows about itself."""
+    """Build the pack of a capture with its own model, labels and predictions."""
     if isinstance(capture, GivenCapture):
         return pack_of_capture(capture)
     from regard.models.adapter import Captured
@@ -179,7 +198,10 @@ def captured_pack(capture: Capture) -> Pack:
     if isinstance(capture, Captured):
         answers: list[Json] = [shown_answer(name, capture.task) for name in capture.names]
         return pack_of_capture(
-            capture, model=capture.model, labels=capture.labels, predicted=answers or list(capture.targets) or None,
+            capture,
+            model=capture.model,
+            labels=capture.labels,
+            predicted=answers or list(capture.targets) or None,
             written=capture.written if capture.task == "sequence_to_sequence" else None,
-        )  # fmt: skip
+        )
     return pack_of_capture(capture, made=capture.made if isinstance(capture, Generated) else None)

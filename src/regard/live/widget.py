@@ -1,4 +1,4 @@
-"""The notebook widget: the same viewer and the same requests, carried by the messages of a kernel (anywidget).
+"""The notebook widget (anywidget): the same viewer and requests, carried by kernel messages.
 
 The kernel answers between cells; a job goes on in its own thread meanwhile.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.errors import EnvironmentProblem, InputError, RegardError
-from regard.live.jobs import told
+from regard.live.jobs import error_json
 from regard.live.session import Session
 from regard.present.pack.viewer_block import viewer_script
 
@@ -20,12 +20,12 @@ CARRIED = 4 << 20
 
 
 def widget(session: Session, settings: Mapping[str, Any]) -> Any:
-    """An anywidget that shows a session; its trait `selection` says what the user is looking at."""
-    return _class()(session, {"lang": session.lang, **settings})
+    """Return an anywidget that shows a session; its trait `selection` holds the user's selection."""
+    return _class()(session, dict(settings))
 
 
 def answered(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes]]:
-    """The answer to one message of the front end, and its binary buffers."""
+    """Answer one front-end message; return the answer and its binary buffers."""
     number = message.get("id") if isinstance(message, dict) else None
     try:
         if not isinstance(message, dict) or not isinstance(message.get("body"), dict):
@@ -36,9 +36,9 @@ def answered(session: Session, message: Any) -> tuple[dict[str, Any], list[bytes
         # a kernel must not wait: the page asks again
         return {"id": number, "answer": session.call(op, {k: v for k, v in body.items() if k != "after"})}, []
     except RegardError as error:
-        return {"id": number, "error": told(error)}, []
+        return {"id": number, "error": error_json(error)}, []
     except Exception as error:  # the view says what happened; the notebook goes on
-        return {"id": number, "error": told(error)}, []
+        return {"id": number, "error": error_json(error)}, []
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""From small units to larger ones: sub-words to words, patches to objects."""
+"""Pooling of small units into larger ones: sub-words into words, patches into objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do two relevances rank the same units the same way? Along the last axis, all rows at once.
+"""Rank agreement between relevances, along the last axis, all rows at once.
 
 Values closer than `ranking.TIE` are tied. A constant vector ranks nothing, so its agreement is NaN, never 0.
 """
@@ -149,7 +149,7 @@ def ragged(measure: Measure, xs: Sequence[Floats], ys: Sequence[Floats]) -> Floa
 
 
 def _compiled_kendall(x: Floats, y: Floats, offsets: Ints, fine: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
-    """tau-b of the rows that are fine, and which of these are left to do: those with near ties, which need levels."""
+    """tau-b of the rows without near ties, and the rows left over, which need levels."""
     up, tied_x, tied_y, near = concordance.counts(x, y, offsets, TIE)[fine].T
     n = np.diff(offsets)[fine]
     pairs = n * (n - 1) // 2

@@ -1,4 +1,4 @@
-"""Which word of a translation comes from which word of the source: known links against those attention draws.
+"""Word alignment between source and translation: known links against links from attention.
 
 A link is (source token, target token). Links of many sentences become one set with the number of the sentence in
 front, (sentence, source, target): the error rate of a corpus is that of the one set, not the mean over sentences.
@@ -25,7 +25,7 @@ class Links(NamedTuple):
 
     @property
     def targets(self) -> frozenset[int]:
-        """Target tokens that come from somewhere; of the others (a hyphen that nobody wrote) nothing is known."""
+        """Target tokens with a known source; others (an inserted hyphen) have none."""
         return frozenset(link[-1] for link in self.possible)
 
 
@@ -49,7 +49,7 @@ def alignment_error_rate(
 
 
 def strongest(weights: ArrayLike, targets: Collection[int] | None = None, *, tolerance: float = TIE) -> frozenset[Link]:
-    """One link for each target token: to the source token it attends to most, the first of equals.
+    """Link each target token to the source token it attends to most; the first one on ties.
 
     weights: (target, source). targets: None means all; `Links.targets` leaves out those of which nothing is known.
 
@@ -63,7 +63,7 @@ def strongest(weights: ArrayLike, targets: Collection[int] | None = None, *, tol
 def token_links(
     alignment: Iterable[tuple[int, int, int, int]], source: Sequence[Span], target: Sequence[Span]
 ) -> Links:
-    """Links of characters (`Example.alignment`) as links of tokens, whatever cut the texts into tokens.
+    """Convert links of characters (`Example.alignment`) to links of tokens, for any tokenizer.
 
     source, target: the character span of each token; an empty span (a special token) has no links. Two tokens are
     linked if they share a character with the two ends of a link; surely, if the target token has no other link.

@@ -1,4 +1,4 @@
-"""What a model answers, whatever its task, and how far an answer moved: classes, yes-or-no labels, or a number."""
+"""Predictions of any task and the distance between two: classes, multi-label, or a number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAR = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What was said about some examples.
+    """Predictions for some examples.
 
     kind: "classes" (one of several is chosen), "labels" (each is a yes or no), "number". rows: (examples, classes),
     (examples, labels), or (examples, 1) for numbers. spread: of numbers, what a change is measured by.
@@ -29,7 +29,7 @@ class Answered:
     spread: float = 1.0
 
     def change(self, other: Answered) -> Floats:
-        """(examples,) how far the answer is from another one about the same examples.
+        """Distance (examples,) to another prediction for the same examples.
 
         classes: total variation; labels: mean absolute change of the probabilities; number: absolute change, in
         deviations of the model's outputs.
@@ -39,7 +39,7 @@ class Answered:
         return np.asarray(np.abs(self.rows - other.rows).mean(-1) / self.spread, np.float64)
 
     def same(self, other: Answered) -> Bools:
-        """(examples,) whether it is the same answer: the class, every yes and no, or a number nearly as large."""
+        """Whether (examples,) the predictions agree: the class, every label, or a number within tolerance."""
         if self.kind == "classes":
             return np.asarray(self.rows.argmax(-1) == other.rows.argmax(-1), np.bool_)
         if self.kind == "labels":
@@ -47,7 +47,7 @@ class Answered:
         return self.change(other) <= FAR
 
     def like(self, answers: Answers) -> Answered:
-        """Further answers of the same model, measured by the same spread."""
+        """Wrap further predictions of the same model with the same spread."""
         return Answered(self.kind, self.rows_of(answers), self.spread)
 
     def rows_of(self, answers: Answers) -> Floats:
@@ -58,7 +58,7 @@ class Answered:
 
 
 def answered(answers: Answers, others: Answers | None, who: str) -> Answered:
-    """others: answers about other examples of the same data, whose deviation numbers are measured by.
+    """others: predictions for other examples of the same data; their standard deviation is the unit for numbers.
 
     >>> numbers = Answers(np.array([0, 1, 2]), np.array([1.0, 3.0]), np.array([1.0, 3.0]))
     >>> said = answered(numbers, None, "a test")

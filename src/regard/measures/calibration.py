@@ -1,4 +1,4 @@
-"""Does the model know how often it is right? Confidence against correctness."""
+"""Calibration: confidence against correctness."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bins_of(confidence: ArrayLike, *, bins: int = BINS, adaptive: bool = False) 
 
 
 def ece(confidence: ArrayLike, right: ArrayLike, *, bins: int = BINS, adaptive: bool = False) -> float:
-    """Expected calibration error: how far confidence and share of right answers are apart, mean over bins by size.
+    """Expected calibration error: mean gap between confidence and accuracy over bins, weighted by size.
 
     It is biased upwards: with few examples per bin even a calibrated model has one (see `ece_by_chance`).
 
@@ -64,7 +64,7 @@ def ece(confidence: ArrayLike, right: ArrayLike, *, bins: int = BINS, adaptive: 
 def ece_by_chance(
     confidence: ArrayLike, *, bins: int = BINS, adaptive: bool = False, seed: int = 0, draws: int = 200
 ) -> float:
-    """The mean error that a perfectly calibrated model with these very confidences would show in a sample this small.
+    """Mean ECE of a perfectly calibrated model with these confidences in a sample of this size.
 
     As consistency resampling (Bröcker & Smith 2007): answers are drawn right with the probability that is claimed.
     """

@@ -1,4 +1,4 @@
-"""Where relevance lies as a whole: its centre of mass, and how far that moves."""
+"""Centre of mass of relevance, and its shift."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def centre_of_mass(weights: ArrayLike, positions: ArrayLike) -> Floats:
 
 
 def centre_shift(before: ArrayLike, after: ArrayLike, positions: ArrayLike) -> float:
-    """How far the centre moves, as a share of the largest possible way (Ghorbani et al. 2019 in pixels): 0..1."""
+    """Shift of the centre as a share of the largest possible shift (Ghorbani et al. 2019 in pixels): 0..1."""
     x = np.asarray(positions, np.float64)
     shift = centre_of_mass(before, x) - centre_of_mass(after, x)
     return float(np.linalg.norm(shift) / np.sqrt(x.shape[1]))

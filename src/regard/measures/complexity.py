@@ -1,4 +1,4 @@
-"""How concentrated a relevance is, whatever its scale and sign."""
+"""Concentration of a relevance, independent of scale and sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a set of vectors points one way (Chandrahas et al. 2018; Mohankumar et al. 2020)."""
+"""Conicity: alignment of a set of vectors (Chandrahas et al. 2018; Mohankumar et al. 2020)."""
 
 from __future__ import annotations
 

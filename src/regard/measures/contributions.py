@@ -1,4 +1,4 @@
-"""Attention taken apart: how much of a position comes from each key. Numpy, one example.
+"""Decomposition of attention: the contribution of each key to a position. Numpy, one example.
 
 A part is the vector that key k adds to position q: sum over heads of weights[h, q, k] values[h, k]. There are q x k of
 them with d features each; none of the functions here makes them all.

@@ -1,4 +1,4 @@
-"""Curves of the model's answer while units are removed. Numpy or torch."""
+"""Removal curves: the prediction while units are removed. Numpy or torch."""
 
 from __future__ import annotations
 

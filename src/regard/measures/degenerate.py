@@ -1,4 +1,4 @@
-"""Attention that cannot say anything: how far weights are from being equal, and from being the same for two inputs.
+"""Degenerate attention: distance of weights from uniform, and from being equal for two inputs.
 
 Both gaps are in units of the equal share 1 / n of a row with n keys to choose from, so that one limit serves short and
 long inputs. Rows with fewer than two keys (the first word of a causal model) leave no choice and are not counted.

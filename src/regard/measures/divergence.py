@@ -1,4 +1,4 @@
-"""How far apart two distributions are. Numpy or torch (with gradients): the array decides.
+"""Divergences between distributions, for numpy or torch (with gradients).
 
 Natural logarithms. A probability of exactly 0 contributes 0 and, in torch, a gradient of 0 (the true slope there
 is infinite).

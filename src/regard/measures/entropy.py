@@ -1,4 +1,4 @@
-"""How spread a distribution is. Numpy or torch (with gradients)."""
+"""Entropy of a distribution, for numpy or torch (with gradients)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other attention with the same answer, exactly, where the answer is linear in the attention.
+"""Alternative attention with the same prediction, exact if the output is linear in the attention.
 
 D_t is the answer with all attention on unit t. If the answer is sum alpha_t D_t, a cap on its change is an interval
 lo <= sum alpha'_t D_t <= hi. The Jensen-Shannon divergence is convex in alpha', so the most distant alpha' within the
@@ -53,7 +53,7 @@ def most_distant(alpha: ArrayLike, single: ArrayLike, low: float, high: float) -
 
 
 def _term(p: Floats, q: Floats) -> Floats:
-    """What one entry adds to the divergence of p and q."""
+    """Contribution of one entry to the divergence of p and q."""
     m = 0.5 * (p + q)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0) / m), 0.0)

@@ -1,4 +1,4 @@
-"""Other attention with the same answer among several classes, where the logits are linear in the attention.
+"""Alternative attention with the same prediction among several classes, if the logits are linear in the attention.
 
 The cap on the total variation of the answer is then no interval but a region of logits, which need not be convex. The
 Jensen-Shannon divergence is convex in alpha', so the most distant alpha' lies on at most as many units as there are

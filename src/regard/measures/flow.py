@@ -1,4 +1,4 @@
-"""Attention flow (Abnar & Zuidema 2020): the maximum flow from where the model is read down to each input.
+"""Attention flow (Abnar & Zuidema 2020): the maximum flow from the output position down to each input.
 
 Nodes are positions in layers, edges carry at most as much as the attention there. The graph is dense and layered, so
 Dinic's algorithm needs no edge lists. Compiled with numba where it is installed (`pip install regard[fast]`), else by
@@ -60,7 +60,7 @@ def max_flows(layers: Sequence[ArrayLike], entrance: ArrayLike, *, engine: Engin
 
 @cache
 def best_engine() -> Engine:
-    """The fastest that is installed."""
+    """The fastest installed engine."""
     for name in ("numba", "scipy"):
         if importlib.util.find_spec(name) is not None:
             return "numba" if name == "numba" else "scipy"

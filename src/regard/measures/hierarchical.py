@@ -1,4 +1,4 @@
-"""Paired differences over two things that were both drawn: seeds of a training, and examples."""
+"""Paired differences over random seeds and examples."""
 
 from __future__ import annotations
 

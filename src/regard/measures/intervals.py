@@ -1,4 +1,4 @@
-"""Intervals: a bootstrap over clusters (patients, authors, documents); for shares Wilson's and the exact one."""
+"""Confidence intervals: cluster bootstrap (patients, authors, documents); for shares, Wilson and Clopper-Pearson."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ def _cached_resamples(seed: int, c: int, draws: int) -> NDArray[np.int64]:
     return resamples
 
 
-def _bca_tails(sums: ClusterSums, drawn: Floats, tails: Floats) -> Floats:
+def _bca_tails(sums: ClusterSums, means: Floats, tails: Floats) -> Floats:
     normal = NormalDist()
     # ties count half, so that a statistic with few values is not called biased; an end of the line has no quantile
-    below = float(np.mean(drawn < sums.mean) + np.mean(drawn == sums.mean) / 2)
-    z0 = normal.inv_cdf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    below = float(np.mean(means < sums.mean) + np.mean(means == sums.mean) / 2)
+    z0 = normal.inv_cdf(min(max(below, 0.5 / len(means)), 1 - 0.5 / len(means)))
     left_out = (sums.total.sum() - sums.total) / (sums.count.sum() - sums.count)
     d = left_out.mean() - left_out
     scale = 6 * (d @ d) ** 1.5

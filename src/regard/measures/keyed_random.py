@@ -1,4 +1,4 @@
-"""Random numbers that belong to a name, not to a place in a stream.
+"""Random numbers keyed by name, independent of drawing order.
 
 The generator of (seed, example id, method) is the same whatever was drawn before, in whichever order, batch or
 process. So a run can be cut, resumed and spread over workers, and every example keeps its numbers.
@@ -109,7 +109,7 @@ def keyed_stream(seed: int, *keys: object) -> Stream:
 
 
 def keyed_streams(seed: int, *keys: object) -> Callable[[str], Stream]:
-    """The streams of (seed, *keys) for one name after the other: what they share is hashed once.
+    """Build streams of (seed, *keys) for many names; the common part is hashed once.
 
     >>> keyed_streams(0, "keyboard", 3)("review-17").sample(10, 3)
     [2, 4, 7]

@@ -1,4 +1,4 @@
-"""What a whole attention map looks like: mass on chosen keys against the same map shuffled, spread, likeness."""
+"""Shape of attention maps: mass on given keys against the shuffled map, evenness, similarity."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Mass(NamedTuple):
     defined: Bools
 
 
-def mass_on(weights: Floats, chosen: Bools, allowed: Bools) -> Mass:
-    """How much of each row of (head, query, key) weights lies on the `chosen` keys (query, key).
+def mass_on(weights: Floats, keys: Bools, allowed: Bools) -> Mass:
+    """How much of each row of (head, query, key) weights lies on the `keys` keys (query, key).
 
     The null is the same row with its weights in random order among the `allowed` keys, so it has the same length and
     the same entropy. A sum of t of m weights drawn without replacement has mean t w and variance
@@ -35,7 +35,7 @@ def mass_on(weights: Floats, chosen: Bools, allowed: Bools) -> Mass:
     >>> float(found.value[0, 0]), float(found.null[0, 0].round(4))
     (0.7, 0.3333)
     """
-    inside = chosen & allowed
+    inside = keys & allowed
     t, m = inside.sum(-1), allowed.sum(-1)
     defined = (t > 0) & (t < m)
     value = (weights * inside).sum(-1)

@@ -1,4 +1,4 @@
-"""The interval that a mean of per-example values deserves: Wilson's for yes and no, a clustered bootstrap otherwise."""
+"""Interval of a mean of per-example values: Wilson for yes or no, cluster bootstrap otherwise."""
 
 from __future__ import annotations
 

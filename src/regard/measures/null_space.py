@@ -1,4 +1,4 @@
-"""The part of attention that the values cannot see (Brunner et al. 2020)."""
+"""Null space of attention: the part without effect on the output (Brunner et al. 2020)."""
 
 from __future__ import annotations
 

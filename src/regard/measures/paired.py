@@ -1,4 +1,4 @@
-"""Two columns about the same examples: the interval of their difference, and whether there is one."""
+"""Paired comparison of two columns on the same examples: interval and test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scale of pixel values: 0..1 or 0..255, told from their type and size."""
+"""Scale of pixel values, 0..1 or 0..255, inferred from type and range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a relevance mark the units that a person, or the generator of the data, calls decisive?"""
+"""Plausibility: overlap of a relevance with the rationale of a person or of the data generator."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def inside(places: ArrayLike, marked: Sequence[Sequence[float]]) -> Bools:
+def inside(places: ArrayLike, rationale: Sequence[Sequence[float]]) -> Bools:
     """(n,) which units lie, at least in part, in a marked place.
 
-    places: (n, 2) spans or ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns; marked: some of the same.
+    places: (n, 2) spans or ranges, (n, 4) boxes top, left, bottom, right, or (n, 1) columns; rationale: likewise.
 
     >>> inside([(0, 4), (5, 9), (9, 9)], [(6.0, 9.0)]).tolist()
     [False, True, False]
     """
     own = np.asarray(places, np.float64)
-    if not len(marked) or not len(own):
+    if not len(rationale) or not len(own):
         return np.zeros(len(own), np.bool_)
-    regions = np.asarray(marked, np.float64)
+    regions = np.asarray(rationale, np.float64)
     if own.shape[1] == 1:
         return np.asarray((own == regions[:, 0]).any(-1))
     half = own.shape[1] // 2
@@ -34,25 +34,25 @@ def inside(places: ArrayLike, marked: Sequence[Sequence[float]]) -> Bools:
     return np.asarray((low < high).all(-1).any(-1))
 
 
-def f1(chosen: ArrayLike, gold: ArrayLike) -> float:
-    """Of two masks; NaN where the gold mask is empty.
+def f1(predicted: ArrayLike, gold: ArrayLike) -> float:
+    """F1 of two masks; NaN if the gold mask is empty.
 
     >>> f1([True, True, False], [True, False, False])
     0.6666666666666666
     """
-    a, b = np.asarray(chosen, np.bool_), np.asarray(gold, np.bool_)
+    a, b = np.asarray(predicted, np.bool_), np.asarray(gold, np.bool_)
     size = int(a.sum()) + int(b.sum())
     return 2 * float((a & b).sum()) / size if b.any() else float("nan")
 
 
-def iou_f1(chosen: ArrayLike, gold: ArrayLike, *, threshold: float = 0.5) -> float:
+def iou_f1(predicted: ArrayLike, gold: ArrayLike, *, threshold: float = 0.5) -> float:
     """F1 over runs of marked units: a run counts as found if it shares at least `threshold` of its union with one of
     the other mask (DeYoung et al. 2020). NaN where the gold mask is empty.
 
     >>> iou_f1([True, True, False, True], [True, True, True, False])
     0.6666666666666666
     """
-    a, b = runs(chosen), runs(gold)
+    a, b = runs(predicted), runs(gold)
     if not len(b):
         return float("nan")
     if not len(a):
@@ -93,7 +93,7 @@ def average_precision(values: ArrayLike, gold: ArrayLike) -> float:
 
 
 def expected_average_precision(values: ArrayLike, gold: ArrayLike) -> float:
-    """Mean of `average_precision` over all orders of the same values: what chance gives, ties included.
+    """Chance level of `average_precision`: its mean over all orders of the same values, ties included.
 
     With n units, m of them marked, and levels of tied values of size s that end at rank S:
     sum over levels of s / (n S) * (1 + (m - 1) (S - 1) / (n - 1)), because the number of marked units among the first S

@@ -48,14 +48,14 @@ class Propagation:
         return Propagation(self.ss, tt, before + normalised(tt).T @ a @ normalised(self.ss))
 
     def read(self, rows: Sequence[int], *, across: bool) -> Floats:
-        """(n,) what the rows hold of the sources: their mean, without what a source holds of itself by definition."""
+        """Mean relevance (n,) of the sources over the rows, without the identity."""
         if across:
             return np.zeros(len(self.ss)) if self.ts is None else np.asarray(self.ts[list(rows)].mean(0))
         return np.asarray((self.ss - np.eye(len(self.ss)))[list(rows)].mean(0))
 
 
 def normalised(r: Floats) -> Floats:
-    """The identity plus what was gathered, rows of the latter divided by their sums (equations 8 and 9).
+    """Identity plus the row-normalized gathered relevance (equations 8 and 9).
 
     >>> normalised(np.array([[1.0, 0.5], [0.0, 1.0]])).tolist()
     [[1.0, 1.0], [0.0, 1.0]]

@@ -1,4 +1,4 @@
-"""Rankings that do not turn on rounding noise.
+"""Rankings that are robust to rounding noise.
 
 Float32 sums depend on the shape of the batch, so two values closer than `TIE` count as equal, and equals are
 ranked by position. All functions work along the last axis of a numpy array.

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 
 def roc_area(scores: ArrayLike, labels: ArrayLike) -> float:
-    """How often a positive example has a higher score than a negative one, ties half; NaN where one kind is missing.
+    """Probability that a positive example scores above a negative one, ties half; NaN if one class is missing.
 
     >>> roc_area([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1])
     0.75

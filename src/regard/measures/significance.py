@@ -1,4 +1,4 @@
-"""From a mean and its error to a probability, and from many probabilities to honest ones."""
+"""p-values of means, and correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def t_quantile(tail: float, freedom: float) -> float:
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Probabilities corrected for having asked so many questions (Holm 1979); NaN stays NaN and is no question.
+    """Holm's correction of p-values for multiple tests (1979); NaN stays NaN and does not count.
 
     >>> holm([0.01, 0.04, 0.03]).round(4).tolist()
     [0.03, 0.06, 0.06]

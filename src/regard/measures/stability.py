@@ -1,4 +1,4 @@
-"""Does the order of methods depend on how they were judged? Rankings under two settings, whole clusters redrawn."""
+"""Stability of method rankings between two settings, by cluster bootstrap."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rank_stability(
     level: float = 0.95,
     draws: int = 2000,
 ) -> Stability | None:
-    """How alike two settings rank the methods: (methods, examples) scores under each; examples with a NaN are left out.
+    """Compare the rankings of methods by two (methods, examples) score tables; skip examples with a NaN.
 
     None where fewer than two methods or no example is left. The interval is NaN for fewer than two clusters.
 

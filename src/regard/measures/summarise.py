@@ -1,4 +1,4 @@
-"""From a column of per-example values to a number that may be shown."""
+"""Summary numbers of per-example values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def summarise(
 
 
 def role_of(method: str, facts: Mapping[str, Json]) -> Role:
-    """Which part a method plays for a metric, from the metric's own facts (baseline="random", ceiling=...).
+    """Role of a method for a metric, from the metric's facts (baseline="random", ceiling=...).
 
     >>> facts = {"baseline": "random", "ceiling": "input_x_gradient"}
     >>> [role_of(m, facts) for m in ("random:draw=3", "input_x_gradient", "attention")]

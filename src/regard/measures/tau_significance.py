@@ -1,4 +1,4 @@
-"""How likely is a Kendall tau this far from 0 between two rankings that have nothing to do with each other?"""
+"""p-value of Kendall's tau between unrelated rankings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart two spellings are. Nothing here knows what a text means."""
+"""Distances between spellings, without semantics."""
 
 from __future__ import annotations
 

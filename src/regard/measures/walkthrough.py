@@ -50,7 +50,7 @@ def walk(
     values: ArrayLike | None = None,
     sink: float | None = None,
 ) -> Steps:
-    """The steps of one row. `scores`: what the model put into its softmax, where that is more than the scaled dots.
+    """Compute the steps of one row. `scores`: the input of the softmax, if more than the scaled dots.
 
     >>> steps = walk([1.0, 2.0], [[3.0, 4.0], [0.0, 1.0]], factor=0.5, values=[[1.0], [3.0]])
     >>> steps.dots, steps.scaled, steps.weights.round(3), steps.output.round(3)
@@ -75,7 +75,7 @@ def walk(
 
 @dataclass(frozen=True, slots=True)
 class Walkthrough:
-    """The steps of one query of one head of a real model, with names, and how they compare with the capture.
+    """Steps of one query of one head of a model, with names and a comparison with the capture.
 
     form: "dot" (queries and keys) or "additive" (the learned vector and the features it is multiplied with).
     captured (n,): the weights as they were captured. difference: the largest between them and `steps.weights`;
@@ -112,7 +112,7 @@ class Walkthrough:
         return np.sort(np.argsort(-self.steps.weights, kind="stable")[:count])
 
     def cut(self, *, features: int = 8, keys: int = 12) -> dict[str, Any]:
-        """What can be read of it, as JSON: its strongest keys and features, by number and without their names."""
+        """Reduce to the strongest keys and features, as JSON, by number."""
         rows = self.strongest(keys)
         columns, s = self.features(features, rows), self.steps
         outputs, weighted = np.zeros(0, np.int64), np.zeros((len(rows), 0))

@@ -47,16 +47,16 @@ def _code(column: Floats) -> bool:
     return bool((column == column.round()).all()) and len(np.unique(column)) <= FEW
 
 
-def row_of(example: Example, given: Sequence[float], what: str, noise: str) -> tuple[Floats, Floats]:
+def row_of(example: Example, statistics: Sequence[float], what: str, noise: str) -> tuple[Floats, Floats]:
     """(columns,) the row, and the parameter that says what is normal; refused where they do not fit."""
     row = np.array(example.inputs["row"], np.float64)
     if row.ndim != 1:
         raise InputError(f"example {example.id!r}", expected="a row of numbers", got=f"shape {row.shape}")
-    if len(given) != len(row):
+    if len(statistics) != len(row):
         remedy = f"{noise}:{what}=[...], or regard.perturbations.columns.fitted(spec, examples)"
         expected = f"{what} of {len(row)} columns"
-        raise InputError(f"perturbation {noise}", expected=expected, got=f"{len(given)} numbers", remedy=remedy)
-    return row, np.asarray(given, np.float64)
+        raise InputError(f"perturbation {noise}", expected=expected, got=f"{len(statistics)} numbers", remedy=remedy)
+    return row, np.asarray(statistics, np.float64)
 
 
 def with_row(example: Example, row: Floats) -> Perturbed:

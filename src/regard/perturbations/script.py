@@ -98,11 +98,11 @@ class Script:
         texts = ["".join(here) for here in parts]
         return self._finished(texts, self.example.rationale, _as_they_are(len(self.words)))
 
-    def with_pieces(self, made: Sequence[Sequence[Piece]]) -> Perturbed:
+    def with_pieces(self, pieces: Sequence[Sequence[Piece]]) -> Perturbed:
         """Build the texts from pieces."""
-        texts = ["".join([piece for piece, _ in here]) for here in made]
+        texts = ["".join([piece for piece, _ in here]) for here in pieces]
         spans = [word_spans(text) for text in texts]
-        origin = np.array([w for s, here in zip(spans, made, strict=True) for w in _origins(s, here)], np.int64)
+        origin = np.array([w for s, here in zip(spans, pieces, strict=True) for w in _origins(s, here)], np.int64)
         rationale = self.example.rationale
         if rationale is not None:
             rationale = self._carried(rationale, spans[0], origin)

@@ -55,12 +55,12 @@ def opened(example: Example) -> Signal:
     return Signal(example, x, entry, values.shape, turned=turned, dtype=dtype)
 
 
-def holes(drawn: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """(steps,) True in gaps of about `width` steps that together cover the share; drawn: a random number per step."""
-    steps = len(drawn)
+def holes(lots: Floats, share: float, width: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """(steps,) True in gaps of about `width` steps that together cover the share; lots: a random number per step."""
+    steps = len(lots)
     gaps = np.zeros(steps, np.bool_)
     count = max(1, round(share * steps))
-    for start in np.argsort(drawn, kind="stable"):  # gaps where the lot falls first, until enough is gone
+    for start in np.argsort(lots, kind="stable"):  # gaps where the lot falls first, until enough is gone
         left = count - int(gaps.sum())
         if left <= 0:
             break

@@ -98,14 +98,14 @@ def read_tests(path: Path, seed: int = 0) -> list[BehaviourTest]:
     return [_test(entry, name, lists, seed) for entry, name in zip(tests, names, strict=True)]
 
 
-def _lists(given: object, path: Path) -> dict[str, list[str]]:
-    if not isinstance(given, dict):
-        raise InputError(f"tests {path}", expected="[lists] with name = [words]", got=f"lists = {given!r}")
-    for name, words in given.items():
+def _lists(lists: object, path: Path) -> dict[str, list[str]]:
+    if not isinstance(lists, dict):
+        raise InputError(f"tests {path}", expected="[lists] with name = [words]", got=f"lists = {lists!r}")
+    for name, words in lists.items():
         # a single string would be filled in letter by letter
         if not isinstance(words, list) or not words or not all(isinstance(w, str | int | float) for w in words):
             raise InputError(f"list {name!r} in {path}", expected='a list of words, ["good", "fine"]', got=repr(words))
-    return {name: [str(word) for word in words] for name, words in given.items()}
+    return {name: [str(word) for word in words] for name, words in lists.items()}
 
 
 def _named(entry: Mapping[str, Any], number: int) -> str:
@@ -152,10 +152,11 @@ def _test(entry: Mapping[str, Any], name: str, lists: Mapping[str, Sequence[str]
     )
 
 
-def _number(name: str, entry: Mapping[str, Any], field: str, default: int, known: range) -> int:
+def _number(name: str, entry: Mapping[str, Any], field: str, default: int, allowed: range) -> int:
     value = entry.get(field, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value not in known:
-        expected = f"{field} = a whole number from {known[0]}" + (f" to {known[-1]}" if known[-1] < 10**5 else " on")
+    if isinstance(value, bool) or not isinstance(value, int) or value not in allowed:
+        end = f" to {allowed[-1]}" if allowed[-1] < 10**5 else " on"
+        expected = f"{field} = a whole number from {allowed[0]}{end}"
         raise InputError(f"test {name!r}", expected=expected, got=repr(value))
     return value
 
@@ -167,10 +168,10 @@ def _share(name: str, entry: Mapping[str, Any], field: str) -> float:
     return float(value)
 
 
-def _refuse(name: str, field: str, value: object, wanted: str) -> None:
+def _refuse(name: str, field: str, value: object, expected: str) -> None:
     if not isinstance(value, str) or not value.strip():
         problem = "nothing" if value is None else str(value)
-        raise InputError(f"test {name!r}", expected=f"{field} = {wanted}", got=problem)
+        raise InputError(f"test {name!r}", expected=f"{field} = {expected}", got=problem)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,8 @@ def shipped_lists() -> dict[str, list[str]]:
     return {**flat, "he": list(he[:1]), "she": list(she[:1]), "young": list(young), "old": list(old)}
 
 
-def families_of(path: Path | None, wanted: Sequence[str] | None = None) -> list[Family]:
-    """Read the families of a file, or the built-in ones; `wanted` selects by name."""
+def families_of(path: Path | None, selected: Sequence[str] | None = None) -> list[Family]:
+    """Read the families of a file, or the built-in ones; `selected` selects by name."""
     content = _shipped() if path is None else _read(path)
     swaps, placebo = content.get("swap", {}), content.get("placebo", {})
     if not isinstance(swaps, dict) or not swaps or not all(isinstance(one, dict) for one in swaps.values()):
@@ -93,14 +93,14 @@ def families_of(path: Path | None, wanted: Sequence[str] | None = None) -> list[
     if not isinstance(pairs, list) or not all(_words(pair) and len(pair) == 2 for pair in pairs):
         raise InputError(f"terms {path}", expected='[placebo] with pairs = [["film", "movie"], ...]', got=repr(pairs))
     neutral = {a.lower(): b for one, other in pairs for a, b in ((one, other), (other, one))}
-    for name in wanted or ():
+    for name in selected or ():
         if name not in swaps:
             raise UnknownName("family of terms", name, swaps)
-    return [_family(name, swaps[name], neutral) for name in (wanted or swaps)]
+    return [_family(name, swaps[name], neutral) for name in (selected or swaps)]
 
 
-def _words(given: object) -> bool:
-    return isinstance(given, list) and all(isinstance(word, str) for word in given)
+def _words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _family(name: str, entry: Mapping[str, Any], neutral: Mapping[str, str]) -> Family:
@@ -203,11 +203,11 @@ def _exchanged(script: Script, changes: Mapping[int, tuple[int, str]]) -> Pertur
     return script.with_pieces(texts)
 
 
-def _place(words: Sequence[str], after: int, found: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _place(words: Sequence[str], after: int, places: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Where a term stands in the lists. One that stands there twice (her: him, his) is the second one before a noun,
     which is taken to be any word that is none of the little ones."""
     follows = words[after] if after < len(words) else ""
-    return found[-1] if follows[:1].isalpha() and follows not in _LITTLE else found[0]
+    return places[-1] if follows[:1].isalpha() and follows not in _LITTLE else places[0]
 
 
 def _like(word: str, term: str) -> str:

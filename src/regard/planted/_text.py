@@ -1,4 +1,4 @@
-"""What planted text models share: words of the data set `planted`, and a BiLSTM whose weights are set by hand.
+"""Common parts of planted text models: words of the data set `planted`, and a BiLSTM with weights set by hand.
 
 The embedding of a word is (evidence, loudness): +1, -1 or 0 for what the word says about the label, and a number of its
 own between 0 and 1. The LSTM has two cells in each direction with all gates wide open or shut: the first adds

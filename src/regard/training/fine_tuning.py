@@ -126,10 +126,10 @@ class WithAttention(nn.Module):
     Its attention is the row of the first token in the last layer, mean over heads: what the decision is read from.
     """
 
-    def __init__(self, given: Upper | Whole) -> None:
+    def __init__(self, classifier: Upper | Whole) -> None:
         super().__init__()
-        self.given, self.keys = given, KeyScores()
-        self.whole = given.whole
+        self.given, self.keys = classifier, KeyScores()
+        self.whole = classifier.whole
 
     def forward(self, first: Tensor, mask: Tensor) -> Tensor:
         return self.read(first, mask).logits

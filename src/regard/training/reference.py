@@ -149,8 +149,8 @@ class RunReference:
             if self._kept(e, "attention", e.id in rows)
         ]
 
-    def _kept(self, example: Example, what: str, there: bool = True) -> Mapping[str, Any]:
-        if example.id not in self.examples or not there:
+    def _kept(self, example: Example, what: str, stored: bool = True) -> Mapping[str, Any]:
+        if example.id not in self.examples or not stored:
             remedy = "--from the trained model itself, which can be asked about any example"
             problem = f"none of example {example.id!r}"
             raise InputError(f"run {self.run.path}", expected=f"{what} of every example", got=problem, remedy=remedy)
@@ -195,9 +195,9 @@ def _part(outcome: Outcome, part: str) -> Tensor:
     return value
 
 
-def _class_order(theirs: Sequence[str], learner: Learner, subject: str) -> list[int]:
+def _class_order(names: Sequence[str], learner: Learner, subject: str) -> list[int]:
     """Position of each class of the learner in the predictions of the other model."""
-    if sorted(theirs) != sorted(learner.names):
+    if sorted(names) != sorted(learner.names):
         expected = f"a model with the classes {', '.join(learner.names)}"
-        raise InputError(f"--from {subject}", expected=expected, got=", ".join(theirs))
-    return [list(theirs).index(name) for name in learner.names]
+        raise InputError(f"--from {subject}", expected=expected, got=", ".join(names))
+    return [list(names).index(name) for name in learner.names]

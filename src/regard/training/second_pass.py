@@ -94,7 +94,7 @@ def _added(network: nn.Module, what: str, more: Tensor | None) -> Iterator[None]
     if module is None:
         raise _refused(network, "its attention scores" if what == "scores" else "its inputs")
 
-    def add(module: nn.Module, given: Any, out: Tensor) -> Tensor:
+    def add(module: nn.Module, inputs: Any, out: Tensor) -> Tensor:
         # a score of every word, the same for every head and query
         shaped = more if more.dim() == out.dim() else more.view(len(more), *[1] * (out.dim() - 2), more.shape[-1])
         return out + shaped

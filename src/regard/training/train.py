@@ -186,9 +186,9 @@ def _describe_family(out: Path, learner: Learner, members: Sequence[Mapping[str,
     write_json(out / families.FILE, about)
 
 
-def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
+def settings_of(own: Settings, overrides: Mapping[str, Json]) -> Settings:
     types = {f.name: f.type for f in fields(Settings) if f.name not in RESERVED}
-    for name, value in asked.items():
+    for name, value in overrides.items():
         if name not in types:
             raise UnknownName("setting", name, types)
         whole = types[name] == "int"
@@ -200,7 +200,7 @@ def settings_of(own: Settings, asked: Mapping[str, Json]) -> Settings:
             or (name == "warmup" and value >= 1)
         ):
             raise InputError(f"setting {name}", expected="a number above 0", got=repr(value))
-    return replace(own, **dict(asked))  # type: ignore[arg-type]
+    return replace(own, **dict(overrides))  # type: ignore[arg-type]
 
 
 def _recipe(

@@ -156,13 +156,13 @@ class _Ready:
         return self.loss.reference
 
 
-def _class_weights(learner: Learner, rows: Rows, asked: str | Sequence[float]) -> list[float]:
-    if asked == "balanced":
+def _class_weights(learner: Learner, rows: Rows, weights: str | Sequence[float]) -> list[float]:
+    if weights == "balanced":
         return balanced(np.asarray(rows.labels), len(learner.names))
-    if isinstance(asked, str) or len(asked) != len(learner.names) or any(w <= 0 for w in asked):
+    if isinstance(weights, str) or len(weights) != len(learner.names) or any(w <= 0 for w in weights):
         raise InputError(
             "class weights",
             expected=f"balanced, none, or {len(learner.names)} numbers above 0 ({', '.join(learner.names)})",
-            got=str(asked) if isinstance(asked, str) else ", ".join(map(str, asked)),
+            got=str(weights) if isinstance(weights, str) else ", ".join(map(str, weights)),
         )
-    return [float(w) for w in asked]
+    return [float(w) for w in weights]

@@ -24,7 +24,7 @@ from regard.cli.root import root
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.gate.baseline import _same_prediction
-from regard.live.live_input import Asked
+from regard.live.live_input import LiveInput
 from regard.live.show import captured_pack
 from regard.models.ask.answers_in_words import name_of_answer
 from regard.models.capture import capture
@@ -181,7 +181,7 @@ def test_run_report_and_tables_show_decoded_answers(kind: str, runs: dict[str, R
 def test_viewer_shows_decoded_answers_and_written_rows(runs: dict[str, Run]) -> None:
     for kind in ("causal", "translation"):
         stored = pack_of_run(runs[kind]).manifest.examples[0]
-        asked = Asked.of(writer(kind), Example("0", {"text": TEXTS[kind]}))
+        asked = LiveInput.of(writer(kind), Example("0", {"text": TEXTS[kind]}))
         live = asked.pack(1 << 20).manifest.examples[0]
         seen = captured_pack(capture(writer(kind), TEXTS[kind])).manifest.examples[0]
         for example in (stored, live, seen):

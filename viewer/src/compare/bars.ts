@@ -51,7 +51,7 @@ export function bars(m: Marks, s: Scene) {
       m.line(zero, y, zero, y + ROW, { stroke: theme.line });
     });
   });
-  const what = s.t("length: share of the sum of sizes of each method; one scale, longest bar {x}", { x: number(top) });
+  const what = s.t("bar_lengths", { x: number(top) });
   wrapped(m.measure, what, s.width - 16, 11).forEach((line, i) =>
     m.text(8, 24 + (u.names.length + 0.8) * ROW + 14 * i - s.scroll, line, { fill: theme.soft, size: 11 }),
   );

@@ -42,7 +42,7 @@ export function maps(m: Marks, s: Scene) {
   const f = frame(s);
   const found = pair(s);
   if (!found) {
-    m.text(10, 30, s.t("loading…"), { fill: theme.soft });
+    m.text(10, 30, s.t("loading"), { fill: theme.soft });
     return {};
   }
   const at = siteA(s);
@@ -82,8 +82,8 @@ export function maps(m: Marks, s: Scene) {
     }
   const under = (i: number): number => spots[i]!.y + f.tall + 10;
   const room = f.per === 3 ? spots[2]!.x - 8 : s.width;
-  const signs: [string, string] = [s.t("less in B"), s.t("more")];
-  amountLegend(m, theme, spots[0]!.x, under(f.per === 1 ? 1 : 0), top, s.t("one scale for A and B"), room);
+  const signs: [string, string] = [s.t("less_in_b"), s.t("more")];
+  amountLegend(m, theme, spots[0]!.x, under(f.per === 1 ? 1 : 0), top, s.t("one_scale"), room);
   signLegend(m, theme, Math.min(spots[2]!.x, s.width - 128), under(2), found.difference.top, signs, s.width);
   return {
     hit(x: number, y: number) {

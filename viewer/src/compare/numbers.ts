@@ -15,8 +15,8 @@ export function numbers(s: Scene): [string, string][] | null {
     const free = s.example.units.special.map((x, i) => (x || Number.isNaN(found.b[i]!) ? -1 : i)).filter((i) => i >= 0);
     const [a, b] = [free.map((i) => found.a[i]!), free.map((i) => found.b[i]!)];
     const k = Math.min(5, Math.max(1, Math.floor(free.length / 3)));
-    out.push([s.t("Kendall's tau-b over {n} units", { n: free.length }), number(kendall(a, b))]);
-    out.push([s.t("strongest {k} in common", { k }), `${overlap(a, b, k)} / ${k}`]);
+    out.push([s.t("kendall_tau", { n: free.length }), number(kendall(a, b))]);
+    out.push([s.t("strongest_common", { k }), `${overlap(a, b, k)} / ${k}`]);
   } else {
     const found = pair(s);
     if (!found) return null;
@@ -41,22 +41,19 @@ export function numbers(s: Scene): [string, string][] | null {
       variation += distance(p, q) / met.length;
       divergence += jensenShannon(p, q) / met.length;
     }
-    out.push([s.t("total variation, mean over {n} rows", { n: met.length }), number(variation)]);
-    out.push([s.t("Jensen-Shannon divergence, mean over rows (nats, at most 0.693)"), number(divergence)]);
-    out.push([s.t("largest difference of a weight"), number(found.difference.top)]);
+    out.push([s.t("total_variation", { n: met.length }), number(variation)]);
+    out.push([s.t("jensen_shannon"), number(divergence)]);
+    out.push([s.t("largest_difference_weight"), number(found.difference.top)]);
   }
   const alternative = s.values.other < 0 ? s.example.alternatives[-1 - s.values.other] : undefined;
-  if (alternative) out.push([s.t("answer moved by (total variation)"), number(alternative.change)]);
+  if (alternative) out.push([s.t("answer_moved_variation"), number(alternative.change)]);
   else if (s.values.other !== s.e) {
     const said = (x: ExampleEntry): string =>
       `${x.predicted || "–"}${x.probability === null ? "" : ` (${x.probability.toFixed(3)})`}`;
-    out.push([s.t("answer A → B"), `${said(s.example)} → ${said(right)}`]);
+    out.push([s.t("answer_a_b"), `${said(s.example)} → ${said(right)}`]);
     const [p, q] = [s.example.distribution, right.distribution];
     if (p.length && p.length === q.length)
-      out.push([
-        s.t("answer moved by (total variation)"),
-        number(distance(Float32Array.from(p), Float32Array.from(q))),
-      ]);
+      out.push([s.t("answer_moved_variation"), number(distance(Float32Array.from(p), Float32Array.from(q)))]);
   }
   return out;
 }

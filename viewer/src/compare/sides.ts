@@ -29,7 +29,7 @@ export function names(s: Scene): { a: string; b: string } {
   const same = s.values.other === s.e || s.values.other < 0;
   const models = s.example.model !== right.model;
   const who = (x: ExampleEntry, e: number): string =>
-    same ? "" : `${models && x.model ? `${x.model}, ` : ""}${s.t("example {n}", { n: e })} “${x.title}”, `;
+    same ? "" : `${models && x.model ? `${x.model}, ` : ""}${s.t("example_n", { n: e })} “${x.title}”, `;
   if (byRelevance(s))
     return {
       a: who(s.example, s.e) + s.example.methods[method(s, 0)]!.name,
@@ -37,13 +37,13 @@ export function names(s: Scene): { a: string; b: string } {
     };
   const at = siteA(s);
   const heads = (x: SiteEntry, h: number): string =>
-    h < 0 && x.heads > 1 ? s.t("mean over {n} heads", { n: x.heads }) : headName(x, Math.max(0, h));
+    h < 0 && x.heads > 1 ? s.t("mean_over_heads", { n: x.heads }) : headName(x, Math.max(0, h));
   const a = `${who(s.example, s.e)}${s.t("layer")} ${at.layer}, ${heads(at, s.values.pool === "one" ? Math.min(s.values.head, at.heads - 1) : -1)}`;
   if (s.values.other < 0) {
     const x = s.example.alternatives[-1 - s.values.other]!;
     return {
       a,
-      b: `${x.note || s.t("another attention, nearly the same answer")} (${s.t("answer moved by")} ${number(x.change)}, ${s.t("divergence")} ${number(x.divergence)} nats)`,
+      b: `${x.note || s.t("alternative_attention")} (${s.t("answer_moved")} ${number(x.change)}, ${s.t("divergence")} ${number(x.divergence)} nats)`,
     };
   }
   const other = right.sites[otherSite(s)]!;

@@ -4,6 +4,7 @@ import { Data } from "../data.ts";
 import type { AxisEntry } from "../records.generated.ts";
 import { type EditEntry, type Edited, finished, gunzip, packSource } from "../source.ts";
 import { type Context, keys, number, queries, type Scene, shown, site } from "../view.ts";
+import { wordFor } from "../words.ts";
 import { query } from "./row.ts";
 
 export function move(c: Context, from: number, to: number): void {
@@ -38,7 +39,7 @@ async function apply(c: Context, edits: EditEntry[]): Promise<void> {
   state.edits.value = edits;
   state.problem.value = "";
   state.told.value = "";
-  state.busy.value = t("asking the model…");
+  state.busy.value = t("stage_model");
   const stop = { wanted: false };
   state.stop.value = stop;
   // who edits again before the answer is there wants the answer to the new list: one that comes late is not shown
@@ -49,9 +50,10 @@ async function apply(c: Context, edits: EditEntry[]): Promise<void> {
       "edit",
       { pack: live.pack, example: c.e, edits },
       (job) => {
-        if (!late()) state.busy.value = job.stage || t("asking the model…");
+        if (!late()) state.busy.value = wordFor(t, "stage", job.stage || "model");
       },
       stop,
+      t,
     );
     const source = await packSource(live, found.pack);
     if (late()) return;
@@ -76,7 +78,7 @@ export async function alternative(c: Context): Promise<void> {
   const { live, state, t } = c;
   if (!live) return;
   state.problem.value = "";
-  state.busy.value = t("looking for another attention with the same answer…");
+  state.busy.value = t("stage_alternative");
   const stop = { wanted: false };
   state.stop.value = stop;
   try {
@@ -85,19 +87,17 @@ export async function alternative(c: Context): Promise<void> {
       "alternative",
       { pack: live.pack, example: c.e },
       (job) => {
-        state.busy.value = t(job.stage);
+        state.busy.value = wordFor(t, "stage", job.stage);
       },
       stop,
+      t,
     );
     const far = { d: number(found.divergence), c: number(found.change) };
-    const told =
-      found.source === "audit"
-        ? t("This is the other attention that the audit found: divergence {d} of at most 0.693 (Jensen-Shannon).", far)
-        : t("Found by a search now: divergence {d} of at most 0.693 (Jensen-Shannon).", far);
+    const told = found.source === "audit" ? t("alternative_audited", far) : t("alternative_searched", far);
     if (found.edits.length) {
       await apply(c, found.edits);
       state.told.value = told;
-    } else state.problem.value = t("No other attention with nearly the same answer was found: that is the finding.");
+    } else state.problem.value = t("no_alternative");
   } catch (error) {
     state.problem.value = error instanceof Error ? error.message : String(error);
   } finally {
@@ -122,9 +122,9 @@ export async function opened(c: Context): Promise<void> {
   try {
     const spec = parsed(state.given.value, t);
     const told = (job: { stage: string }): void => {
-      state.busy.value = job.stage;
+      state.busy.value = wordFor(t, "stage", job.stage);
     };
-    const found = await finished<{ pack: string; edits: EditEntry[] }>(live, "open", { spec }, told, stop);
+    const found = await finished<{ pack: string; edits: EditEntry[] }>(live, "open", { spec }, told, stop, t);
     await c.open(found.pack);
     await apply({ ...c, live: { ...live, pack: found.pack }, e: 0 }, found.edits);
   } catch (error) {
@@ -139,7 +139,7 @@ function parsed(text: string, t: Scene["t"]): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${t("This is no Spec: it is not JSON")} (${error instanceof Error ? error.message : error})`);
+    throw new Error(`${t("spec_not_json")} (${error instanceof Error ? error.message : error})`);
   }
 }
 
@@ -151,21 +151,21 @@ export function words(e: EditEntry, s: Scene): string {
   const at = s.example.sites.find((x) => x.key === e.site);
   const named = (axis: AxisEntry | undefined, i: number): string => `“${shown(axis?.names[i] ?? String(i))}”`;
   const listed = (axis: AxisEntry | undefined, all: number[]): string =>
-    all.length > FEW ? t("{n} places", { n: all.length }) : all.map((i) => named(axis, i)).join(", ");
+    all.length > FEW ? t("n_places", { n: all.length }) : all.map((i) => named(axis, i)).join(", ");
   const [q, k] = at ? [queries(s, at), keys(s, at)] : [undefined, undefined];
   const where = [
     e.site,
-    e.heads && t("heads {h}", { h: e.heads.join(", ") }),
-    e.queries && t("row of {q}", { q: listed(q, e.queries) }),
+    e.heads && t("heads_h", { h: e.heads.join(", ") }),
+    e.queries && t("row_of", { q: listed(q, e.queries) }),
   ];
   const what =
     e.what === "move"
-      ? t("move {p} % of {a} to {b}", {
+      ? t("edit_move", {
           p: Math.round(100 * (e.share ?? 1)),
           a: named(k, e.from ?? -1),
           b: named(k, e.to ?? -1),
         })
-      : t(e.what.replace("_", " "));
+      : wordFor(t, "edit", e.what);
   const over = e.keys && e.what !== "move" ? ` ${listed(k, e.keys)}` : "";
   return `${what}${over} (${where.filter(Boolean).join(", ")})`;
 }

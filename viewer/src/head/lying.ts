@@ -28,8 +28,8 @@ export function lying(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns
   const [rowAt, columnAt] = [index(rows, at.rows), index(columns, at.columns)];
   const pointed = s.values.hover ?? s.values.locked;
   const { links, top } = chosen(s, at);
-  m.text(8, 14, s.t("queries: who looks"), { fill: theme.soft, size: 11 });
-  m.text(8, 240, s.t("keys: what is looked at"), { fill: theme.soft, size: 11 });
+  m.text(8, 14, s.t("queries_long"), { fill: theme.soft, size: 11 });
+  m.text(8, 240, s.t("keys_long"), { fill: theme.soft, size: 11 });
   for (const l of links) {
     const [i, j] = [rowAt[l.query]!, columnAt[l.key]!];
     if (!inside(i) || !inside(j)) continue;
@@ -59,16 +59,11 @@ export function lying(m: Marks, s: Scene, at: SiteEntry, rows: number[], columns
     ),
   );
   if (most > room)
-    m.text(
-      s.width - 8,
-      14,
-      s.t("places {a} to {b} of {m}: drag to see others", { a: first, b: first + room - 1, m: most }),
-      {
-        align: "end",
-        fill: theme.soft,
-        size: 11,
-      },
-    );
+    m.text(s.width - 8, 14, s.t("places_window", { a: first, b: first + room - 1, m: most }), {
+      align: "end",
+      fill: theme.soft,
+      size: 11,
+    });
   return {
     hit(xx: number, y: number) {
       const i = Math.floor((xx - 8) / step) + first;

@@ -37,15 +37,15 @@ export function standing(m: Marks, s: Scene, at: SiteEntry, rows: number[], colu
     parts(m, s, q, rows, y, 2, left);
     parts(m, s, k, columns, y, right, s.width - 2);
     if (!links.length && heads.length)
-      m.text(left + 20, TOP + 20, s.t(complete ? "no line reaches the threshold" : "loading…"), { fill: theme.soft });
+      m.text(left + 20, TOP + 20, s.t(complete ? "no_lines" : "loading"), { fill: theme.soft });
   });
   m.rect(0, 0, s.width, TOP - 4, { fill: theme.paper });
-  m.text(left - 5, 14, s.t(middle > 130 ? "queries: who looks" : "queries"), {
+  m.text(left - 5, 14, s.t(middle > 130 ? "queries_long" : "queries"), {
     align: "end",
     fill: theme.soft,
     size: 11,
   });
-  m.text(right + 5, 14, s.t(middle > 130 ? "keys: what is looked at" : "keys"), { fill: theme.soft, size: 11 });
+  m.text(right + 5, 14, s.t(middle > 130 ? "keys_long" : "keys"), { fill: theme.soft, size: 11 });
   return {
     hit(x: number, yy: number) {
       const i = Math.floor((yy + s.scroll - TOP) / LINE);

@@ -40,7 +40,7 @@ export async function mountApp(element: HTMLElement): Promise<void> {
 export async function start(element: HTMLElement, live: Live, settings: Record<string, unknown> = {}): Promise<void> {
   const { hello } = live;
   const source = hello.pack ? await packSource(live, hello.pack) : { manifest: empty(hello), chunk: nothing, live };
-  mount(element, source, { lang: hello.lang ?? "en", ...settings });
+  mount(element, source, { dictionary: hello.dictionary ?? {}, ...settings });
 }
 
 const nothing = (): Promise<ArrayBuffer> => Promise.reject(new Error("there is no pack yet"));

@@ -13,12 +13,12 @@ import { initial, ordered } from "../pictures.ts";
 import type { Manifest } from "../records.generated.ts";
 import type { Values } from "../state.ts";
 import { ownVerdict, type Scene, type Table, type View } from "../view.ts";
-import { translator } from "../words.ts";
+import { type Dictionary, translator } from "../words.ts";
 
 export interface Options extends Partial<Values> {
   width?: number;
   dark?: boolean;
-  lang?: string;
+  dictionary?: Dictionary;
 }
 
 type Chunks = Record<string, Uint8Array | string>;
@@ -47,9 +47,10 @@ export function renderTable(name: string, manifest: Manifest, chunks: Chunks, op
 }
 
 /** Which views this pack has data for: [name, title] in their order. */
-export function viewNames(manifest: Manifest, example = 0): [string, string][] {
+export function viewNames(manifest: Manifest, example = 0, dictionary: Dictionary = {}): [string, string][] {
+  const t = translator(dictionary);
   const one = manifest.examples[example];
-  return one ? ordered.filter((v) => v.needs(manifest, one, false) === null).map((v) => [v.name, v.title]) : [];
+  return one ? ordered.filter((v) => v.needs(manifest, one, false) === null).map((v) => [v.name, t(v.title)]) : [];
 }
 
 function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Options): { view: View; scene: Scene } {
@@ -59,7 +60,7 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
   if (!view) throw new Error(`no view ${name}; there are ${ordered.map((v) => v.name).join(", ")}`);
   if (!example) throw new Error(`no example ${e}; there are ${manifest.examples.length}`);
   const missing = view.needs(manifest, example, false);
-  if (missing !== null) throw new Error(`${name}: ${missing}`);
+  if (missing !== null) throw new Error(`${name}: ${translator(options.dictionary)(missing)}`);
   const data = new Data(
     manifest,
     (id) => {
@@ -80,7 +81,7 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
     scroll: 0,
     room: 0,
     still: true,
-    t: translator(options.lang ?? "en"),
+    t: translator(options.dictionary),
   };
   scene.values = { ...scene.values, ...view.start?.(scene), ...options };
   return { view, scene };
@@ -88,9 +89,7 @@ function prepared(name: string, manifest: Manifest, chunks: Chunks, options: Opt
 
 function caveat(manifest: Manifest, s: Scene): string {
   const v = ownVerdict(s);
-  const own = v
-    ? `${s.t("This model's own audit says")}: ${v.headline}. ${v.sentence} `
-    : `${s.t("This model was not audited here: whether its attention explains its answers is not known.")} `;
+  const own = v ? `${s.t("audit_says")}: ${v.headline}. ${v.sentence} ` : `${s.t("not_audited")} `;
   return own + manifest.caveat;
 }
 

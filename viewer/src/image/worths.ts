@@ -3,6 +3,7 @@
 import { picked } from "../attention.tsx";
 import type { AxisEntry, ExampleEntry } from "../records.generated.ts";
 import { type Context, keys, queries, type Scene, site } from "../view.ts";
+import type { Key } from "../words.ts";
 
 /** A place in the picture with its worth: a unit, or a key of the attention. */
 interface Patch {
@@ -32,14 +33,9 @@ export function pickedWord(s: Scene): number {
 }
 
 /** What the colours of the words say. */
-export function heading(s: Scene): string {
-  if (mapOf(s) >= 0)
-    return back(s) < 0
-      ? "each word with the whole picture; pick one to see its patches"
-      : "each word with the picked patch";
-  return back(s) < 0
-    ? "places that are no patches: pick one to see what it looks at"
-    : "how much each place looks at the picked patch";
+export function heading(s: Scene): Key {
+  if (mapOf(s) >= 0) return back(s) < 0 ? "heading_words" : "heading_words_patch";
+  return back(s) < 0 ? "heading_places" : "heading_places_patch";
 }
 
 /** The method whose relevance is shown, -1 for attention and maps. */

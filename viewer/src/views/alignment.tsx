@@ -15,10 +15,10 @@ const which = (s: Scene): number =>
 
 const view: View = {
   name: "alignment",
-  title: "Alignment",
+  title: "view_alignment",
   order: 6,
   attention: () => true,
-  needs: (_, example) => (crossing(example).length ? null : "no site looks from one text at another"),
+  needs: (_, example) => (crossing(example).length ? null : "no_cross"),
   height: (s) => frame(s).y + frame(s).h + LEGEND + 8,
   draw(m, s) {
     const at = s.example.sites[which(s)]!;
@@ -28,7 +28,7 @@ const view: View = {
     m.text(8, f.y - 6, `${s.t("target")} ↓`, { fill: theme.soft, size: 11 });
     const grid = weights(s);
     if (!grid) {
-      m.text(f.x + 8, f.y + 20, s.t("loading…"), { fill: theme.soft });
+      m.text(f.x + 8, f.y + 20, s.t("loading"), { fill: theme.soft });
       return {};
     }
     namedMap(m, s, at, amountRaster(grid, theme), f.x, f.y, f.w, f.h);
@@ -47,7 +47,7 @@ const view: View = {
     const p = s.values.hover;
     if (p?.query !== undefined && p.key !== undefined)
       m.rect(f.x + p.key * dx, f.y + p.query * dy, dx, dy, { stroke: theme.ink, width: 2 });
-    amountLegend(m, theme, f.x, f.y + f.h + 8, grid.top, s.t("weight (colour: its square root)"), s.width);
+    amountLegend(m, theme, f.x, f.y + f.h + 8, grid.top, s.t("weight_root"), s.width);
     return {
       hit(x, y) {
         const [key, query] = [Math.floor((x - f.x) / dx), Math.floor((y - f.y) / dy)];
@@ -57,14 +57,12 @@ const view: View = {
   },
   declared(s) {
     const at = s.example.sites[which(s)]!;
-    const gold = s.example.alignment
-      ? `; ${s.t("strokes: the links that are known to be right")}; ${agreement(s)}`
-      : "";
+    const gold = s.example.alignment ? `; ${s.t("strokes_right")}; ${agreement(s)}` : "";
     const heads =
       s.values.pool === "one"
         ? headName(at, Math.min(s.values.head, at.heads - 1))
-        : s.t(`${s.values.pool} over {n} heads`, { n: at.heads });
-    return `${siteName(at, s.t)}; ${heads}; ${s.t("framed: the source that each target token looks at most")}${gold}`;
+        : s.t(s.values.pool === "max" ? "max_over_heads" : "mean_over_heads", { n: at.heads });
+    return `${siteName(at, s.t)}; ${heads}; ${s.t("framed_sources")}${gold}`;
   },
   say(target, s) {
     const at = s.example.sites[which(s)]!;
@@ -78,7 +76,7 @@ const view: View = {
     const grid = weights(s);
     if (!grid) return null;
     return {
-      caption: s.t("The source that each target token looks at most"),
+      caption: s.t("best_source_caption"),
       columns: [s.t("target"), s.t("source"), s.t("weight")],
       rows: strongest(s).map((k, q) => [
         shown(queries(s, at).names[q]),
@@ -92,7 +90,7 @@ const view: View = {
     return (
       <>
         <Choice
-          label={c.t("Layer")}
+          label={c.t("pick_layer")}
           value={which(c)}
           options={crossing(c.example).map((i) => [i, String(c.example.sites[i]!.layer)])}
           pick={(i) => {
@@ -101,7 +99,7 @@ const view: View = {
         />
         {at.heads > 1 && (
           <Choice
-            label={c.t("Heads")}
+            label={c.t("pick_heads")}
             value={c.state.pool.value === "one" ? c.state.head.value : c.state.pool.value}
             options={[
               ["mean", c.t("mean")],
@@ -158,7 +156,7 @@ function agreement(s: Scene): string {
   const known = new Set(gold.map((l) => l[1]!));
   let right = 0;
   for (const target of known) if (gold.some((l) => l[1] === target && l[0] === found[target])) right++;
-  return s.t("{a} of {b} target tokens look most at a right one", { a: right, b: known.size });
+  return s.t("right_sources", { a: right, b: known.size });
 }
 
 function frame(s: Scene): { x: number; y: number; w: number; h: number } {

@@ -14,12 +14,12 @@ const chosen = (s: Scene): number =>
 
 const view: View = {
   name: "columns",
-  title: "Columns",
+  title: "view_columns",
   order: 5,
   attention: (s) => showsAttention(s, [chosen(s)]),
   needs(_, example) {
-    if (example.units.place_kind !== "column") return "its units are not columns of a table";
-    return example.methods.length ? null : "no method was asked about this example";
+    if (example.units.place_kind !== "column") return "no_columns";
+    return example.methods.length ? null : "no_method";
   },
   height: (s) => 10 + STEP * Math.min(MOST, free(s).length) + 40,
   draw(m, s) {
@@ -61,7 +61,7 @@ const view: View = {
         left,
         16 + order.length * STEP - s.scroll,
         top,
-        [s.t("against the answer"), s.t("for the answer")],
+        [s.t("against_answer"), s.t("for_answer")],
         s.width,
       );
     return {
@@ -72,7 +72,7 @@ const view: View = {
     };
   },
   declared: (s) =>
-    `${s.example.methods[chosen(s)]?.name ?? ""}; ${s.t("the {n} strongest of {m} columns", { n: Math.min(MOST, free(s).length), m: free(s).length })}`,
+    `${s.example.methods[chosen(s)]?.name ?? ""}; ${s.t("strongest_columns", { n: Math.min(MOST, free(s).length), m: free(s).length })}`,
   say(target, s) {
     const values = s.data.relevance(s.e);
     if (!values || target.unit === undefined) return "";
@@ -83,14 +83,14 @@ const view: View = {
     const values = s.data.relevance(s.e);
     if (!values) return null;
     return {
-      caption: s.t("Relevance of every column"),
+      caption: s.t("relevance_columns"),
       columns: [s.t("column"), ...s.example.methods.map((x) => x.name)],
       rows: free(s).map((i) => [shown(s.example.units.names[i]), ...values.map((v) => Number((v[i] ?? 0).toFixed(5)))]),
     };
   },
   controls: (c) => (
     <Choice
-      label={c.t("Method")}
+      label={c.t("pick_method")}
       value={chosen(c)}
       options={c.example.methods.map((x, i) => [i, x.name])}
       pick={(i) => {

@@ -6,16 +6,17 @@ import { alone, pair, relevances } from "../compare/pairing.ts";
 import { byRelevance, method, names, otherHead, otherSite, rightExample, siteA, siteIndex } from "../compare/sides.ts";
 import { Choice } from "../parts.tsx";
 import { headName, keys, number, queries, type Scene, shown, type Table, type View } from "../view.ts";
+import { wordFor } from "../words.ts";
 
 const view: View = {
   name: "compare",
-  title: "Compare",
+  title: "view_compare",
   order: 9,
   attention: () => true,
   needs(manifest, example) {
     const many = manifest.examples.length > 1 || example.sites.length > 1 || example.methods.length > 1;
     const some = many || example.alternatives.length || (example.sites[0]?.heads ?? 0) > 1;
-    return some ? null : "there is nothing to compare with";
+    return some ? null : "no_comparison";
   },
   height(s) {
     return byRelevance(s) ? barsHeight(s) : mapsHeight(s);
@@ -31,25 +32,25 @@ const view: View = {
       const found = relevances(s);
       if (!found || target.unit === undefined) return "";
       const [x, y] = [found.a[target.unit] ?? 0, found.b[target.unit] ?? Number.NaN];
-      return `${shown(s.example.units.names[target.unit])}: A ${number(x)}, B ${Number.isNaN(y) ? "–" : number(y)} (${s.t("share of the sum of sizes")})`;
+      return `${shown(s.example.units.names[target.unit])}: A ${number(x)}, B ${Number.isNaN(y) ? "–" : number(y)} (${s.t("share_of_sum")})`;
     }
     const found = pair(s);
     if (!found || target.query === undefined || target.key === undefined) return "";
     const i = target.query * found.a.columns + target.key;
     const at = siteA(s);
     const [x, y] = [found.a.values[i] ?? 0, found.b.values[i] ?? Number.NaN];
-    const other = Number.isNaN(y) ? `B – (${s.t("no counterpart")})` : `B ${number(y)}, B − A ${number(y - x)}`;
+    const other = Number.isNaN(y) ? `B – (${s.t("no_counterpart")})` : `B ${number(y)}, B − A ${number(y - x)}`;
     return `${shown(queries(s, at).names[target.query])} → ${shown(keys(s, at).names[target.key])}: A ${number(x)}, ${other}`;
   },
   table(s): Table | null {
     const rows = numbers(s);
-    return rows && { caption: s.t("The numbers"), columns: [s.t("number"), s.t("value")], rows };
+    return rows && { caption: s.t("numbers"), columns: [s.t("number"), s.t("value")], rows };
   },
   controls(c) {
     const { manifest, state, t } = c;
     const alternatives = c.example.alternatives.map((x, i): [number, string] => [
       -1 - i,
-      x.note || t("another attention, nearly the same answer"),
+      x.note || t("alternative_attention"),
     ]);
     const at = siteA(c);
     const right = rightExample(c);
@@ -57,7 +58,7 @@ const view: View = {
       <>
         {manifest.pairs.length > 0 && (
           <Choice
-            label={t("Pair")}
+            label={t("pick_pair")}
             value={manifest.pairs.findIndex((p) => p.left === c.e && p.right === state.other.value)}
             options={[[-1, "–"], ...manifest.pairs.map((p, i): [number, string] => [i, p.name])]}
             pick={(i) => {
@@ -75,7 +76,7 @@ const view: View = {
             ...alternatives,
             ...manifest.examples.map((x, i): [number, string] => [
               i,
-              i === c.e ? t("the same example") : `${x.model ? `${x.model}: ` : ""}${x.title}`,
+              i === c.e ? t("same_example") : `${x.model ? `${x.model}: ` : ""}${x.title}`,
             ]),
           ]}
           pick={(i) => {
@@ -84,7 +85,7 @@ const view: View = {
         />
         {c.example.methods.length > 0 && c.example.sites.length > 0 && (
           <Choice
-            label={t("Shown")}
+            label={t("pick_shown")}
             value={byRelevance(c) ? "relevance" : "attention"}
             options={[
               ["attention", t("attention")],
@@ -99,7 +100,7 @@ const view: View = {
           (["walk", "otherMethod"] as const).map((name, i) => (
             <Choice
               key={name}
-              label={i ? t("Method B") : t("Method A")}
+              label={i ? t("method_b") : t("method_a")}
               value={method(c, i as 0 | 1)}
               options={(i ? right : c.example).methods.map((x, k) => [k, x.name])}
               pick={(k) => {
@@ -110,15 +111,15 @@ const view: View = {
         ) : (
           <>
             <Choice
-              label={t("Layer A")}
+              label={t("layer_a")}
               value={siteIndex(c)}
-              options={c.example.sites.map((x, i) => [i, `${x.layer} ${t(x.kind)}`])}
+              options={c.example.sites.map((x, i) => [i, `${x.layer} ${wordFor(t, "kind", x.kind)}`])}
               pick={(i) => {
                 state.site.value = i;
               }}
             />
             <Choice
-              label={t("Heads A")}
+              label={t("heads_a")}
               value={state.pool.value === "one" ? Math.min(state.head.value, at.heads - 1) : -1}
               options={[[-1, t("mean")], ...allHeads(at).map((h): [number, string] => [h, headName(at, h)])]}
               pick={(h) => {
@@ -129,15 +130,15 @@ const view: View = {
             {state.other.value >= 0 && (
               <>
                 <Choice
-                  label={t("Layer B")}
+                  label={t("layer_b")}
                   value={otherSite(c)}
-                  options={right.sites.map((x, i) => [i, `${x.layer} ${t(x.kind)}`])}
+                  options={right.sites.map((x, i) => [i, `${x.layer} ${wordFor(t, "kind", x.kind)}`])}
                   pick={(i) => {
                     state.otherSite.value = i;
                   }}
                 />
                 <Choice
-                  label={t("Heads B")}
+                  label={t("heads_b")}
                   value={otherHead(c)}
                   options={[
                     [-1, t("mean")],
@@ -162,7 +163,7 @@ const view: View = {
     if (!rows) return null;
     return (
       <table data-numbers="">
-        <caption>{c.t("The numbers")}</caption>
+        <caption>{c.t("numbers")}</caption>
         <tbody>
           {rows.map(([name, value]) => (
             <tr key={String(name)}>
@@ -201,16 +202,14 @@ export default view;
 /** Which places have no counterpart. */
 function matched(s: Scene): string {
   const found = pair(s);
-  if (!found) return s.t("loading…");
+  if (!found) return s.t("loading");
   const without = found.columns.filter((c) => c < 0).length;
   const some = (list: string[]): string => list.slice(0, 6).map(shown).join(" ") + (list.length > 6 ? " …" : "");
   const only = alone(s);
   return [
-    without
-      ? s.t("{n} places of A have no counterpart in B (grey, not counted)", { n: without })
-      : s.t("every place of A has its counterpart in B"),
-    only.a.length ? s.t("only in A: {x}", { x: some(only.a) }) : "",
-    only.b.length ? s.t("only in B: {x}", { x: some(only.b) }) : "",
+    without ? s.t("unpaired_places", { n: without }) : s.t("all_paired"),
+    only.a.length ? s.t("only_in_a", { x: some(only.a) }) : "",
+    only.b.length ? s.t("only_in_b", { x: some(only.b) }) : "",
   ]
     .filter(Boolean)
     .join("; ");

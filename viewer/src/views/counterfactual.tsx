@@ -5,6 +5,7 @@ import { fitted } from "../marks/marks.ts";
 import { rgb } from "../palette.ts";
 import { Button, Choice, Range } from "../parts.tsx";
 import { headName, keys, number, queries, shown, site, type Table, type View } from "../view.ts";
+import { wordFor } from "../words.ts";
 
 const PLOT = 210;
 const TOP = 20;
@@ -12,11 +13,10 @@ const TOP = 20;
 /** Counterfactual attention: the experiment of Jain and Wallace by hand. Needs a model that answers. */
 const view: View = {
   name: "counterfactual",
-  title: "What if",
+  title: "view_counterfactual",
   order: 10,
   attention: () => true,
-  needs: (_, example, live) =>
-    !live ? "needs a live model" : example.sites.length ? null : "no attention was kept for this example",
+  needs: (_, example, live) => (!live ? "no_live" : example.sites.length ? null : "no_attention"),
   height: () => TOP + PLOT + 100,
   draw(m, s) {
     const { theme } = s;
@@ -27,7 +27,7 @@ const view: View = {
     const left = 44;
     const wide = (s.width - left - 8) / at.columns;
     if (!before) {
-      m.text(left, 40, s.t("loading…"), { fill: theme.soft });
+      m.text(left, 40, s.t("loading"), { fill: theme.soft });
       return {};
     }
     const top = Math.max(...before, ...(after ?? [0]), 1e-6);
@@ -56,9 +56,9 @@ const view: View = {
       }
     }
     m.rect(left, 4, 10, 10, { fill: theme.dark ? "#7a7f89" : "#a5abb5" });
-    m.text(left + 14, 13, s.t("as the model has it"), { size: 11, fill: theme.soft });
+    m.text(left + 14, 13, s.t("unedited"), { size: 11, fill: theme.soft });
     m.rect(left + 150, 4, 10, 10, { fill: rgb(theme.amount) });
-    m.text(left + 164, 13, s.t("with the edits"), { size: 11, fill: theme.soft });
+    m.text(left + 164, 13, s.t("edited"), { size: 11, fill: theme.soft });
     return {
       hit(x, yy) {
         const i = Math.floor((x - left) / wide);
@@ -71,8 +71,8 @@ const view: View = {
     const heads =
       s.values.pool === "one"
         ? headName(at, Math.min(s.values.head, at.heads - 1))
-        : s.t("all {n} heads (mean shown)", { n: at.heads });
-    return `${s.t("layer")} ${at.layer}, ${heads}; ${s.t("row of {q}", { q: shown(queries(s, at).names[query(s)]) })}; ${s.t("edits: {n}", { n: s.values.edits.length })}; ${s.t("drag from one bar to another to move weight")}`;
+        : s.t("all_heads_mean", { n: at.heads });
+    return `${s.t("layer")} ${at.layer}, ${heads}; ${s.t("row_of", { q: shown(queries(s, at).names[query(s)]) })}; ${s.t("edits_count", { n: s.values.edits.length })}; ${s.t("drag_hint")}`;
   },
   say(target, s) {
     const at = site(s)!;
@@ -112,16 +112,16 @@ const view: View = {
     return (
       <>
         <Choice
-          label={t("Layer")}
+          label={t("pick_layer")}
           value={state.site.value}
-          options={c.example.sites.map((x, i) => [i, `${x.layer} ${t(x.kind)}`])}
+          options={c.example.sites.map((x, i) => [i, `${x.layer} ${wordFor(t, "kind", x.kind)}`])}
           pick={(i) => {
             state.site.value = i;
           }}
         />
         {at.heads > 1 && (
           <Choice
-            label={t("Heads")}
+            label={t("pick_heads")}
             value={state.pool.value === "one" ? Math.min(state.head.value, at.heads - 1) : -1}
             options={[[-1, t("all")], ...allHeads(at).map((h): [number, string] => [h, headName(at, h)])]}
             pick={(h) => {
@@ -132,7 +132,7 @@ const view: View = {
         )}
         {at.rows > 1 && (
           <Choice
-            label={t("Row of")}
+            label={t("pick_row_of")}
             value={query(c)}
             options={queries(c, at).names.map((n, i) => [i, `${i} ${shown(n)}`])}
             pick={(i) => {
@@ -141,7 +141,7 @@ const view: View = {
           />
         )}
         <Range
-          label={t("Share {n} %", { n: Math.round(100 * state.share.value) })}
+          label={t("share_percent", { n: Math.round(100 * state.share.value) })}
           value={state.share.value}
           low={0.1}
           high={1}
@@ -151,25 +151,23 @@ const view: View = {
           }}
         />
         <span class="squares wide">
-          <Button click={() => add(c, { what: "uniform", ...row })}>{t("Uniform row")}</Button>
-          <Button click={() => add(c, { what: "uniform", ...here })}>{t("Uniform, all rows")}</Button>
+          <Button click={() => add(c, { what: "uniform", ...row })}>{t("uniform_row")}</Button>
+          <Button click={() => add(c, { what: "uniform", ...here })}>{t("uniform_all")}</Button>
           <Button click={() => add(c, { what: "knock_out", ...row, keys: [key ?? 0] })} off={key === undefined}>
-            {t("Knock out the edge")}
+            {t("knock_out_edge")}
           </Button>
-          <Button click={() => add(c, { what: "mask_heads", ...here })}>{t("Switch the head off")}</Button>
-          {c.live?.hello.can.alternative && (
-            <Button click={() => void alternative(c)}>{t("Load an alternative")}</Button>
-          )}
+          <Button click={() => add(c, { what: "mask_heads", ...here })}>{t("switch_head_off")}</Button>
+          {c.live?.hello.can.alternative && <Button click={() => void alternative(c)}>{t("load_alternative")}</Button>}
         </span>
         <span class="squares wide">
           <Button click={() => undo(c)} off={!state.edits.value.length}>
-            {t("Undo")}
+            {t("undo")}
           </Button>
           <Button click={() => redo(c)} off={!state.undone.value.length}>
-            {t("Redo")}
+            {t("redo")}
           </Button>
           <Button click={() => share(c)} off={!state.outcome.value}>
-            {t("Share as a Spec")}
+            {t("share_as_spec")}
           </Button>
         </span>
       </>
@@ -189,7 +187,7 @@ const view: View = {
                   if (state.stop.value) state.stop.value.wanted = true;
                 }}
               >
-                {t("Cancel")}
+                {t("cancel")}
               </Button>
             )}
           </p>
@@ -200,7 +198,7 @@ const view: View = {
           </p>
         )}
         {found && (
-          <section class="bars" data-outcome="" aria-label={t("The answer before and after")}>
+          <section class="bars" data-outcome="" aria-label={t("answer_change_caption")}>
             {found.before.distribution.map(([label, p], i) => {
               const now = found.after.distribution[i]?.[1] ?? 0;
               return (
@@ -219,7 +217,7 @@ const view: View = {
         )}
         {found && (
           <p data-change="">
-            {t("answer: {a} → {b}; moved by {c} (total variation)", {
+            {t("answer_change", {
               a: `${found.before.label} (${found.before.probability.toFixed(3)})`,
               b: `${found.after.label} (${found.after.probability.toFixed(3)})`,
               c: number(found.change),
@@ -236,14 +234,14 @@ const view: View = {
         )}
         {state.spec.value && (
           <label class="control">
-            <span>{t("Spec (open it in any regard)")}</span>
+            <span>{t("spec_to_copy")}</span>
             <textarea readOnly rows={3} cols={60} value={state.spec.value} />
           </label>
         )}
         <details open={state.given.value !== ""}>
-          <summary>{t("Open a Spec")}</summary>
+          <summary>{t("open_spec")}</summary>
           <label class="control">
-            <span>{t("Spec that somebody shared")}</span>
+            <span>{t("spec_to_open")}</span>
             <textarea
               rows={3}
               cols={60}
@@ -254,7 +252,7 @@ const view: View = {
             />
           </label>
           <Button click={() => void opened(c)} off={!state.given.value.trim()}>
-            {t("Apply it here")}
+            {t("apply_here")}
           </Button>
         </details>
       </div>

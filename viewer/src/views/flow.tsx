@@ -4,6 +4,7 @@ import { rgb } from "../palette.ts";
 import { Choice, Range } from "../parts.tsx";
 import type { AxisEntry } from "../records.generated.ts";
 import { keys, number, queries, type Scene, shown, type Table, type View } from "../view.ts";
+import { wordFor } from "../words.ts";
 
 const TOP = 34;
 const EDGES = 260;
@@ -33,7 +34,7 @@ function chain(s: Scene): Chain {
 
 const view: View = {
   name: "flow",
-  title: "Flow",
+  title: "view_flow",
   order: 4,
   attention: () => true,
   needs(_, example) {
@@ -41,10 +42,8 @@ const view: View = {
     const ok = example.sites.some(
       (x) => x.keys === axis && x.queries === axis && x.rows === x.columns && x.kind !== "pooling",
     );
-    if (!ok) return "no layer passes its input on to another";
-    return example.sites.some((x) => x.storage === "tiles" || x.full.length < x.heads)
-      ? "the example is too long"
-      : null;
+    if (!ok) return "no_chain";
+    return example.sites.some((x) => x.storage === "tiles" || x.full.length < x.heads) ? "too_long" : null;
   },
   height: (s) => TOP + Math.min(24, Math.max(4, 540 / names(s).names.length)) * names(s).names.length + BELOW,
   draw(m, s) {
@@ -66,7 +65,7 @@ const view: View = {
         size: 11,
       });
     if (!found) {
-      m.text(side + 10, TOP + 20, s.t("loading…"), { fill: theme.soft });
+      m.text(side + 10, TOP + 20, s.t("loading"), { fill: theme.soft });
       return {};
     }
     const top = Math.max(...found.levels.map((r) => r.reduce((a, b) => Math.max(a, b), 0)), 1e-9);
@@ -95,7 +94,7 @@ const view: View = {
       const yy = y(found.middle);
       const total = s.example.sites[last]!;
       m.text(x(columns - 1) + 4, yy + 4, fitted(m, shown(q.names[row]), side - 8), { bold: true, fill: theme.ink });
-      m.text(x(columns - 1), 14, s.t(total.kind), { align: "middle", fill: theme.soft, size: 11 });
+      m.text(x(columns - 1), 14, wordFor(s.t, "kind", total.kind), { align: "middle", fill: theme.soft, size: 11 });
       const r = found.levels.at(-1)!;
       for (let i = 0; i < n; i++) {
         if (r[i]! < 2e-3) continue;
@@ -109,8 +108,8 @@ const view: View = {
     const legend = TOP + n * step + 22 - s.scroll;
     let at = 8;
     for (const [fill, what] of [
-      [still(s), s.t("stays at its place")],
-      [rgb(theme.amount), s.t("comes from another place")],
+      [still(s), s.t("stays_place")],
+      [rgb(theme.amount), s.t("comes_from_elsewhere")],
     ] as const) {
       m.rect(at, legend - 8, 14, 8, { fill, alpha: 0.8 });
       m.text(at + 18, legend, what, { fill: theme.soft, size: 10.5 });
@@ -144,14 +143,14 @@ const view: View = {
     const from = start(s);
     const axis = last >= 0 ? queries(s, s.example.sites[last]) : names(s);
     const found = flow(s);
-    const edges = found ? s.t("{n} of {m} bands drawn, the widest", { n: found.edges.length, m: found.total }) : "";
+    const edges = found ? s.t("bands_drawn", { n: found.edges.length, m: found.total }) : "";
     return [
-      s.t("from {x} back to the inputs through {n} layers", { x: shown(axis.names[from.row]), n: layers.length }),
-      s.t("rollout: each layer counts as {a} residual + {b} attention", {
+      s.t("flow_from", { x: shown(axis.names[from.row]), n: layers.length }),
+      s.t("rollout_parts", {
         a: s.values.residual.toFixed(2),
         b: (1 - s.values.residual).toFixed(2),
       }),
-      s.values.pool === "max" ? s.t("max over heads, rows renormalised") : s.t("mean over heads"),
+      s.values.pool === "max" ? s.t("max_heads_renormalised") : s.t("mean_heads"),
       edges,
     ]
       .filter(Boolean)
@@ -162,7 +161,7 @@ const view: View = {
     if (!found || target.unit === undefined) return "";
     const name = shown(names(s).names[target.unit]);
     const levels = found.levels.map(
-      (r, l) => `${l ? s.t("after layer {n}", { n: l - 1 }) : s.t("input")} ${number(r[target.unit!] ?? 0)}`,
+      (r, l) => `${l ? s.t("after_layer", { n: l - 1 }) : s.t("input")} ${number(r[target.unit!] ?? 0)}`,
     );
     return `${name}: ${levels.join(", ")}`;
   },
@@ -172,7 +171,7 @@ const view: View = {
     const axis = names(s);
     const shares = found.levels[0]!;
     return {
-      caption: s.t("Share of each input ({what})", { what: view.declared(s) }),
+      caption: s.t("input_shares", { what: view.declared(s) }),
       columns: [s.t("input"), s.t("at"), s.t("share")],
       rows: ranked(shares)
         .slice(0, 100)
@@ -186,7 +185,7 @@ const view: View = {
       <>
         {axis.names.length > 1 && (
           <Choice
-            label={c.t("From")}
+            label={c.t("pick_from")}
             value={start(c).row}
             options={axis.names.map((name, i) => [i, `${i} ${shown(name)}`])}
             pick={(i) => {
@@ -195,7 +194,7 @@ const view: View = {
           />
         )}
         <Range
-          label={c.t("Residual {n}", { n: c.state.residual.value.toFixed(2) })}
+          label={c.t("residual_n", { n: c.state.residual.value.toFixed(2) })}
           value={c.state.residual.value}
           low={0}
           high={0.9}
@@ -205,7 +204,7 @@ const view: View = {
           }}
         />
         <Choice
-          label={c.t("Heads")}
+          label={c.t("pick_heads")}
           value={c.state.pool.value === "max" ? "max" : "mean"}
           options={[
             ["mean", c.t("mean")],
@@ -312,4 +311,4 @@ function normalise(v: Float32Array): void {
 const ranked = (v: Float32Array): number[] => Array.from(v.keys()).sort((a, b) => v[b]! - v[a]! || a - b);
 
 const layerName = (s: Scene, i: number, room: number): string =>
-  s.t(room > 96 ? "after layer {n}" : "L{n}", { n: s.example.sites[i]!.layer });
+  s.t(room > 96 ? "after_layer" : "layer_short", { n: s.example.sites[i]!.layer });

@@ -11,10 +11,10 @@ const atlas = (s: Scene): AtlasEntry => s.manifest.atlas!;
 
 const view: View = {
   name: "head_atlas",
-  title: "Head atlas",
+  title: "view_head_atlas",
   order: 7,
   attention: () => true,
-  needs: (manifest) => (manifest.atlas ? null : "no survey of the heads"),
+  needs: (manifest) => (manifest.atlas ? null : "no_survey"),
   height(s) {
     return grid(s).end + 30 + 18 * Math.ceil(roles(s).length / columns(s)) + (curves(s).length ? PLOT + 62 : 0);
   },
@@ -24,7 +24,7 @@ const view: View = {
     const named = roles(s);
     const most = Math.max(...atlas(s).heads.map((h) => Math.abs(h.drop?.estimate ?? 0)), 1e-9);
     const y0 = -s.scroll;
-    m.text(4, 12 + y0, s.t("layer \\ head"), { fill: theme.soft, size: 11 });
+    m.text(4, 12 + y0, s.t("layer_head"), { fill: theme.soft, size: 11 });
     for (let h = 0; h < g.heads; h++)
       m.text(g.left + (h + 0.5) * g.cell, 12 + y0, String(h), { align: "middle", size: 11, fill: theme.soft });
     g.rows.forEach((row, r) =>
@@ -76,14 +76,14 @@ const view: View = {
   },
   declared(s) {
     const a = atlas(s);
-    return `${s.t("{m} on {n} examples of {d}, seed {s}", { m: a.model, n: a.n, d: a.data, s: a.seed })}; ${s.t("colour and letter: role (paler: less confident); bar: what the objective loses when the head is switched off")}`;
+    return `${s.t("atlas_basis", { m: a.model, n: a.n, d: a.data, s: a.seed })}; ${s.t("atlas_legend")}`;
   },
   say(target, s) {
     const h = atlas(s).heads.find((x) => x.name === target.part);
     if (!h) return "";
     const role = h.role
       ? `${h.role}${h.score ? ` ${interval(h.score)}` : ""}, ${s.t("baseline")} ${h.baseline === null ? "–" : number(h.baseline)}, ${s.t("confidence")} ${number(h.confidence ?? 0)}`
-      : s.t("no role");
+      : s.t("no_role");
     const more = h.others.length ? `; ${s.t("also")}: ${h.others.join(", ")}` : "";
     return `${h.name}: ${role}${more}; ${s.t("drop")} ${h.drop ? interval(h.drop) : "–"}${h.spread ? `; ${h.spread}` : ""}`;
   },
@@ -107,9 +107,9 @@ const view: View = {
     if (measures.length < 2) return null;
     return (
       <Choice
-        label={c.t("Pruning curve of")}
+        label={c.t("pick_curve")}
         value={measureOf(c)}
-        options={measures.map((x) => [x, c.t(x)])}
+        options={measures.map((x) => [x, x])}
         pick={(v) => {
           c.state.pruning.value = v;
         }}
@@ -178,17 +178,15 @@ function curvePlot(m: Marks, s: Scene, lines: [string, CurveEntry[]][], y0: numb
   const x = (p: CurveEntry): number => left + (wide * p.removed) / most;
   const y = (v: number): number => y0 + 10 + PLOT - (PLOT * (v - low)) / (high - low || 1);
   const known = all.some((p) => p.value.low !== null && p.value.high !== p.value.low);
-  const title = known
-    ? "pruning curve: {m} (band: 95 % interval, n = {n})"
-    : "pruning curve: {m} (n = {n}, no interval)";
+  const title = known ? "curve_interval" : "curve_plain";
   const size = s.width < 440 ? 11 : SIZE;
-  const said = s.t(title, { m: s.t(measureOf(s)), n: all[0]?.value.n ?? 0 });
+  const said = s.t(title, { m: measureOf(s), n: all[0]?.value.n ?? 0 });
   m.text(4, y0, fitted(m, said, s.width - 8, size), { bold: true, fill: theme.ink, size });
   m.rect(left + 0.5, y0 + 10.5, wide, PLOT, { stroke: theme.line });
   for (const v of [low, (low + high) / 2, high])
     m.text(left - 6, y(v) + 4, number(v), { align: "end", size: 11, fill: theme.soft });
   m.text(left, y0 + PLOT + 24, "0", { size: 11, fill: theme.soft });
-  m.text(left + wide, y0 + PLOT + 24, s.t("{n} heads removed", { n: most }), {
+  m.text(left + wide, y0 + PLOT + 24, s.t("heads_removed", { n: most }), {
     align: "end",
     size: 11,
     fill: theme.soft,

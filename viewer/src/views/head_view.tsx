@@ -8,10 +8,10 @@ import { type Context, headName, keys, number, queries, shown, site, type Table,
 
 const view: View = {
   name: "head_view",
-  title: "Head view",
+  title: "view_head_view",
   order: 1,
   attention: () => true,
-  needs: (_, example) => (example.sites.length ? null : "no attention was kept for this example"),
+  needs: (_, example) => (example.sites.length ? null : "no_attention"),
   height(s) {
     const at = site(s)!;
     if (!s.values.upright) return 250;
@@ -30,30 +30,28 @@ const view: View = {
     const which =
       heads.length === at.heads
         ? at.heads === 1
-          ? s.t("its only head")
-          : s.t("all {n} heads", { n: at.heads })
+          ? s.t("only_head")
+          : s.t("all_n_heads", { n: at.heads })
         : `${s.t("heads")} ${heads.join(", ") || s.t("none")}`;
     const found = chosen(s, at);
     const lines = found.total
-      ? s.t("{n} of {m} lines drawn, the heaviest (from {w})", {
+      ? s.t("lines_drawn", {
           n: found.links.length,
           m: found.total,
           w: number(found.least),
         })
       : "";
     const { threshold } = s.values;
-    const least = threshold > 0 ? s.t("weights up to {w} hidden", { w: number(threshold) }) : "";
+    const least = threshold > 0 ? s.t("weights_hidden", { w: number(threshold) }) : "";
     const coarse = heads.filter((h) => !at.full.includes(h));
     const kept = coarse.length
-      ? s.t("heads {h} are kept only pooled: a line stands for the largest weight of its block", {
+      ? s.t("heads_pooled", {
           h: coarse.slice(0, 6).join(", ") + (coarse.length > 6 ? ", …" : ""),
         })
       : "";
     const base = selection({ ...s, values: { ...s.values, pool: "one", layers: "one", head: 0 } }).split("; ");
     base[1] = which;
-    return [...base, s.t("opacity: weight / {w}", { w: number(found.top) }), least, lines, kept]
-      .filter(Boolean)
-      .join("; ");
+    return [...base, s.t("opacity", { w: number(found.top) }), least, lines, kept].filter(Boolean).join("; ");
   },
   say(target, s) {
     const at = site(s);
@@ -67,10 +65,9 @@ const view: View = {
     const words = list
       .map((x) => `${shown((row === undefined ? q : k).names[x.place])} ${number(x.weight)}`)
       .join(", ");
-    const what = row === undefined ? s.t("is looked at most by") : s.t("looks most at");
+    const what = row === undefined ? s.t("most_attended_by") : s.t("attends_most_to");
     const name = row === undefined ? shown(k.names[target.key ?? 0]) : shown(q.names[row]);
-    const over =
-      heads.length > 1 ? s.t("mean of {n} heads", { n: heads.length }) : heads.map((h) => headName(at, h))[0];
+    const over = heads.length > 1 ? s.t("mean_of_heads", { n: heads.length }) : heads.map((h) => headName(at, h))[0];
     return `${name} ${what}: ${words} (${over ?? s.t("none")})`;
   },
   table(s): Table | null {
@@ -80,7 +77,7 @@ const view: View = {
     const { links } = sought({ ...s, scroll: 0, room: 1e9 }, at);
     const sorted = [...links].sort((a, b) => b.weight - a.weight || a.query - b.query || a.key - b.key).slice(0, 60);
     return {
-      caption: s.t("The {n} heaviest lines", { n: sorted.length }),
+      caption: s.t("heaviest_lines", { n: sorted.length }),
       columns: [s.t("head"), s.t("query"), s.t("key"), s.t("weight")],
       rows: sorted.map((l) => [
         headName(at, l.head),
@@ -95,7 +92,7 @@ const view: View = {
       <Controls c={c} heads={false} pooling={false} threshold />
       <Squares c={c} />
       <Toggle
-        label={c.t("Upright")}
+        label={c.t("upright")}
         value={c.state.upright.value}
         pick={(v) => {
           c.state.upright.value = v;
@@ -170,7 +167,7 @@ function Squares(props: { c: Context }) {
   if (at.heads < 2) return null;
   const heads = allHeads(at);
   return (
-    <span class="squares" role="group" aria-label={c.t("Heads (double click: only this one)")}>
+    <span class="squares" role="group" aria-label={c.t("pick_heads_hint")}>
       {heads.map((h) => {
         const colour = series(h, at.heads, c.theme.dark);
         const lit = luminance(colour) > 0.179; // where black and white are equally readable
@@ -194,7 +191,7 @@ function Squares(props: { c: Context }) {
       <button
         type="button"
         class="all"
-        title={c.t("all heads")}
+        title={c.t("all_heads")}
         onClick={() => {
           c.state.off.value = c.state.off.value.length ? [] : heads;
         }}

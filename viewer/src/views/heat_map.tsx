@@ -41,10 +41,10 @@ function frame(s: Scene, rows: number, columns: number): Frame {
 
 const view: View = {
   name: "heat_map",
-  title: "Heat map",
+  title: "view_heat_map",
   order: 3,
   attention: () => true,
-  needs: (_, example) => (example.sites.length ? null : "no attention was kept for this example"),
+  needs: (_, example) => (example.sites.length ? null : "no_attention"),
   height(s) {
     const { rows, columns } = picked(s);
     const f = frame(s, rows.length, columns.length);
@@ -54,18 +54,18 @@ const view: View = {
     const { at, grid, rows, columns } = picked(s);
     const f = frame(s, rows.length, columns.length);
     const { theme } = s;
-    m.text(f.left, 12, `${s.t("keys: what is looked at")} →`, { fill: theme.soft, size: 11 });
+    m.text(f.left, 12, `${s.t("keys_long")} →`, { fill: theme.soft, size: 11 });
     m.text(4, f.above - 6, `${s.t("queries")} ↓`, { fill: theme.soft, size: 11 });
     m.clip(f.left, f.above, f.side[0], f.side[1], () => {
       if (tiled(s, at)) drawTiles(m, s, f);
       else if (grid) m.raster(...box(f, rows.length, columns.length), cells(s, rows, columns));
-      else m.text(f.left + 8, f.above + 20, s.t("loading…"), { fill: theme.soft });
+      else m.text(f.left + 8, f.above + 20, s.t("loading"), { fill: theme.soft });
       if (at.kind === "causal") masked(m, s, f, rows, columns);
     });
     m.rect(f.left + 0.5, f.above + 0.5, f.side[0], f.side[1], { stroke: theme.line });
     labels(m, s, f, rows, columns);
     const top = grid?.top ?? Math.max(...at.tops, 0);
-    amountLegend(m, theme, f.left, f.above + f.side[1] + 8, top, s.t("weight (colour: its square root)"), s.width);
+    amountLegend(m, theme, f.left, f.above + f.side[1] + 8, top, s.t("weight_root"), s.width);
     for (const target of [s.values.locked, s.values.hover]) {
       if (target?.query === undefined || target.key === undefined) continue;
       const [r, c] = [rows.indexOf(target.query), columns.indexOf(target.key)];
@@ -92,11 +92,9 @@ const view: View = {
     const { at, grid } = picked(s);
     const pooledNow = grid && (grid.down > 1 || grid.across > 1);
     const more =
-      pooledNow && !tiled(s, at)
-        ? `; ${s.t("pooled: the largest weight of each block of {r} x {c}", { r: ceil(grid.down), c: ceil(grid.across) })}`
-        : "";
-    const zoom = s.values.zoom.scale > 1 ? `; ${s.t("zoom {n}x", { n: s.values.zoom.scale.toFixed(1) })}` : "";
-    const grey = at.kind === "causal" ? `; ${s.t("grey: later places, which it may not look at")}` : "";
+      pooledNow && !tiled(s, at) ? `; ${s.t("pooled_blocks", { r: ceil(grid.down), c: ceil(grid.across) })}` : "";
+    const zoom = s.values.zoom.scale > 1 ? `; ${s.t("zoom_n", { n: s.values.zoom.scale.toFixed(1) })}` : "";
+    const grey = at.kind === "causal" ? `; ${s.t("grey_masked")}` : "";
     return `${selection(s)}${more}${zoom}${grey}`;
   },
   say(target, s) {
@@ -104,7 +102,7 @@ const view: View = {
     if (!at || target.query === undefined || target.key === undefined) return "";
     const value = weight(s, target.query, target.key);
     const [q, k] = [shown(queries(s, at).names[target.query]), shown(keys(s, at).names[target.key])];
-    const locked = s.values.locked ? ` · ${s.t("locked (Esc frees it)")}` : "";
+    const locked = s.values.locked ? ` · ${s.t("locked")}` : "";
     const block = value === null ? "" : pooledCell(s, at, target.query, target.key);
     const said =
       value === null ? "…" : block ? `${block} ${number(value)}` : exactly(s, at, target.query, target.key, value);
@@ -115,10 +113,10 @@ const view: View = {
     <>
       <Controls c={c} />
       <span class="squares">
-        <Button click={() => zoomed(c, 1.5, 0.5, 0.5)} title={c.t("zoom in (+)")}>
+        <Button click={() => zoomed(c, 1.5, 0.5, 0.5)} title={c.t("zoom_in")}>
           +
         </Button>
-        <Button click={() => zoomed(c, 1 / 1.5, 0.5, 0.5)} title={c.t("zoom out (-)")}>
+        <Button click={() => zoomed(c, 1 / 1.5, 0.5, 0.5)} title={c.t("zoom_out")}>
           −
         </Button>
       </span>
@@ -307,7 +305,7 @@ function pooledCell(s: Scene, at: SiteEntry, query: number, key: number): string
     return `${Math.ceil(first * step)}–${Math.min(n, Math.ceil((first + 1) * step)) - 1}`;
   };
   const block = { q: part(query, grid.down, at.rows), k: part(key, grid.across, at.columns) };
-  return s.t("largest weight of queries {q}, keys {k}:", block);
+  return s.t("largest_of_block", block);
 }
 
 /** The text form: the strongest links of what is shown. */
@@ -333,7 +331,7 @@ export function links(s: Scene): Table | null {
     }
   found.sort((a, b) => b.value - a.value || a.row - b.row || a.column - b.column);
   return {
-    caption: s.t("The {n} strongest links of what is shown ({what})", {
+    caption: s.t("strongest_links", {
       n: Math.min(50, found.length),
       what: selection(s),
     }),

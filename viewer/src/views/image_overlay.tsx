@@ -26,14 +26,14 @@ const LINE = 24;
 
 const view: View = {
   name: "image_overlay",
-  title: "Image",
+  title: "view_image_overlay",
   order: 5,
   attention: (s) => mapOf(s) < 0,
   needs(_, example) {
-    if (!example.picture) return "there is no picture";
+    if (!example.picture) return "no_picture";
     return mapped(example) || example.maps.length || (example.units.place_kind === "box" && example.methods.length)
       ? null
-      : "nothing is known about its patches";
+      : "no_patches";
   },
   height: (s) => place(s).h + LEGEND + 20 + (words(s).length ? 34 + LINE * wordLines(s) : 0),
   draw(m, s) {
@@ -45,11 +45,11 @@ const view: View = {
     m.rect(f.x - 0.5, f.y - 0.5 - s.scroll, f.w + 1, f.h + 1, { stroke: theme.line });
     if (image && f.twice) {
       m.raster(f.x + f.w + 16, f.y - s.scroll, f.w, f.h, image);
-      m.text(f.x + f.w + 16, f.y + f.h + 18 - s.scroll, s.t("the picture alone"), { fill: theme.soft, size: 11 });
+      m.text(f.x + f.w + 16, f.y + f.h + 18 - s.scroll, s.t("picture_alone"), { fill: theme.soft, size: 11 });
     }
     const found = worths(s);
     if (!found) {
-      m.text(f.x + f.w + 12, f.y + 20, s.t("loading…"), { fill: theme.soft });
+      m.text(f.x + f.w + 12, f.y + 20, s.t("loading"), { fill: theme.soft });
       return {};
     }
     const top = largest(found.patches.map((p) => p.worth));
@@ -75,10 +75,10 @@ const view: View = {
     const low = f.y + f.h + 8 - s.scroll;
     const colours = found.signed ? [theme.plus, theme.minus] : [theme.over];
     const means = !found.signed
-      ? s.t("weight (opacity, on dark and on bright pixels)")
+      ? s.t("weight_opacity")
       : mapOf(s) >= 0
-        ? `${s.t("lowers the similarity")} ↔ ${s.t("raises it")}`
-        : `${s.t("against the answer")} ↔ ${s.t("for the answer")}`;
+        ? `${s.t("lowers_similarity")} ↔ ${s.t("raises_similarity")}`
+        : `${s.t("against_answer")} ↔ ${s.t("for_answer")}`;
     overLegend(m, theme, f.x, low, top, colours, means, f.twice ? f.x + f.w : s.width);
     const spots = laidWords(s);
     if (spots.length)
@@ -116,30 +116,30 @@ const view: View = {
       const patch = back(s);
       const from =
         patch >= 0
-          ? s.t("each word with {x}; on the picture: {y}", {
+          ? s.t("word_with", {
               x: shown(s.example.axes[pairs.columns]!.names[patch]),
               y: shown(s.example.axes[pairs.rows]!.names[0]),
             })
           : pickedWord(s) === 0
-            ? s.t("what is lost without each patch, with the whole text")
-            : s.t("each patch with {x}", { x: shown(s.example.axes[pairs.rows]!.names[pickedWord(s)]) });
+            ? s.t("patch_loss")
+            : s.t("patch_with", { x: shown(s.example.axes[pairs.rows]!.names[pickedWord(s)]) });
       return `${pairs.name}: ${from}. ${pairs.note}`;
     }
     const method = relevanceOf(s);
     if (method >= 0)
-      return `${s.t("relevance by {m}", { m: s.example.methods[method]!.name })}; ${s.t("patches on the picture")}`;
+      return `${s.t("relevance_by", { m: s.example.methods[method]!.name })}; ${s.t("patches_on_picture")}`;
     const at = site(s)!;
     const row = asked(s);
     const patch = back(s);
     const from =
       patch >= 0
-        ? s.t("who looks at {x}; on the picture: mean over {n} queries", {
+        ? s.t("attended_by", {
             x: shown(keys(s, at).names[patch]),
             n: at.rows,
           })
         : row < 0
-          ? s.t("mean over {n} queries", { n: at.rows })
-          : s.t("seen from {x}", { x: shown(queries(s, at).names[row]) });
+          ? s.t("mean_over_queries", { n: at.rows })
+          : s.t("seen_from", { x: shown(queries(s, at).names[row]) });
     const plain = { ...s.values, hideSpecial: false, pair: "all" as const, step: -1 };
     return `${s.t("attention")}: ${selection({ ...s, values: plain })}; ${from}`;
   },
@@ -153,7 +153,7 @@ const view: View = {
       }
       const at = site(s)!;
       const worth = back(s) < 0 ? undefined : found.words.find((w) => w.at === target.query)?.worth;
-      const said = worth === undefined ? s.t("click to see its patches") : number(worth);
+      const said = worth === undefined ? s.t("click_for_patches") : number(worth);
       return `${shown(queries(s, at).names[target.query ?? 0])}: ${said}`;
     }
     const p = found.patches.find((x) => x.at === target.key);
@@ -186,7 +186,7 @@ const view: View = {
     return (
       <>
         <Choice
-          label={c.t("Shown")}
+          label={c.t("pick_shown")}
           value={mapOf(c) >= 0 ? `map ${mapOf(c)}` : method >= 0 ? `method ${method}` : "attention"}
           options={options}
           pick={(v) => {

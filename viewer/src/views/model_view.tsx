@@ -5,6 +5,7 @@ import { mapMargins, namedMap } from "../named_map.ts";
 import { Button, Choice } from "../parts.tsx";
 import type { HeadEntry } from "../records.generated.ts";
 import { headName, number, type Scene, siteName, type Table, type View } from "../view.ts";
+import { wordFor } from "../words.ts";
 
 interface Thumb {
   site: number;
@@ -19,10 +20,10 @@ const OPEN = LARGE + 74;
 
 const view: View = {
   name: "model_view",
-  title: "Model view",
+  title: "view_model_view",
   order: 2,
   attention: () => true,
-  needs: (_, example) => (example.sites.length ? null : "no attention was kept for this example"),
+  needs: (_, example) => (example.sites.length ? null : "no_attention"),
   height(s) {
     const { thumbs, size, below } = laid(s);
     const end = thumbs.reduce((top, t) => Math.max(top, t.y), 0) + size + 26;
@@ -41,7 +42,7 @@ const view: View = {
           fill: theme.soft,
           size: 11,
         });
-      m.text(4, 14 - s.scroll, s.t("layer \\ head"), { fill: theme.soft, size: 11 });
+      m.text(4, 14 - s.scroll, s.t("layer_head"), { fill: theme.soft, size: 11 });
     }
     for (const t of thumbs) {
       const at = s.example.sites[t.site]!;
@@ -63,7 +64,7 @@ const view: View = {
         width: lit || open ? 2 : 1,
       });
       if (!sorted && t.head === 0)
-        m.text(left - 6, y + size / 2 + 4, fitted(m, `${at.layer} ${s.t(at.kind)}`, left - 8, 11), {
+        m.text(left - 6, y + size / 2 + 4, fitted(m, `${at.layer} ${wordFor(s.t, "kind", at.kind)}`, left - 8, 11), {
           align: "end",
           size: 11,
           fill: theme.ink,
@@ -82,18 +83,18 @@ const view: View = {
   declared(s) {
     const heads = s.example.sites.reduce((sum, x) => sum + x.heads, 0);
     const order = {
-      model: s.t("rows: layers, columns: heads"),
-      role: s.t("sorted by role"),
-      importance: s.t("sorted by importance (drop when switched off)"),
+      model: s.t("rows_layers"),
+      role: s.t("sorted_role"),
+      importance: s.t("sorted_importance"),
     }[s.values.order];
-    return `${s.t("{n} heads of {m} layers", { n: heads, m: s.example.sites.length })}; ${order}; ${s.t("each map scaled by its own largest weight, at most 32 x 32 blocks (largest weight of each)")}`;
+    return `${s.t("heads_of_layers", { n: heads, m: s.example.sites.length })}; ${order}; ${s.t("thumbnails_legend")}`;
   },
   say(target, s) {
     if (target.site === undefined || target.head === undefined) return "";
     const at = s.example.sites[target.site]!;
     const found = entry(s, target.site, target.head);
-    const role = found ? ` · ${found.role || s.t("no role")}${drop(found)}` : "";
-    return `${headName(at, target.head)} (${siteName(at, s.t)}): ${s.t("largest weight")} ${number(at.tops[target.head] ?? 0)}${role}`;
+    const role = found ? ` · ${found.role || s.t("no_role")}${drop(found)}` : "";
+    return `${headName(at, target.head)} (${siteName(at, s.t)}): ${s.t("largest_weight")} ${number(at.tops[target.head] ?? 0)}${role}`;
   },
   table(s): Table {
     const rows = laid(s).thumbs.map((t) => {
@@ -108,8 +109,8 @@ const view: View = {
       ];
     });
     return {
-      caption: s.t("Heads in the order of the picture"),
-      columns: [s.t("head"), s.t("site"), s.t("largest weight"), s.t("role"), s.t("drop")],
+      caption: s.t("heads_in_order"),
+      columns: [s.t("head"), s.t("site"), s.t("largest_weight"), s.t("role"), s.t("drop")],
       rows,
     };
   },
@@ -117,12 +118,12 @@ const view: View = {
     <>
       {c.manifest.atlas && (
         <Choice
-          label={c.t("Order")}
+          label={c.t("pick_order")}
           value={c.state.order.value}
           options={[
-            ["model", c.t("as in the model")],
-            ["role", c.t("by role")],
-            ["importance", c.t("by importance")],
+            ["model", c.t("order_model")],
+            ["role", c.t("order_role")],
+            ["importance", c.t("order_importance")],
           ]}
           pick={(v) => {
             c.state.order.value = v;
@@ -141,14 +142,14 @@ const view: View = {
               c.state.view.value = "heat_map";
             }}
           >
-            {c.t("Open in the heat map")}
+            {c.t("open_heat_map")}
           </Button>
           <Button
             click={() => {
               c.state.enlarged.value = null;
             }}
           >
-            {c.t("Close")}
+            {c.t("close")}
           </Button>
         </>
       )}
@@ -254,11 +255,11 @@ function enlarged(m: Parameters<View["draw"]>[0], s: Scene, chosen: { site: numb
   const { theme } = s;
   m.text(4, y + 4, `${headName(at, chosen.head)}: ${siteName(at, s.t)}`, { bold: true, fill: theme.ink });
   if (!grid) {
-    m.text(4, y + 24, s.t("loading…"), { fill: theme.soft });
+    m.text(4, y + 24, s.t("loading"), { fill: theme.soft });
     return;
   }
   const [left, above] = mapMargins(s, at);
   const side = Math.min(LARGE - above, s.width - left - 8);
   namedMap(m, s, at, amountRaster(grid, theme), left, y + 10 + above, side, side);
-  amountLegend(m, theme, left, y + 18 + above + side, grid.top, s.t("weight (colour: its square root)"), s.width);
+  amountLegend(m, theme, left, y + 18 + above + side, grid.top, s.t("weight_root"), s.width);
 }

@@ -9,10 +9,10 @@ const LINE = 28;
 /** Mark by hand what decides: kept with author and date, and used by the plausibility metrics. */
 const view: View = {
   name: "rationale",
-  title: "Mark",
+  title: "view_rationale",
   order: 11,
   attention: () => false,
-  needs: (_, example, live) => (!live ? "needs a live host" : example.units.names.length ? null : "it has no units"),
+  needs: (_, example, live) => (!live ? "no_live" : example.units.names.length ? null : "no_units"),
   height: (s) => (laid(s).at(-1)?.line ?? 0) * LINE + LINE + 14,
   draw(m, s) {
     const spots = laid(s);
@@ -36,20 +36,20 @@ const view: View = {
     };
   },
   declared: (s) =>
-    s.t("{n} units marked; click what decides the answer, in your judgement, before you look at any map", {
+    s.t("marking_hint", {
       n: s.values.marked.length,
     }),
   say: (target, s) =>
-    `${shown(s.example.units.names[target.unit ?? 0])}: ${s.values.marked.includes(target.unit ?? -1) ? s.t("marked") : s.t("not marked")}`,
+    `${shown(s.example.units.names[target.unit ?? 0])}: ${s.values.marked.includes(target.unit ?? -1) ? s.t("marked") : s.t("not_marked")}`,
   table: (s): Table => ({
-    caption: s.t("Marked units"),
+    caption: s.t("marked_units"),
     columns: [s.t("unit"), s.t("marked")],
     rows: free(s).map((p) => [shown(p.name), p.units.every((u) => s.values.marked.includes(u)) ? "✓" : ""]),
   }),
   controls: (c) => (
     <>
       <label class="control">
-        <span>{c.t("Your name")}</span>
+        <span>{c.t("your_name")}</span>
         <input
           type="text"
           value={c.state.author.value}
@@ -59,7 +59,7 @@ const view: View = {
         />
       </label>
       <Button click={() => void save(c)} off={!c.state.author.value.trim() || !c.state.marked.value.length}>
-        {c.t("Store the marks")}
+        {c.t("store_marks")}
       </Button>
       <Button
         click={() => {
@@ -67,7 +67,7 @@ const view: View = {
         }}
         off={!c.state.marked.value.length}
       >
-        {c.t("Clear")}
+        {c.t("clear")}
       </Button>
     </>
   ),
@@ -80,7 +80,7 @@ const view: View = {
       )}
       {c.state.marks.value.length > 0 && (
         <p role="status" data-marks="">
-          {c.t("Stored")}: {c.state.marks.value.map((m) => `${m.author} (${m.date})`).join("; ")}
+          {c.t("stored")}: {c.state.marks.value.map((m) => `${m.author} (${m.date})`).join("; ")}
         </p>
       )}
     </div>

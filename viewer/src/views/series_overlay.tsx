@@ -11,12 +11,12 @@ const STRIP = 24;
 
 const view: View = {
   name: "series_overlay",
-  title: "Series",
+  title: "view_series_overlay",
   order: 5,
   attention: () => true,
   needs(_, example) {
-    if (!example.series) return "there is no series";
-    return example.units.place_kind === "range" ? null : "its units are not stretches of time";
+    if (!example.series) return "no_series";
+    return example.units.place_kind === "range" ? null : "no_stretches";
   },
   height: (s) => 30 + PLOT + (STRIP + 6) * strips(s).length + LEGEND + 18,
   draw(m, s) {
@@ -48,7 +48,7 @@ const view: View = {
     if (numbers && !as_spectrogram) lines(m, s, numbers, x, above);
     m.rect(left + 0.5, above + 0.5, wide, PLOT, { stroke: theme.line });
     if (as_spectrogram || channels > 1)
-      m.text(left - 6, above + 12, s.t("{n} channels", { n: channels }), { align: "end", fill: theme.soft, size: 11 });
+      m.text(left - 6, above + 12, s.t("n_channels", { n: channels }), { align: "end", fill: theme.soft, size: 11 });
     else if (numbers) {
       const [low, high] = extent(numbers);
       m.text(left - 6, above + 14, number(high), { align: "end", fill: theme.soft, size: 11 });
@@ -56,9 +56,9 @@ const view: View = {
       m.text(left - 6, above + PLOT - 5, number(low), { align: "end", fill: theme.soft, size: 11 });
     }
     if (!as_spectrogram && channels > 1)
-      m.text(left - 6, above + 26, s.t("each scaled alone"), { align: "end", fill: theme.soft, size: 11 });
+      m.text(left - 6, above + 26, s.t("scaled_alone"), { align: "end", fill: theme.soft, size: 11 });
     m.text(left, above + PLOT + 14, "0", { fill: theme.soft, size: 11 });
-    m.text(left + wide, above + PLOT + 14, s.t("{n} steps", { n: steps }), {
+    m.text(left + wide, above + PLOT + 14, s.t("n_steps", { n: steps }), {
       align: "end",
       fill: theme.soft,
       size: 11,
@@ -79,16 +79,8 @@ const view: View = {
     }
     const under = above + PLOT + 26 + rows.length * (STRIP + 6);
     if (rows.some((r) => r.signed))
-      signLegend(
-        m,
-        theme,
-        left,
-        under,
-        1,
-        [s.t("against the answer"), s.t("for the answer (share of the strongest)")],
-        s.width,
-      );
-    else amountLegend(m, theme, left, under, 1, s.t("share of the largest of each row"), s.width);
+      signLegend(m, theme, left, under, 1, [s.t("against_answer"), s.t("for_answer_share")], s.width);
+    else amountLegend(m, theme, left, under, 1, s.t("share_of_largest"), s.width);
     return {
       hit(px) {
         const t = ((px - left) / wide) * steps;
@@ -100,22 +92,17 @@ const view: View = {
   declared(s) {
     const first = strips(s)[0];
     const what = s.example.series!.as_spectrogram
-      ? s.t(
-          s.theme.dark ? "spectrogram: brighter is more; tinted by {m}" : "spectrogram: darker is more; tinted by {m}",
-          {
-            m: first?.name ?? "–",
-          },
-        )
-      : s.t("shaded behind the lines: {m}", { m: first?.name ?? "–" });
-    const violet = strips(s).every((x) => x.signed) ? "" : `; ${s.t("violet: a method without a direction")}`;
+      ? s.t(s.theme.dark ? "spectrogram_bright" : "spectrogram_dark", {
+          m: first?.name ?? "–",
+        })
+      : s.t("shaded_by", { m: first?.name ?? "–" });
+    const violet = strips(s).every((x) => x.signed) ? "" : `; ${s.t("violet_unsigned")}`;
     const last = s.example.sites.at(-1);
-    const row = last?.reading.length
-      ? s.t("the row that the answer reads")
-      : s.t("mean over {n} queries", { n: last?.rows ?? 0 });
+    const row = last?.reading.length ? s.t("row_read") : s.t("mean_over_queries", { n: last?.rows ?? 0 });
     const weights = last
-      ? `; ${s.t("weights: {what}", { what: `${siteName(last, s.t)}, ${s.t("mean over {n} heads", { n: last.heads })}, ${row}` })}`
+      ? `; ${s.t("weights_of", { what: `${siteName(last, s.t)}, ${s.t("mean_over_heads", { n: last.heads })}, ${row}` })}`
       : "";
-    return `${what}; ${s.t("colours are scaled within each row")}${violet}${weights}`;
+    return `${what}; ${s.t("scaled_per_row")}${violet}${weights}`;
   },
   say(target, s) {
     if (target.unit === undefined) return "";
@@ -127,7 +114,7 @@ const view: View = {
     if (rows.some((r) => !r.values)) return null;
     const u = s.example.units;
     return {
-      caption: s.t("Every stretch of time"),
+      caption: s.t("every_stretch"),
       columns: [s.t("stretch"), ...rows.map((r) => r.name)],
       rows: u.names.flatMap((name, i) =>
         u.special[i] ? [] : [[shown(name), ...rows.map((r) => Number((r.values![i] ?? 0).toFixed(5)))]],

@@ -4,18 +4,19 @@ import { rgb } from "../palette.ts";
 import { Button, Toggle } from "../parts.tsx";
 import { isSplit, largest, type Piece, pieces, showsAttention, worth } from "../units.ts";
 import { type Context, number, type Scene, shown, type Table, type View } from "../view.ts";
+import { wordFor } from "../words.ts";
 
 const LINE = 23;
 const FONT = 14;
 
 const view: View = {
   name: "token_text",
-  title: "Token text",
+  title: "view_token_text",
   order: 5,
   attention: (s) => showsAttention(s, s.values.methods),
   needs(_, example) {
-    if (example.units.place_kind !== "span") return "its units are not pieces of a text";
-    return example.methods.length ? null : "no method was asked about this example";
+    if (example.units.place_kind !== "span") return "no_pieces";
+    return example.methods.length ? null : "no_method";
   },
   height: (s) => laid(null, s).height + 54,
   draw(m, s) {
@@ -51,15 +52,7 @@ const view: View = {
       m.text(spot.x, y, spot.text, { size: FONT, fill: spot.piece.special ? theme.soft : theme.ink });
     }
     const bottom = height + 8 - s.scroll;
-    signLegend(
-      m,
-      theme,
-      4,
-      bottom,
-      1,
-      [s.t("against the answer"), s.t("for the answer (share of the strongest)")],
-      s.width,
-    );
+    signLegend(m, theme, 4, bottom, 1, [s.t("against_answer"), s.t("for_answer_share")], s.width);
     return {
       hit(x, y) {
         const found = spots.find(
@@ -72,14 +65,13 @@ const view: View = {
   declared(s) {
     const level = isSplit(s)
       ? s.values.words
-        ? s.t("sub-words summed to words")
-        : s.t("sub-words")
-      : s.t("one box per {unit}", { unit: s.t(s.example.units.kind) });
-    const marks = s.example.rationale ? `; ${s.t("dashed line: marked as decisive by a person or the generator")}` : "";
-    const no = s.example.methods.every((x) => x.signed) ? "" : `; ${s.t("violet: a method without a direction")}`;
-    const hidden =
-      s.values.hideSpecial && s.example.units.special.some(Boolean) ? `; ${s.t("special tokens hidden")}` : "";
-    return `${level}${hidden}; ${s.t("colours are scaled within each method, so methods cannot be compared by colour")}${no}${marks}`;
+        ? s.t("subwords_summed")
+        : s.t("subwords")
+      : s.t("one_box_per", { unit: wordFor(s.t, "unit", s.example.units.kind) });
+    const marks = s.example.rationale ? `; ${s.t("dashed_rationale")}` : "";
+    const no = s.example.methods.every((x) => x.signed) ? "" : `; ${s.t("violet_unsigned")}`;
+    const hidden = s.values.hideSpecial && s.example.units.special.some(Boolean) ? `; ${s.t("special_hidden")}` : "";
+    return `${level}${hidden}; ${s.t("scaled_per_method")}${no}${marks}`;
   },
   say(target, s) {
     const values = s.data.relevance(s.e);
@@ -93,7 +85,7 @@ const view: View = {
     const values = s.data.relevance(s.e);
     if (!values) return null;
     return {
-      caption: s.t("Relevance of every piece of the text"),
+      caption: s.t("relevance_pieces"),
       columns: [s.t("piece"), ...s.values.methods.map((i) => s.example.methods[i]!.name)],
       rows: pieces(s).map((p) => [
         shown(p.name),
@@ -106,7 +98,7 @@ const view: View = {
       <MethodChips c={c} />
       {isSplit(c) && (
         <Toggle
-          label={c.t("Words")}
+          label={c.t("words")}
           value={c.state.words.value}
           pick={(v) => {
             c.state.words.value = v;
@@ -115,7 +107,7 @@ const view: View = {
       )}
       {c.example.units.special.some(Boolean) && (
         <Toggle
-          label={c.t("Hide special")}
+          label={c.t("hide_special")}
           value={c.state.hideSpecial.value}
           pick={(v) => {
             c.state.hideSpecial.value = v;

@@ -19,10 +19,10 @@ interface Step {
 
 const view: View = {
   name: "walkthrough",
-  title: "Query and key",
+  title: "view_walkthrough",
   order: 8,
   attention: () => true,
-  needs: (_, example) => (example.walks.length ? null : "no row of attention was taken apart"),
+  needs: (_, example) => (example.walks.length ? null : "no_walk"),
   height: (s) => steps(s).reduce((sum, x) => sum + LINE * (x.rows.length + 2 + (s.width < 640 ? 1 : 0)) + 14, 24),
   draw(m, s) {
     let y = 14 - s.scroll;
@@ -33,7 +33,7 @@ const view: View = {
   declared(s) {
     const w = walk(s);
     const at = s.example.sites[w.site]!;
-    return `${headName(at, w.head)}, ${s.t("query")} ${shown(queries(s, at).names[w.query])}; ${s.t("{a} of {b} features, {c} of {d} keys: the strongest", { a: Math.min(w.features.length, Math.max(3, Math.floor((s.width - NAME - 60) / 48))), b: w.all_features, c: w.keys.length, d: at.columns })}`;
+    return `${headName(at, w.head)}, ${s.t("query")} ${shown(queries(s, at).names[w.query])}; ${s.t("strongest_features", { a: Math.min(w.features.length, Math.max(3, Math.floor((s.width - NAME - 60) / 48))), b: w.all_features, c: w.keys.length, d: at.columns })}`;
   },
   table(s): Table {
     const w = walk(s);
@@ -54,7 +54,7 @@ const view: View = {
   controls: (c) =>
     c.example.walks.length > 1 ? (
       <Choice
-        label={c.t("Row")}
+        label={c.t("pick_row")}
         value={Math.min(c.state.walk.value, c.example.walks.length - 1)}
         options={c.example.walks.map((w, i) => {
           const at = c.example.sites[w.site]!;
@@ -71,12 +71,7 @@ export default view;
 function check(s: Scene): string {
   const w = walk(s);
   const same = w.difference <= 1e-5;
-  return s.t(
-    same
-      ? "self-check: the softmax of these scores equals the captured weights (largest difference {d})"
-      : "self-check FAILED: the softmax of these scores differs from the captured weights by {d}",
-    { d: w.difference.toExponential(0) },
-  );
+  return s.t(same ? "self_check_passed" : "self_check_failed", { d: w.difference.toExponential(0) });
 }
 
 /** As many features as the width can show, the first of them; the picture says how many there are. */
@@ -89,9 +84,7 @@ function steps(s: Scene): Step[] {
   const plain = w.added.every((a) => Math.abs(a) < 1e-5);
   const out: Step[] = [
     {
-      title: additive
-        ? s.t("1. the learned vector and, per key, the features it is multiplied with")
-        : s.t("1. query and keys"),
+      title: additive ? s.t("walk_learned_vector") : s.t("walk_query_keys"),
       columns: features,
       rows: [
         { name: additive ? "v" : s.t("query"), cells: w.query_vector },
@@ -99,12 +92,12 @@ function steps(s: Scene): Step[] {
       ],
     },
     {
-      title: s.t("2. products, feature by feature; the dot is the sum over all {n} features", { n: w.all_features }),
+      title: s.t("walk_products", { n: w.all_features }),
       columns: [...features, s.t("dot")],
       rows: w.products.map((v, i) => ({ name: key(i), cells: [...v, w.dots[i]!] })),
     },
     {
-      title: s.t("3. dot x {f}, mask or bias added, exp of score − max, softmax (sum of all exponentials {t})", {
+      title: s.t("walk_softmax", {
         f: number(w.factor),
         t: number(w.total),
       }),
@@ -123,7 +116,7 @@ function steps(s: Scene): Step[] {
   ];
   if (w.output.length)
     out.push({
-      title: s.t("4. weight x value, and their sum over all keys: the output of this head"),
+      title: s.t("walk_output"),
       columns: w.output_features.map((f) => `f${f}`),
       rows: [
         ...w.weighted_values.map((v, i) => ({ name: key(i), cells: v })),

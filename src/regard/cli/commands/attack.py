@@ -1,4 +1,4 @@
-"""`regard attack`: what small changes make a model answer otherwise."""
+"""`regard attack`: search for small input changes that flip the prediction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from regard.surveys.attack import AttackRun
     from regard.surveys.attack_table import AttackRow
 
-SHOWN = 3
+MOST_PRINTED = 3
 """Worst examples that are printed for each attack."""
 
 
@@ -45,62 +45,95 @@ SHOWN = 3
     "regard attack bilstm --attack hotflip --transfer minilm      what fools one, given to the other",
 )
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--data", metavar="DATA", help="Data set, file or name (default: the model's own).")
+@click.option("--data", metavar="DATA", help="Dataset name or file (default: the model's own).")
 @click.option(
     "--attack",
     "attacks",
     default=None,
     metavar="NAMES",
-    help="Attacks, separated by commas, with parameters as name:key=value (default: by the kind of input).",
+    help="Comma-separated attacks, parameters as name:key=value (default: by input modality).",
 )
-@click.option("--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
-@click.option("--budget", type=click.IntRange(1), default=500, show_default=True, help="Queries per example.")
-@click.option("--target", metavar="CLASS", help="A targeted attack: the class that is wanted (default: any other).")
-@click.option("--max-share", type=float, default=0.25, show_default=True, help="Share of the words that may change.")
-@click.option("--max-edits", type=click.IntRange(1), help="Characters of a word that may change (default: any).")
+@click.option(
+    "--n", "--limit", "n", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples."
+)
+@click.option("--budget", type=click.IntRange(1), default=500, show_default=True, help="Query budget per example.")
+@click.option("--target", metavar="CLASS", help="Target class of a targeted attack (default: any other class).")
+@click.option("--max-share", type=float, default=0.25, show_default=True, help="Maximum share of words to change.")
+@click.option(
+    "--max-edits", type=click.IntRange(1), help="Maximum number of characters to change per word (default: no limit)."
+)
 @click.option(
     "--min-similarity",
     type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Least overlap of character n-grams with the original; about letters, not meaning.",
+    help="Minimum character n-gram overlap with the original (spelling, not meaning).",
 )
-@click.option("--stop-words", is_flag=True, help="Stop words may change too.")
-@click.option("--keep", metavar="WORDS", help="Words that may not change, separated by commas.")
-@click.option("--transfer", is_flag=True, help="The models after the first: give each what fooled the others.")
+@click.option("--stop-words", is_flag=True, help="Allow changes to stop words.")
+@click.option("--keep", metavar="WORDS", help="Comma-separated words to protect.")
+@click.option("--transfer", is_flag=True, help="Test on each further model the examples that flipped the others.")
 @click.option(
     "--watch",
     default="attention",
     show_default=True,
     metavar="EXPLAINER",
-    help='Explanation whose move is measured on every success; "none" for none.',
+    help='Explainer whose drift is measured on each success; "none" to skip.',
 )
-@click.option("--sanity/--no-sanity", default=True, show_default=True, help="Check that the attacks deserve belief.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory for attacks.jsonl; a stopped attack goes on.")
-@click.option("--labels", help="Which class a label of the data stands for: neg=0,pos=1.")
+@click.option("--sanity/--no-sanity", default=True, show_default=True, help="Sanity-check the attacks themselves.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Output directory for attacks.jsonl; an interrupted attack resumes from it.",
+)
+@click.option("--labels", help="Map labels of the data to classes of the model: neg=0,pos=1.")
 @column_options
 @skip_option
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
 @permission_options
 def command(
-    models: tuple[str, ...], data: str | None, attacks: str | None, n: int, budget: int, target: str | None,
-    max_share: float, max_edits: int | None, min_similarity: float, stop_words: bool, keep: str | None,
-    transfer: bool, watch: str, sanity: bool, out: Path | None, labels: str | None,
-    text_column: str | None, pair_column: str | None, label_column: str | None, skip_bad: bool, seed: int,
-    device: str, as_json: bool,
-) -> None:  # fmt: skip
+    models: tuple[str, ...],
+    data: str | None,
+    attacks: str | None,
+    n: int,
+    budget: int,
+    target: str | None,
+    max_share: float,
+    max_edits: int | None,
+    min_similarity: float,
+    stop_words: bool,
+    keep: str | None,
+    transfer: bool,
+    watch: str,
+    sanity: bool,
+    out: Path | None,
+    labels: str | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    skip_bad: bool,
+    seed: int,
+    device: str,
+    as_json: bool,
+) -> None:
     from regard.records import Threat
 
     if transfer != (len(models) > 1):
         raise InputError(
-            "attack", expected="one model, or several with --transfer",
+            "attack",
+            expected="one model, or several with --transfer",
             got=f"{len(models)} model{'s' * (len(models) > 1)} {'and' if transfer else 'without'} --transfer",
-        )  # fmt: skip
+        )
     threat = Threat(
-        "untargeted" if target is None else "targeted", target, budget, max_share, max_edits, min_similarity,
-        stop_words, tuple(w.strip() for w in (keep or "").split(",") if w.strip()),
-    )  # fmt: skip
+        goal="untargeted" if target is None else "targeted",
+        target=target,
+        budget=budget,
+        max_share=max_share,
+        max_edits=max_edits,
+        min_similarity=min_similarity,
+        stop_words=stop_words,
+        keep=tuple(w.strip() for w in (keep or "").split(",") if w.strip()),
+    )
     checked_names("attack", listed(attacks))
     if watch != "none":
         checked_names("explainer", [watch])
@@ -111,12 +144,22 @@ def command(
     choice = ModelChoice(models[0], device, None, "windows")
     read = named_columns(data, Columns(text_column, pair_column, label_column, skip_bad), n, seed)
     try:
-        with bar(remarks(), making=choice.making) as shown:
+        with bar(remarks(), making=choice.making) as progress_bar:
             run = attack(
-                models[0], read, listed(attacks), threat=threat, n=n, seed=seed, out=out,
-                to=models[1:], watch=None if watch == "none" else watch, check=sanity, device=device, labels=labels,
-                progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
-            )  # fmt: skip
+                models[0],
+                read,
+                listed(attacks),
+                threat=threat,
+                n=n,
+                seed=seed,
+                out=out,
+                to=models[1:],
+                watch=None if watch == "none" else watch,
+                check=sanity,
+                device=device,
+                labels=labels,
+                progress=lambda what, done, total: progress_bar.show(what, done / max(1, total), f"{done}/{total}"),
+            )
     except KeyboardInterrupt:
         if out is None:
             raise
@@ -135,27 +178,30 @@ def show(console: Console, run: AttackRun) -> None:
     title = say("term.attack.on", model=run.model, n=len(run.examples), data=run.data)
     console.print(title + right, markup=False, style="bold")
     text = "text" in run.examples[0].inputs
-    told = say("term.attack.threat", words=render(run.threat.words(text=text)), seed=run.seed)
-    console.print(told, markup=False)
+    threat = say("term.attack.threat", words=render(run.threat.words(text=text)), seed=run.seed)
+    console.print(threat, markup=False)
     size = say("term.attack.words_changed" if text else "term.attack.size")
     head = say("term.attack.columns", size=size).split("|")
     console.print(plain_table(head, [_row(r) for r in run.rows], right=(2, 4, 5, 6, 7)))
     names = {r.similarity_is for r in run.rows if r.similarity_is}
     console.print(
         say("term.attack.legend", size=size, similarity="; ".join(map(render, sorted(names))) or "-"),
-        markup=False, style="dim",
-    )  # fmt: skip
+        markup=False,
+        style="dim",
+    )
     for r in (r for r in run.rows if r.attack in run.found):
         for line in _details(r):
             console.print(line, markup=False, style="dim")
-    for name, found in run.found.items():
-        _worst(console, run, name, found)
+    for name, attacked in run.found.items():
+        _worst(console, run, name, attacked)
     if run.transfers:
         _transfers(console, run)
     for check in run.checks:
         mark, style = {
-            True: (say("term.attack.ok"), ""), False: (say("term.attack.warn"), "yellow"), None: ("-   ", "dim")
-        }[check.passed]  # fmt: skip
+            True: (say("term.attack.ok"), ""),
+            False: (say("term.attack.warn"), "yellow"),
+            None: ("-   ", "dim"),
+        }[check.passed]
         console.print(f"{mark} {render(check.name)}: {render(check.sentence)}", markup=False, style=style or None)
     print_notes(run.notes)
     if run.path is not None:
@@ -197,12 +243,12 @@ def _details(r: AttackRow) -> list[str]:
 
 
 def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, ...]) -> None:
-    """The successes that changed least, before and after."""
+    """Print the successes with the smallest changes, before and after."""
     pairs = [(one, e) for one, e in zip(found, run.examples, strict=True) if one.status == "success"]
     if not pairs or "text" not in run.examples[0].inputs or all(one.example is None for one, _ in pairs):
         return
     console.print("\n" + say("term.attack.least", attack=name), markup=False, style="bold")
-    for one, example in sorted(pairs, key=lambda p: (p[0].perturbed, -p[0].similarity))[:SHOWN]:
+    for one, example in sorted(pairs, key=lambda p: (p[0].perturbed, -p[0].similarity))[:MOST_PRINTED]:
         if one.example is None:
             continue
         before, after = _said(run, one.before, one.said_before), _said(run, one.after, one.said_after)
@@ -216,12 +262,12 @@ def _worst(console: Console, run: AttackRun, name: str, found: tuple[Attacked, .
 def _said(run: AttackRun, at: int | None, said: tuple[float, ...]) -> str:
     if at is None:
         return "-"
-    named = run.labels[at] if at < len(run.labels) else str(at)
-    return f"{named} {said[at]:.2f}" if at < len(said) else named
+    label = run.labels[at] if at < len(run.labels) else str(at)
+    return f"{label} {said[at]:.2f}" if at < len(said) else label
 
 
 def _marked(one: Attacked, example: Example) -> str:
-    """The changed text, changed words in brackets."""
+    """Return the changed text with changed words in brackets."""
     old = {word.casefold() for word in str(example.inputs["text"]).split()}
     assert one.example is not None
     return " ".join(w if w.casefold() in old else f"[{w}]" for w in str(one.example.inputs["text"]).split())
@@ -235,9 +281,11 @@ def _transfers(console: Console, run: AttackRun) -> None:
     targets = list(dict.fromkeys(t.target for t in run.transfers))
     rows = []
     for attack, source in dict.fromkeys((t.attack, t.source) for t in run.transfers):
-        mine = {t.target: t for t in run.transfers if (t.attack, t.source) == (attack, source)}
-        cells = [f"{t.fooled}/{t.n} ({t.low:.0%}-{t.high:.0%})" if t.n else "0/0"
-                 for t in (mine[name] for name in targets)]  # fmt: skip
+        by_target = {t.target: t for t in run.transfers if (t.attack, t.source) == (attack, source)}
+        cells = [
+            f"{t.fooled}/{t.n} ({t.low:.0%}-{t.high:.0%})" if t.n else "0/0"
+            for t in (by_target[name] for name in targets)
+        ]
         rows.append((attack, source, *cells))
     console.print(
         plain_table((*columns("term.attack.transfer_columns"), *targets), rows, right=tuple(range(2, 2 + len(targets))))

@@ -1,4 +1,4 @@
-"""`regard capture`: every attention of one forward pass, one of them as a heat map, and how it was proved."""
+"""`regard capture`: every attention map of a forward pass, one as a heat map, and how each was verified."""
 
 from __future__ import annotations
 
@@ -31,20 +31,32 @@ if TYPE_CHECKING:
     "regard capture smollm2 --text 'The capital of France is' --generate 5",
 )
 @click.argument("model")
-@click.option("--text", help="The text to read.")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Take the input from a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--site", help="Site to draw: a name from the table, or the end of one (default: the last).")
+@click.option("--text", help="Input text.")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Read the input from this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option("--site", help="Site to draw: a name from the table or its ending (default: the last).")
 @click.option("--head", type=int, help="Head to draw (default: the mean of all).")
-@click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
+@click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
 @click.option("--mode", type=click.Choice(["qk", "weights"]), default="qk", show_default=True)
 @click.option("--check", type=click.Choice(["first", "always", "never"]), default="first", show_default=True)
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, site: str | None, head: int | None,
-    generate: int | None, mode: Mode, check: Check, device: str, task: str | None, overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    text: str | None,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    site: str | None,
+    head: int | None,
+    generate: int | None,
+    mode: Mode,
+    check: Check,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     example = one_example(text, pair, data, row)
     from regard.audits.preconditions import examine
     from regard.audits.resolve import unknown_words
@@ -55,23 +67,34 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
-    written = None if generate is None else _written(live, windows[0], generate)
-    found = written or capture(live, windows[0], mode=mode, check=check)
-    chosen = _chosen(found.sites, site)
-    weights = _weights(chosen, head)
-    names = _axis_names(found, chosen)
+    generated = None if generate is None else _written(live, windows[0], generate)
+    captured = generated or capture(live, windows[0], mode=mode, check=check)
+    selected = _chosen(captured.sites, site)
+    weights = _weights(selected, head)
+    names = _axis_names(captured, selected)
     notes = [*live.notes, *unknown_words(live, windows[:1])]
     tested = examine(live, windows[:1])
     if as_json:
-        shown = _as_json(found, chosen, weights, names, live.name, mode, len(windows))
-        made = {} if written is None else {"written": written.text, "made": list(written.made)}
-        print_json({**shown, **made, "preconditions": tested.to_json(), "notes": notes})
+        fields = _as_json(
+            captured, selected, weights=weights, names=names, model=live.name, mode=mode, windows=len(windows)
+        )
+        generation = {} if generated is None else {"written": generated.text, "made": list(generated.made)}
+        print_json({**fields, **generation, "preconditions": tested.to_json(), "notes": notes})
     else:
-        if written is not None:
-            results().print(say("term.capture.wrote", text=repr(written.text)), markup=False)
+        if generated is not None:
+            results().print(say("term.capture.wrote", text=repr(generated.text)), markup=False)
         for sentence in tested.sentences():
             results().print(say("term.capture.before", sentence=render(sentence)), markup=False, style="bold yellow")
-        _show(found, chosen, weights, names, head, live.name, mode, len(windows))
+        _show(
+            captured,
+            selected,
+            weights=weights,
+            names=names,
+            head=head,
+            model=live.name,
+            mode=mode,
+            windows=len(windows),
+        )
         for note in notes:
             results().print(say("term.note", text=render(note)), markup=False, style="yellow")
 
@@ -86,17 +109,17 @@ def _written(live: Model, example: Example, tokens: int) -> Generated:
 
 
 def _chosen(sites: Sequence[SiteAttention], name: str | None) -> SiteAttention:
-    named = {s.site.key: s for s in sites}
+    by_key = {s.site.key: s for s in sites}
     if name is None:
-        return list(named.values())[-1]
-    ending = [s for key, s in named.items() if key == name or key.endswith("." + name)]
+        return list(by_key.values())[-1]
+    ending = [s for key, s in by_key.items() if key == name or key.endswith("." + name)]
     if not ending:
-        raise UnknownName("site", name, named)
+        raise UnknownName("site", name, by_key)
     return ending[-1]
 
 
 def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
-    """(query, key) of one head, or the mean of all."""
+    """Return the (query, key) weights of one head, or the mean of all."""
     _, heads, queries, _ = site.shape
     if head is not None and not 0 <= head < heads:
         raise InputError(f"--head {head}", expected=f"a head of {site.site.key} from 0 to {heads - 1}", got=str(head))
@@ -106,40 +129,63 @@ def _weights(site: SiteAttention, head: int | None) -> NDArray[np.float32]:
 
 
 def _axis_names(found: Capture, site: SiteAttention) -> tuple[list[str], list[str]]:
-    """What stands at the rows and columns of a site: units of the input, or tokens that the model wrote."""
+    """Return the row and column names of a site: input units or generated tokens."""
     from regard.models.adapter import Captured
     from regard.models.capture_generation import Generated
     from regard.present.pack.axes import axes_of
 
-    made: Sequence[str] | None = found.made if isinstance(found, Generated) else None
+    tokens: Sequence[str] | None = found.made if isinstance(found, Generated) else None
     if isinstance(found, Captured) and found.task == "sequence_to_sequence":
-        made = found.written[0]
+        tokens = found.written[0]
     sites, shapes = [s.site for s in found.sites], [s.shape for s in found.sites]
-    axes, where = axes_of(found.units[0], sites, shapes, given={}, made=made)
+    axes, where = axes_of(found.units[0], sites, shapes, given={}, made=tokens)
     rows, columns = where[[s.key for s in sites].index(site.site.key)]
     return axes[rows].names, axes[columns].names
 
 
 def _as_json(
-    found: Capture, site: SiteAttention, weights: NDArray[np.float32], names: tuple[list[str], list[str]], model: str,
-    mode: str, windows: int,
-) -> dict[str, Any]:  # fmt: skip
+    found: Capture,
+    site: SiteAttention,
+    weights: NDArray[np.float32],
+    names: tuple[list[str], list[str]],
+    model: str,
+    mode: str,
+    windows: int,
+) -> dict[str, Any]:
     sites = [
-        {"site": s.site.key, "kind": s.site.kind, "layer": s.site.layer, "heads": s.site.heads, "shape": list(s.shape),
-         "module": s.site.module} for s in found.sites
-    ]  # fmt: skip
-    drawn = {"site": site.site.key, "rows": names[0], "columns": names[1], "weights": weights.tolist()}
+        {
+            "site": s.site.key,
+            "kind": s.site.kind,
+            "layer": s.site.layer,
+            "heads": s.site.heads,
+            "shape": list(s.shape),
+            "module": s.site.module,
+        }
+        for s in found.sites
+    ]
+    drawing = {"site": site.site.key, "rows": names[0], "columns": names[1], "weights": weights.tolist()}
     return {
-        "model": model, "mode": mode, "checked": found.checked, "windows": windows, "sites": sites,
+        "model": model,
+        "mode": mode,
+        "checked": found.checked,
+        "windows": windows,
+        "sites": sites,
         "rejected": [{"place": place, "reason": reason} for place, reason in found.rejected],
-        "units": list(found.units[0].names), "drawn": drawn,
-    }  # fmt: skip
+        "units": list(found.units[0].names),
+        "drawn": drawing,
+    }
 
 
 def _show(
-    found: Capture, site: SiteAttention, weights: NDArray[np.float32], names: tuple[list[str], list[str]],
-    head: int | None, model: str, mode: str, windows: int,
-) -> None:  # fmt: skip
+    found: Capture,
+    site: SiteAttention,
+    weights: NDArray[np.float32],
+    names: tuple[list[str], list[str]],
+    head: int | None,
+    model: str,
+    mode: str,
+    windows: int,
+) -> None:
     from regard.present.axis_names import short_names
     from regard.present.messages.messages import columns, count, render, say
     from regard.present.terminal.terminal import heat_map, links, plain_table

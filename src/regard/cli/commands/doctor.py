@@ -1,4 +1,4 @@
-"""`regard doctor`: is this machine all right?"""
+"""`regard doctor`: check this machine."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ OPTIONAL = {
 @verb("doctor", "regard doctor", "regard doctor --device cuda", "regard doctor --json")
 @click.option("--device", default="auto", show_default=True, help="Device of the self-test: auto, cpu, cuda or mps.")
 def command(device: str, as_json: bool) -> None:
-    found = _examined(device)
+    report = _examined(device)
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        _show(found)
-    bad = [t for t in found["self_test"] if not t["fine"]]
+        _show(report)
+    bad = [t for t in report["self_test"] if not t["fine"]]
     if bad:
-        got = "; ".join(f"mode {t['mode']}: {t['sites']} sites, error {t['error']:.1e}" for t in bad)
-        raise EnvironmentProblem("self-test of the tap", expected="one site, error below 1e-5", got=got)
+        details = "; ".join(f"mode {t['mode']}: {t['sites']} sites, error {t['error']:.1e}" for t in bad)
+        raise EnvironmentProblem("self-test of the tap", expected="one site, error below 1e-5", got=details)
 
 
 def _examined(device: str) -> dict[str, Any]:
@@ -65,21 +65,31 @@ def _examined(device: str) -> dict[str, Any]:
     from regard.present.report.printing import browser
     from regard.store.manifest import versions
 
-    chosen = pick_device(device)
-    tests = self_test(str(chosen))
+    torch_device = pick_device(device)
+    tests = self_test(str(torch_device))
     return {
         "versions": versions(),
-        "device": str(chosen),
-        "threads": {"torch": torch.get_num_threads(), "cores": len(os.sched_getaffinity(0)) if hasattr(
-            os, "sched_getaffinity") else os.cpu_count(), "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")},
+        "device": str(torch_device),
+        "threads": {
+            "torch": torch.get_num_threads(),
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS"),
+        },
         "cache": _cache(),
         "browser": browser(),
         "optional": {name: _version(name) for name in OPTIONAL},
         "self_test": [
-            {"mode": t.mode, "sites": t.sites, "error": t.error, "row_error": t.row_error, "checked": t.checked,
-             "fine": t.fine} for t in tests
+            {
+                "mode": t.mode,
+                "sites": t.sites,
+                "error": t.error,
+                "row_error": t.row_error,
+                "checked": t.checked,
+                "fine": t.fine,
+            }
+            for t in tests
         ],
-    }  # fmt: skip
+    }
 
 
 def _version(package: str) -> str | None:
@@ -103,8 +113,8 @@ def _show(found: dict[str, Any]) -> None:
     packages = [(k, str(v or missing)) for k, v in found["versions"].items()]
     out.print(plain_table(columns("term.doctor.package_columns"), packages))
     threads, cache = found["threads"], found["cache"]
-    told = say("term.doctor.device", device=found["device"], threads=threads["torch"], cores=threads["cores"])
-    out.print(f"\n{told}", markup=False)
+    line = say("term.doctor.device", device=found["device"], threads=threads["torch"], cores=threads["cores"])
+    out.print(f"\n{line}", markup=False)
     if threads["torch"] > threads["cores"]:
         out.print(say("term.doctor.threads"), style="yellow")
     writable = say("term.doctor.writable" if cache["writable"] else "term.doctor.not_writable")
@@ -122,9 +132,15 @@ def _show(found: dict[str, Any]) -> None:
     ]
     out.print(plain_table(columns("term.doctor.optional_columns"), rows))
     tests = [
-        (t["mode"], str(t["sites"]), f"{t['error']:.1e}", f"{t['row_error']:.1e}",
-         say("term.doctor.fine" if t["fine"] else "term.doctor.wrong"), render(t["checked"]))
+        (
+            t["mode"],
+            str(t["sites"]),
+            f"{t['error']:.1e}",
+            f"{t['row_error']:.1e}",
+            say("term.doctor.fine" if t["fine"] else "term.doctor.wrong"),
+            render(t["checked"]),
+        )
         for t in found["self_test"]
-    ]  # fmt: skip
+    ]
     out.print()
     out.print(plain_table(columns("term.doctor.test_columns"), tests, title=say("term.doctor.tests")))

@@ -1,4 +1,4 @@
-"""`regard experiments`: what the experiments of a stored run found."""
+"""`regard experiments`: results of a stored run's experiments."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from regard.errors import Incomplete, UnknownName
     "regard experiments RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--only", help="One experiment (regard list experiment).")
+@click.option("--only", help="Show only this experiment (see regard list experiment).")
 def command(run: Path, only: str | None, as_json: bool) -> None:
     from regard.audits.conclusions.finding_summaries import finding_summaries
     from regard.present.terminal.findings_view import findings_view
     from regard.store.run import Run, summary_to_json
 
-    opened = Run(run)
-    there = dict.fromkeys(str(s.where.get("experiment")) for s in opened.findings())
-    if only is not None and only not in there:
-        raise UnknownName("experiment of this run", only, list(there))
-    found = finding_summaries(opened, experiment=only or "")
-    if not found:
+    stored_run = Run(run)
+    stored = dict.fromkeys(str(s.where.get("experiment")) for s in stored_run.findings())
+    if only is not None and only not in stored:
+        raise UnknownName("experiment of this run", only, list(stored))
+    summaries = finding_summaries(stored_run, experiment=only or "")
+    if not summaries:
         raise Incomplete(
-            f"run {run}", expected="findings of experiments", got="a run without experiments",
+            f"run {run}",
+            expected="findings of experiments",
+            got="a run without experiments",
             remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
-        )  # fmt: skip
+        )
     if as_json:
-        print_json([summary_to_json(summary) for summary in found])
+        print_json([summary_to_json(summary) for summary in summaries])
     else:
-        results().print(findings_view(found))
+        results().print(findings_view(summaries))

@@ -1,4 +1,4 @@
-"""`regard explain`: one input, coloured by what each method says mattered."""
+"""`regard explain`: one input, highlighted by each method's relevance."""
 
 from __future__ import annotations
 
@@ -41,25 +41,51 @@ MOST_WINDOWS = 3
     "regard explain ./model --data reviews.csv --method attention,lime --out runs/explained   every row, kept",
 )
 @click.argument("model")
-@click.option("--text", help="The text to explain.")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Take the input from a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--out", type=click.Path(path_type=Path), help="Explain the whole data set into this run directory.")
-@click.option("--limit", type=click.IntRange(1), help="With --out: examples at most (default: all).")
-@click.option("--compare", is_flag=True, help="One table: units down, methods across, and how far they agree.")
+@click.option("--text", help="Text to explain.")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Read the input from this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Explain the whole dataset and store it in this run directory."
+)
+@click.option("--limit", type=click.IntRange(1), help="With --out: maximum number of examples (default: all).")
+@click.option("--compare", is_flag=True, help="Print one table, units by methods, with their agreement.")
 @column_options
-@click.option("--method", default="attention,leave_one_out", show_default=True,
-              help="Names separated by commas; all: the whole shelf.")  # fmt: skip
-@click.option("--units", type=click.Choice(["word", "unit"]), default="word", show_default=True,
-              help="Words (sums over their pieces), or what the model reads.")  # fmt: skip
+@click.option(
+    "--method",
+    default="attention,leave_one_out",
+    show_default=True,
+    help="Comma-separated explainers; all for every explainer.",
+)
+@click.option(
+    "--units",
+    type=click.Choice(["word", "unit"]),
+    default="word",
+    show_default=True,
+    help="Show whole words (sums over sub-words) or the model's own units.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, out: Path | None, limit: int | None,
-    compare: bool, text_column: str | None, pair_column: str | None, label_column: str | None, method: str,
-    units: str, seed: int, device: str, task: str | None, overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    text: str | None,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    out: Path | None,
+    limit: int | None,
+    compare: bool,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    method: str,
+    units: str,
+    seed: int,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     methods = expanded(listed(method) or [])
     checked_names("explainer", methods)
     choice = ModelChoice(model, device, task, overflow)
@@ -75,24 +101,35 @@ def command(
     with bar(remarks(), making=choice.making):
         live = choice.open()
     windows = live.windows(example)
-    found = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
-    notes = [*filter(None, [warning(live, found.examples[0])]), *live.notes, *unknown_words(live, found.examples)]
+    explanation = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
+    notes = [
+        *filter(None, [warning(live, explanation.examples[0])]),
+        *live.notes,
+        *unknown_words(live, explanation.examples),
+    ]
     if as_json:
-        print_json({**_as_json(found, live.name), "notes": notes})
+        print_json({**_as_json(explanation, live.name), "notes": notes})
     else:
         if len(windows) > 1:
             key = "term.explain.windows_more" if len(windows) > MOST_WINDOWS else "term.explain.windows"
             notes.insert(0, say(key, n=len(windows), shown=MOST_WINDOWS, more=len(windows) - MOST_WINDOWS))
         for note in notes:
             results().print(say("term.note", text=render(note)), markup=False, style="yellow")
-        _show(found, live.name, live.task, words=units == "word", compare=compare)
+        _show(explanation, live.name, live.task, words=units == "word", compare=compare)
 
 
 def _whole(
-    choice: ModelChoice, data: str | None, columns: Columns, methods: list[str], out: Path, *, limit: int | None,
-    seed: int, as_json: bool,
-) -> None:  # fmt: skip
-    """Every example of a data set, into a run directory: an audit without judges, resumable like one."""
+    choice: ModelChoice,
+    data: str | None,
+    columns: Columns,
+    methods: list[str],
+    out: Path,
+    *,
+    limit: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Explain every example of a dataset into a resumable run directory, without metrics or verdicts."""
     if data is None:
         raise InputError("--out", expected="--data NAME", got="no data", remedy="leave --out away for one text")
     from regard.audits.audit import audit
@@ -100,28 +137,44 @@ def _whole(
     from regard.present.messages.messages import say
     from regard.present.report.report import write_report
 
-    said = remarks()
+    console = remarks()
     examples = read(data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label, limit=limit)
-    with bar(said, making=choice.making) as shown:
+    with bar(console, making=choice.making) as progress_bar:
         live = choice.open()
         run = audit(
-            live, examples, out=out, seed=seed, limit=limit or max(1, len(examples)), explainers=methods, metrics=[],
-            experiments=[], progress=shown.examples, announce=lambda line: said.print(line, style="dim", markup=False),
+            live,
+            examples,
+            out=out,
+            seed=seed,
+            limit=limit or max(1, len(examples)),
+            explainers=methods,
+            metrics=[],
+            experiments=[],
+            progress=progress_bar.examples,
+            announce=lambda line: console.print(line, style="dim", markup=False),
             command_line=click.get_current_context().obj,
-        )  # fmt: skip
+        )
     page = write_report(run, out / "report.html")
     count = len(run.examples())
     if as_json:
-        print_json({"run": str(out), "report": str(page), "examples": count, "methods": run.methods(),
-                    "seed": seed, "skipped": dict(run.skipped)})  # fmt: skip
+        print_json(
+            {
+                "run": str(out),
+                "report": str(page),
+                "examples": count,
+                "methods": run.methods(),
+                "seed": seed,
+                "skipped": dict(run.skipped),
+            }
+        )
         return
-    told = say("term.explain.whole", n=count, methods=", ".join(run.methods()), seed=seed, out=out)
-    results().print(told, markup=False)
+    summary = say("term.explain.whole", n=count, methods=", ".join(run.methods()), seed=seed, out=out)
+    results().print(summary, markup=False)
     results().print(say("term.explain.next", out=shell_word(out), page=page), markup=False)
 
 
 def _shown(found: Explained, i: int) -> dict[str, Any]:
-    """Example i as the drawings want it."""
+    """Return example i as the drawing functions expect it."""
     from regard.store.shard_result import units_to_json
 
     example = found.examples[i]
@@ -134,16 +187,28 @@ def _as_json(found: Explained, model: str) -> dict[str, Any]:
 
     examples = []
     for i in range(len(found.examples)):
-        shown = _shown(found, i)
-        examples.append({
-            "text": shown["inputs"].get("text"), "answer": found.said(i), "target": found.targets[i],
-            "probability": float(found.answers.probability[i]), "value": float(found.answers.value[i]),
-            "units": shown["units"], "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
-            "agreement": agreements(shown, {m: (r[i], r.signed) for m, r in found.relevance.items()}),
-        })  # fmt: skip
+        fields = _shown(found, i)
+        examples.append(
+            {
+                "text": fields["inputs"].get("text"),
+                "answer": found.said(i),
+                "target": found.targets[i],
+                "probability": float(found.answers.probability[i]),
+                "value": float(found.answers.value[i]),
+                "units": fields["units"],
+                "relevance": {m: r[i].tolist() for m, r in found.relevance.items()},
+                "agreement": agreements(fields, {m: (r[i], r.signed) for m, r in found.relevance.items()}),
+            }
+        )
     signed = {m: r.signed for m, r in found.relevance.items()}
-    return {"model": model, "seed": found.seed, "signed": signed, "examples": examples,
-            "skipped": dict(found.skipped), "caveat": say("caveat")}  # fmt: skip
+    return {
+        "model": model,
+        "seed": found.seed,
+        "signed": signed,
+        "examples": examples,
+        "skipped": dict(found.skipped),
+        "caveat": say("caveat"),
+    }
 
 
 def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool) -> None:
@@ -161,28 +226,30 @@ def _show(found: Explained, model: str, task: str, *, words: bool, compare: bool
     for i in range(len(found.examples)):
         example = _shown(found, i)
         in_words = example["units"]["place_kind"] == "span"
-        said, probability = found.said(i), float(found.answers.probability[i])
-        says = say("term.explain.says", model=model, said=shown_answer(said, task), p=f"{probability:.3f}")
+        answer, probability = found.said(i), float(found.answers.probability[i])
+        says = say("term.explain.says", model=model, said=shown_answer(answer, task), p=f"{probability:.3f}")
         out.print(says, markup=False, style="bold")
         if compare:
-            whole = {m: (gathered(example, r[i]) if words and in_words else (example, r[i]), r.signed)
-                     for m, r in found.relevance.items()}  # fmt: skip
-            drawn = next(iter(whole.values()))[0][0]
+            whole = {
+                m: (gathered(example, r[i]) if words and in_words else (example, r[i]), r.signed)
+                for m, r in found.relevance.items()
+            }
+            display = next(iter(whole.values()))[0][0]
             columns = {m: (values, signed) for m, ((_, values), signed) in whole.items()}
-            out.print(comparison(drawn, columns))
+            out.print(comparison(display, columns))
             out.print()
-            out.print(agreement_table(agreements(drawn, columns)))
+            out.print(agreement_table(agreements(display, columns)))
             continue
         for method, relevance in found.relevance.items():
-            drawn, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
+            display, values = gathered(example, relevance[i]) if words and in_words else (example, relevance[i])
             out.print()
             out.print(method, markup=False, style="dim", end="  ")
             out.print(key(signed=relevance.signed))
-            out.print(drawing(drawn, values, signed=relevance.signed))
-            out.print(strongest(drawn, values, signed=relevance.signed))
+            out.print(drawing(display, values, signed=relevance.signed))
+            out.print(strongest(display, values, signed=relevance.signed))
             facts = entry("explainer", Spec.parse("explainer", method).name).facts
-            told = say("term.explain.numbers", scale=scale(facts, objective(task, said), method))
-            out.print(told, markup=False, style="dim")
+            line = say("term.explain.numbers", scale=scale(facts, objective(task, answer), method))
+            out.print(line, markup=False, style="dim")
     for name, why in found.skipped.items():
         out.print("\n" + say("term.explain.skipped", name=name, why=render(why)), markup=False, style="yellow")
     out.print()

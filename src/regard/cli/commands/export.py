@@ -22,13 +22,13 @@ def command(run: Path, out: Path | None, as_json: bool) -> None:
     from regard.store.export import export
     from regard.store.run import Run
 
-    opened = Run(run)
-    checked_summaries(opened)
-    written = export(opened, out)
+    stored_run = Run(run)
+    checked_summaries(stored_run)
+    files = export(stored_run, out)
     if as_json:
-        print_json({name: str(path) for name, path in written.items()})
+        print_json({name: str(path) for name, path in files.items()})
         return
     from regard.present.messages.messages import columns
     from regard.present.terminal.terminal import plain_table
 
-    results().print(plain_table(columns("term.list.export"), [(name, str(path)) for name, path in written.items()]))
+    results().print(plain_table(columns("term.list.export"), [(name, str(path)) for name, path in files.items()]))

@@ -1,4 +1,4 @@
-"""`regard gate`: a stored run against a policy; the verdict is the exit code."""
+"""`regard gate`: check a stored run against a policy; the exit code is the verdict."""
 
 from __future__ import annotations
 
@@ -23,15 +23,24 @@ if TYPE_CHECKING:
     "regard gate RUN --policy policy.toml --inconclusive fail   what is not decided does not pass",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--policy", required=True, type=click.Path(path_type=Path), help="TOML file with [[gate]] and [[drift]].")
-@click.option("--baseline", type=click.Path(path_type=Path), help="The run to compare with (default: the policy's).")
+@click.option(
+    "--policy",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Policy: a TOML file with [[gate]] and [[drift]] tables.",
+)
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), help="Baseline run to compare with (default: the policy's)."
+)
 @click.option("--junit", type=click.Path(path_type=Path), help="Write the checks as JUnit XML.")
 @click.option("--summary", type=click.Path(path_type=Path), help="Write the checks as Markdown.")
-@click.option("--allow-fail", multiple=True, metavar="NAME", help="A gate of this name only warns (repeatable).")
+@click.option(
+    "--allow-fail", multiple=True, metavar="NAME", help="Let the gate of this name warn instead of fail; repeatable."
+)
 @click.option(
     "--inconclusive",
     type=click.Choice(["report", "fail", "warn"]),
-    help="What an undecided check does: exit 3, exit 1, or nothing (default: the policy's, else report).",
+    help="Treat an undecided check as exit 3, exit 1, or a warning (default: the policy's, else report).",
 )
 def command(
     run: Path,
@@ -75,12 +84,14 @@ def _show(outcome: Outcome) -> None:
     if outcome.checks:
         rows = [
             (
-                _result(c.result, only_warns=c.level == "warn" and c.result != "pass"), c.name,
-                c.number + (f", p {c.p:.2g}" if c.p is not None else ""), str(c.n),
+                _result(c.result, only_warns=c.level == "warn" and c.result != "pass"),
+                c.name,
+                c.number + (f", p {c.p:.2g}" if c.p is not None else ""),
+                str(c.n),
                 render(c.required) + (f" ({render(c.reason)})" if c.reason else ""),
             )
             for c in outcome.checks
-        ]  # fmt: skip
+        ]
         results().print(plain_table(columns("term.gate.columns"), rows, right=(3,)))
     # the last line of the output, never folded: a script may read it instead of the exit code
     echo(outcome.verdict)
@@ -89,5 +100,5 @@ def _show(outcome: Outcome) -> None:
 def _result(name: str, *, only_warns: bool) -> str:
     from regard.present.messages.messages import known, say
 
-    said = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
-    return say("term.gate.warning", result=said) if only_warns else said
+    label = say(f"term.gate.{name}") if known(f"term.gate.{name}") else name
+    return say("term.gate.warning", result=label) if only_warns else label

@@ -27,41 +27,52 @@ if TYPE_CHECKING:
     "regard heads smollm2 --data reviews --limit 20 --ablate 0      roles only, no pruning",
 )
 @click.argument("model")
-@click.option("--data", metavar="DATA", help="Built-in name, csv, jsonl, parquet, or a datasets directory.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
+@click.option(
+    "--data", metavar="DATA", help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory."
+)
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
 @click.option(
     "--ablate",
     type=click.IntRange(0),
     default=32,
     show_default=True,
-    help="Examples on which heads are switched off one by one and pruned; 0: not at all.",
+    help="Examples for ablating and pruning heads; 0 to skip.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), help="Directory for heads.csv (tidy) and heads.json.")
-@click.option("--all", "everything", is_flag=True, help="Every head, also those that rest or have no role.")
+@click.option("--out", type=click.Path(path_type=Path), help="Output directory for heads.csv (tidy) and heads.json.")
+@click.option("--all", "everything", is_flag=True, help="Show every head, including those at rest or without a role.")
 @model_options
 def command(
-    model: str, data: str | None, limit: int, ablate: int, seed: int, out: Path | None, everything: bool, device: str,
-    task: str | None, overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    data: str | None,
+    limit: int,
+    ablate: int,
+    seed: int,
+    out: Path | None,
+    everything: bool,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     from regard.audits.resolve import default_data
     from regard.surveys.heads.survey import heads
 
     choice = ModelChoice(model, device, task, overflow)
-    wanted = data or default_data(model)
-    with bar(remarks(), making=choice.making) as shown:
+    dataset = data or default_data(model)
+    with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
 
         def progress(what: str, done: int, total: int) -> None:
-            shown.show(what, done / max(1, total), f"{done}/{total}")
+            progress_bar.show(what, done / max(1, total), f"{done}/{total}")
 
-        found = heads(live, wanted, limit=limit, ablate=ablate, seed=seed, progress=progress)
+        survey = heads(live, dataset, limit=limit, ablate=ablate, seed=seed, progress=progress)
     if out is not None:
-        _write(found, out)
+        _write(survey, out)
     if as_json:
-        print_json(found.to_json())
+        print_json(survey.to_json())
     else:
-        _show(found, everything, out)
+        _show(survey, everything, out)
 
 
 def _write(found: HeadSurvey, out: Path) -> None:

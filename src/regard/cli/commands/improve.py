@@ -1,4 +1,4 @@
-"""`regard improve`: a model trained with and without a recipe, compared in pairs."""
+"""`regard improve`: paired comparison of a model trained with and without a recipe."""
 
 from __future__ import annotations
 
@@ -43,38 +43,70 @@ MARKS = {"better": "better", "worse": "worse", "no significant change": "same"}
 )
 @click.argument("model")
 @click.option("--with", "recipes", multiple=True, required=True, metavar="RECIPE", help=RECIPES)
-@click.option("--data", metavar="DATA", help="Default: what the model was trained on.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory (default: regard-models/MODEL-improved).")
-@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Trainings of each kind.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The first of them.")
-@click.option("--examples", type=click.IntRange(2), default=150, show_default=True,
-              help="Of the test split, to attack and explain.")  # fmt: skip
-@click.option("--budget", type=click.IntRange(1), default=60, show_default=True, help="Questions per attacked example.")
-@click.option("--limit", type=click.IntRange(2), help="Learn from at most so many examples.")
-@click.option("--layers", type=click.IntRange(0), help="Upper layers of a Hugging Face model to train; 0 means all.")
+@click.option("--data", metavar="DATA", help="Training data (default: the data the model was trained on).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Output directory (default: regard-models/MODEL-improved)."
+)
+@click.option(
+    "--seeds", type=click.IntRange(1), default=5, show_default=True, help="Number of training runs per recipe."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@click.option(
+    "--examples",
+    type=click.IntRange(2),
+    default=150,
+    show_default=True,
+    help="Test examples to attack and explain.",
+)
+@click.option(
+    "--budget", type=click.IntRange(1), default=60, show_default=True, help="Query budget per attacked example."
+)
+@click.option("--limit", type=click.IntRange(2), help="Maximum number of training examples.")
+@click.option(
+    "--layers", type=click.IntRange(0), help="Number of top layers of a Hugging Face model to train; 0 for all."
+)
 @column_options
 @skip_option
-@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Settings: epochs, batch_size, rate, ...")
+@click.option(
+    "--set",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Training setting NAME=VALUE: epochs, batch_size, rate, ...; repeatable.",
+)
 def command(
-    model: str, recipes: tuple[str, ...], data: str | None, out: Path | None, seeds: int, seed: int, examples: int,
-    budget: int, limit: int | None, layers: int | None, text_column: str | None, pair_column: str | None,
-    label_column: str | None, skip_bad: bool, options: tuple[str, ...], as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    recipes: tuple[str, ...],
+    data: str | None,
+    out: Path | None,
+    seeds: int,
+    seed: int,
+    examples: int,
+    budget: int,
+    limit: int | None,
+    layers: int | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    skip_bad: bool,
+    options: tuple[str, ...],
+    as_json: bool,
+) -> None:
     from regard.cli.model_options import checked_model, checked_names
 
     checked_model(model)
     checked_names("recipe", [_underscored(recipe) for recipe in recipes])
     settings = _settings(options)
     folder = out or Path("regard-models") / f"{slug(model)}-improved"
-    said, called = remarks(), click.get_current_context().obj
-    said.print(say("term.opening_both"), style="dim", markup=False)
+    console, called = remarks(), click.get_current_context().obj
+    console.print(say("term.opening_both"), style="dim", markup=False)
     from regard.improve.improve import improve
 
     splits = _splits(data, Columns(text_column, pair_column, label_column, skip_bad))
 
     try:
-        with bar(said) as shown:
-            found = improve(
+        with bar(console) as progress_bar:
+            outcome = improve(
                 model,
                 recipes,
                 splits,
@@ -86,8 +118,8 @@ def command(
                 settings=settings,
                 limit=limit,
                 layers=layers,
-                announce=lambda sentence: said.print(render(sentence), style="dim", markup=False),
-                tell=lambda what, done, whole: shown.show(
+                announce=lambda sentence: console.print(render(sentence), style="dim", markup=False),
+                tell=lambda what, done, whole: progress_bar.show(
                     say("term.improve.looking", what=what), done / whole, f"{done}/{whole}"
                 ),
             )
@@ -95,13 +127,13 @@ def command(
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(say("term.interrupted_kept", folder=folder, again=again)) from None
     if as_json:
-        print_json(found.to_json())
+        print_json(outcome.to_json())
     else:
-        _show(found)
+        _show(outcome)
 
 
 def _splits(data: str | None, columns: Columns) -> str | Splits | None:
-    """The data as they are named; read now where columns are named."""
+    """Return the data by name, or read them now if columns are named."""
     if columns == Columns():
         return data
     if data is None:
@@ -133,13 +165,13 @@ def _settings(options: Sequence[str]) -> dict[str, Json]:
     from regard.training.loop import Settings
     from regard.training.train import settings_of
 
-    found: dict[str, Json] = {}
+    settings: dict[str, Json] = {}
     for option in options:
         if "=" not in option:
             raise InputError(f"--set {option}", expected="name=value", got=option)
-        found |= Spec.parse("setting", f"set:{option}").params
-    settings_of(Settings(), found)  # a name or a number that cannot be is said before anything is opened
-    return found
+        settings |= Spec.parse("setting", f"set:{option}").params
+    settings_of(Settings(), settings)  # a name or a number that cannot be is said before anything is opened
+    return settings
 
 
 def _show(found: Improvement) -> None:
@@ -154,8 +186,8 @@ def _show(found: Improvement) -> None:
     for (arm, against), rows in found.comparisons.items():
         what = found.recipes[arm]
         key = "term.improve.before_plain" if against == "plain" else "term.improve.before_control"
-        told = say(key, arm=arm, what=render(what), control=render(found.recipes.get(against, "")))
-        out.print("\n" + told, markup=False, soft_wrap=True)
+        sentence = say(key, arm=arm, what=render(what), control=render(found.recipes.get(against, "")))
+        out.print("\n" + sentence, markup=False, soft_wrap=True)
         table = [_cells(row, found.plan) for row in rows]
         out.print(plain_table(columns("term.improve.columns"), table, right=(2, 3, 4, 6, 7, 8)))
     for line in _costs(found):
@@ -165,8 +197,8 @@ def _show(found: Improvement) -> None:
         out.print(say("term.improve.one"), style="dim", markup=False)
     arms = [arm for arm, against in found.comparisons if against == "plain" and not arm.endswith("-control")]
     models = ", ".join(str(found.folder(arm)) for arm in arms)
-    told = say("term.improve.models", models=models, first=shell_word(found.folder(arms[0])))
-    out.print("\n" + told, markup=False, soft_wrap=True)
+    sentence = say("term.improve.models", models=models, first=shell_word(found.folder(arms[0])))
+    out.print("\n" + sentence, markup=False, soft_wrap=True)
 
 
 def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
@@ -187,7 +219,7 @@ def _cells(row: Row, plan: Plan) -> tuple[str, ...]:
 
 
 def _signed(value: float) -> str:
-    """Three digits, and the size of what would be +0.000 and is not nothing.
+    """Format with three decimals, or with an exponent where these would hide a non-zero value.
 
     >>> _signed(-0.0123), _signed(0.0), _signed(0.00004)
     ('-0.012', '+0.000', '+4e-05')

@@ -1,4 +1,4 @@
-"""`regard list`: what there is, without importing any of it."""
+"""`regard list`: all registered methods, without importing them."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def command(kind: str | None, as_json: bool) -> None:
         else:
             _kinds(counts)
         return
-    wanted = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
+    singular = kind if kind in ROOMS or not kind.endswith("s") else kind[:-1]
     entries, broken = [], {}
-    for name in names(wanted):
+    for name in names(singular):
         try:
-            entries.append(entry(wanted, name))
+            entries.append(entry(singular, name))
         except RegardError as error:  # one plug-in that cannot be imported must not hide the others
             broken[name] = str(error)
     if as_json:
-        told = [{"kind": wanted, "name": name, "problem": problem} for name, problem in broken.items()]
-        print_json([*(e.to_json() for e in entries), *told])
+        problems = [{"kind": singular, "name": name, "problem": problem} for name, problem in broken.items()]
+        print_json([*(e.to_json() for e in entries), *problems])
     else:
-        _entries(wanted, entries)
+        _entries(singular, entries)
         for problem in broken.values():
             results().print(say("term.list.broken", problem=problem), markup=False, style="yellow", soft_wrap=True)
 
@@ -69,11 +69,11 @@ def _entries(kind: str, entries: list[Entry]) -> None:
 
 
 def _parameters(entry: Entry) -> str:
-    shown = []
+    parts = []
     for p in entry.parameters:
         choices = f" ({'|'.join(map(str, p.values))})" if p.values else ""
-        shown.append(f"{p.name}={_value(p.default)}{choices}")
-    return ", ".join(shown) or "–"
+        parts.append(f"{p.name}={_value(p.default)}{choices}")
+    return ", ".join(parts) or "–"
 
 
 def _value(value: Any) -> str:

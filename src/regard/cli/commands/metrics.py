@@ -1,4 +1,4 @@
-"""`regard metrics`: every metric of every method of a run, and further ones on the same relevances."""
+"""`regard metrics`: every metric of a run, and additional ones on the stored relevances."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ from regard.cli.verb import verb
     "regard metrics RUN --no-classes                             without a column for every predicted class",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--metric", help="Further metrics, separated by commas; parameters as name:key=value.")
-@click.option("--operators", type=click.IntRange(1), default=2, show_default=True, help="Removal operators of further "
-              "metrics, the model's preferred ones first.")  # fmt: skip
-@click.option("--classes/--no-classes", default=True, show_default=True, help="A column for every predicted class.")
+@click.option("--metric", help="Additional metrics to compute, comma-separated; parameters as name:key=value.")
+@click.option(
+    "--operators",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Removal operators for the additional metrics (the model's preferred ones come first).",
+)
+@click.option("--classes/--no-classes", default=True, show_default=True, help="Add a column per predicted class.")
 @allow_code_option
 def command(run: Path, metric: str | None, operators: int, classes: bool, as_json: bool) -> None:
-    asked = listed(metric)
-    checked_names("metric", asked)
+    metric_names = listed(metric)
+    checked_names("metric", metric_names)
     from regard.audits.conclusions.rank_stability import stabilities
     from regard.audits.conclusions.run_facts import shown_summaries
     from regard.errors import Incomplete
@@ -35,29 +40,29 @@ def command(run: Path, metric: str | None, operators: int, classes: bool, as_jso
     from regard.present.terminal.metrics_view import metrics_json, metrics_view
     from regard.store.run import Run
 
-    opened = Run(run)
-    if asked:
+    stored_run = Run(run)
+    if metric_names:
         from regard.audits.more_metrics import judge_again
         from regard.present.messages.messages import say
 
-        said = remarks()
-        said.print(say("term.opening", source=opened.manifest["model"]["source"]), style="dim", markup=False)
-        tell = partial(said.print, style="dim", markup=False)
+        console = remarks()
+        console.print(say("term.opening", source=stored_run.manifest["model"]["source"]), style="dim", markup=False)
+        tell = partial(console.print, style="dim", markup=False)
         scores, summaries = judge_again(
-            opened, asked, operators=operators, say=tell, allow_code=permitted("allow_code")
+            stored_run, metric_names, operators=operators, say=tell, allow_code=permitted("allow_code")
         )
     else:
-        scores, summaries = opened.scores(), shown_summaries(opened)
+        scores, summaries = stored_run.scores(), shown_summaries(stored_run)
     if not any(s.n for s in summaries):
-        remedy = "regard metrics RUN --metric NAME" if opened.methods() else "go on with the audit"
+        remedy = "regard metrics RUN --metric NAME" if stored_run.methods() else "go on with the audit"
         raise Incomplete(f"run {run}", expected="at least one number", got="none", remedy=remedy)
-    clusters = {str(e["id"]): str(e["cluster"]) for e in opened.examples()}
+    clusters = {str(e["id"]): str(e["cluster"]) for e in stored_run.examples()}
     stable = stabilities(scores, summaries, clusters)
-    shown = summaries if classes else [s for s in summaries if "class" not in s.where]
+    rows = summaries if classes else [s for s in summaries if "class" not in s.where]
     if as_json:
-        print_json({"run": str(run), **metrics_json(shown, stable)})
+        print_json({"run": str(run), **metrics_json(rows, stable)})
         return
-    visible = [s for s in shown if "slice" not in s.where]
+    visible = [s for s in rows if "slice" not in s.where]
     out = results()
-    with about_task(str(opened.manifest["model"].get("task") or "")):
-        out.print(metrics_view(visible, stable, opened.methods(), width=out.width))
+    with about_task(str(stored_run.manifest["model"].get("task") or "")):
+        out.print(metrics_view(visible, stable, stored_run.methods(), width=out.width))

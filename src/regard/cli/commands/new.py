@@ -1,4 +1,4 @@
-"""`regard new`: the commented beginning of a method of your own."""
+"""`regard new`: the skeleton of a new method."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from regard.visible import shell_word
 )
 @click.argument("kind")
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), default=Path(), help="Directory (default: this one).")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path(), help="Output directory (default: the current one)."
+)
 def command(kind: str, name: str, out: Path, as_json: bool) -> None:
     from regard.present.messages.messages import say
     from regard.testing.skeleton import new_method
 
-    written = new_method(kind, name, out)
+    files = new_method(kind, name, out)
     if as_json:
-        print_json([str(path) for path in written])
+        print_json([str(path) for path in files])
         return
     show = results()
-    for path in written:
+    for path in files:
         show.print(say("term.list.wrote", path=path), markup=False, soft_wrap=True)
     show.print(
         f"\n{say('term.list.next', out=shell_word(out), name=name)}\n\n"

@@ -1,4 +1,4 @@
-"""`regard perturb`: label-preserving noise, shown, written, or put to a model; tests of behaviour; sensitive terms."""
+"""`regard perturb`: label-preserving noise on examples or under a model; behavioural tests; term swaps."""
 
 from __future__ import annotations
 
@@ -43,31 +43,65 @@ if TYPE_CHECKING:
     "regard perturb --list                                         every noise, by modality",
 )
 @click.argument("what", required=False, metavar="[TEXT | DATA | MODEL]")
-@click.option("--data", metavar="DATA", help="Put the noise to a model: WHAT is a model, this its data.")
-@click.option("--noise", default="keyboard", show_default=True, metavar="NAMES",
-              help="Names separated by commas, parameters as name:key=value; all: every one there is.")  # fmt: skip
-@click.option("--severity", default=None, metavar="1..5", help="Or several: 1,3,5 (default: 3; with a model all five).")
-@click.option("--model", "lender", metavar="MODEL", help="Whose own words a noise takes (neighbour), to see them.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--limit", type=click.IntRange(1), help="Examples at most (default: all; with a model 300).")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the changed examples: FILE.csv or FILE.jsonl.")
-@click.option("--tests", type=click.Path(path_type=Path), metavar="FILE", help="Tests of behaviour for a model (TOML).")
+@click.option("--data", metavar="DATA", help="Measure a model under noise: WHAT is the model, DATA its data.")
 @click.option(
-    "--swaps", metavar="NAMES|FILE", help="Sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
+    "--noise",
+    default="keyboard",
+    show_default=True,
+    metavar="NAMES",
+    help="Comma-separated noises, parameters as name:key=value; all for every noise.",
 )
-@click.option("--method", default="attention", show_default=True, help="With --swaps: whose relevance is looked at.")
-@click.option("--labels", help="With a model: which class a label of the data stands for: neg=0,pos=1.")
+@click.option(
+    "--severity",
+    default=None,
+    metavar="1..5",
+    help="One or more severities: 1,3,5 (default: 3; with a model, all five).",
+)
+@click.option(
+    "--model",
+    "lender",
+    metavar="MODEL",
+    help="Model whose vocabulary supplies the replacements (noise neighbour only).",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--limit", type=click.IntRange(1), help="Maximum number of examples (default: all; with a model, 300).")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the perturbed examples to FILE.csv or FILE.jsonl.")
+@click.option(
+    "--tests", type=click.Path(path_type=Path), metavar="FILE", help="Run the behavioural tests in this TOML file."
+)
+@click.option(
+    "--swaps", metavar="NAMES|FILE", help="Swap sensitive terms: names, pronouns, ages, places, all, or FILE.toml."
+)
+@click.option(
+    "--method", default="attention", show_default=True, help="With --swaps: explainer whose relevance is compared."
+)
+@click.option("--labels", help="With a model: map labels of the data to its classes: neg=0,pos=1.")
 @column_options
 @skip_option
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
 @permission_options
-@click.option("--list", "as_list", is_flag=True, help="Every noise and what its severities mean.")
+@click.option("--list", "as_list", is_flag=True, help="List all noises and what their severities mean.")
 def command(
-    what: str | None, data: str | None, noise: str, severity: str | None, lender: str | None, seed: int,
-    limit: int | None, out: Path | None, tests: Path | None, swaps: str | None, method: str, labels: str | None,
-    text_column: str | None, pair_column: str | None, label_column: str | None, skip_bad: bool, device: str,
-    as_list: bool, as_json: bool,
-) -> None:  # fmt: skip
+    what: str | None,
+    data: str | None,
+    noise: str,
+    severity: str | None,
+    lender: str | None,
+    seed: int,
+    limit: int | None,
+    out: Path | None,
+    tests: Path | None,
+    swaps: str | None,
+    method: str,
+    labels: str | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    skip_bad: bool,
+    device: str,
+    as_list: bool,
+    as_json: bool,
+) -> None:
     if as_list:
         return _list(as_json)
     if what is None:
@@ -79,9 +113,19 @@ def command(
     columns = Columns(text_column, pair_column, label_column, skip_bad)
     if tests is None and swaps is None and data is None:
         _no_model(what)
-        chosen = _severities(severity, (3,))
+        severities = _severities(severity, (3,))
         lent = None if lender is None else ModelChoice(lender, device, None, "windows").open()
-        return show_changed(what, names, chosen, seed, limit, out, columns, lent, as_json=as_json)
+        return show_changed(
+            what,
+            names,
+            severities=severities,
+            seed=seed,
+            limit=limit,
+            out=out,
+            columns=columns,
+            model=lent,
+            as_json=as_json,
+        )
     if lender is not None:
         raise InputError("--model", expected="data or a text to change", got=f"a model ({what}) that is asked itself")
     if out is not None:
@@ -101,23 +145,29 @@ def command(
         return put_tests(choice, tests, seed, as_json=as_json)
     if swaps is not None:
         read = named_columns(data, columns, limit or 1000, seed)
-        return put_swaps(choice, read, swaps, method, limit or 1000, seed, as_json=as_json)
+        return put_swaps(choice, read, swaps=swaps, method=method, limit=limit or 1000, seed=seed, as_json=as_json)
     table = _severities(severity, (1, 2, 3, 4, 5))
     read = named_columns(data, columns, limit or 300, seed)
-    return _table(choice, read, names, table, limit or 300, seed, labels, as_json=as_json)
+    return _table(
+        choice, read, names=names, severities=table, limit=limit or 300, seed=seed, labels=labels, as_json=as_json
+    )
 
 
 def _no_model(what: str) -> None:
-    """The name of a model is no text that anybody wants typing errors in."""
+    """Refuse a model name where a text or dataset is expected."""
     from regard.registry import named_model
     from regard.registry import names as known
 
-    there = Path(what).is_dir() and any((Path(what) / file).is_file() for file in ("config.json", "regard.json"))
-    if there or (what.partition(":")[0] not in known("dataset") and " " not in what and named_model(what) is not None):
+    is_model = Path(what).is_dir() and any((Path(what) / file).is_file() for file in ("config.json", "regard.json"))
+    if is_model or (
+        what.partition(":")[0] not in known("dataset") and " " not in what and named_model(what) is not None
+    ):
         raise InputError(
-            f"model {what}", expected="a text or data, or a model with --data, --tests or --swaps",
-            got="a model alone", remedy=f"regard perturb {shell_word(what)} --data DATA",
-        )  # fmt: skip
+            f"model {what}",
+            expected="a text or data, or a model with --data, --tests or --swaps",
+            got="a model alone",
+            remedy=f"regard perturb {shell_word(what)} --data DATA",
+        )
 
 
 def _severities(given: str | None, default: tuple[int, ...]) -> tuple[int, ...]:
@@ -137,33 +187,45 @@ def _list(as_json: bool) -> None:
     if as_json:
         return print_json([e.to_json() for e in entries])
     for modality in ("text", "image", "audio", "series", "table"):
-        mine = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
-        rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in mine]
+        noises = sorted((e for e in entries if e.facts["modality"] == modality), key=lambda e: str(e.facts["family"]))
+        rows = [(e.name, str(e.facts["family"]), e.summary, str(e.facts["scale"])) for e in noises]
         results().print(plain_table((modality, *headed("term.perturb.columns")), rows))
         results().print()
 
 
 def _table(
-    choice: ModelChoice, data: str | Examples | None, names: list[str], severities: tuple[int, ...], limit: int,
-    seed: int, labels: str | None, *, as_json: bool,
-) -> None:  # fmt: skip
+    choice: ModelChoice,
+    data: str | Examples | None,
+    names: list[str],
+    severities: tuple[int, ...],
+    limit: int,
+    seed: int,
+    labels: str | None,
+    *,
+    as_json: bool,
+) -> None:
     from regard.audits import resolve
     from regard.audits.repeatability import warning
     from regard.surveys.noise_table import noise_table, specs_of
 
-    with bar(remarks(), making=choice.making) as shown:
+    with bar(remarks(), making=choice.making) as progress_bar:
         live = choice.open()
         read = resolve.open_data(data or resolve.default_data(choice.source), limit, seed)
         whole, notes = resolve.prepared(live, read, limit)
         examples, _ = resolve.matched(live, read, whole, labels)
         notes = [*filter(None, [warning(live, examples[0])]), *notes]
         rows = noise_table(
-            live, examples, specs_of(examples[0], names), severities, seed=seed,
-            progress=lambda what, done, total: shown.show(what, done / max(1, total), f"{done}/{total}"),
-        )  # fmt: skip
+            live,
+            examples,
+            specs_of(examples[0], names),
+            severities,
+            seed=seed,
+            progress=lambda what, done, total: progress_bar.show(what, done / max(1, total), f"{done}/{total}"),
+        )
     if as_json:
-        return print_json({"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows],
-                           "notes": notes})  # fmt: skip
+        return print_json(
+            {"model": live.name, "data": read.name, "seed": seed, "rows": [r.to_json() for r in rows], "notes": notes}
+        )
     from regard.present import counts
     from regard.present.terminal.terminal import plain_table
 

@@ -1,4 +1,4 @@
-"""`regard prune`: a model without some of its heads, written and audited."""
+"""`regard prune`: remove heads from a model and audit the result."""
 
 from __future__ import annotations
 
@@ -19,42 +19,58 @@ from regard.errors import InputError
     "regard prune ./model --fraction 0.3 --data reviews.csv --out model-pruned",
 )
 @click.argument("model")
-@click.option("--heads", help="Heads to take out, as `regard heads` names them: L0H1,L3H7.")
-@click.option("--fraction", type=float, help="Share of all heads to take out, the least important first.")
+@click.option("--heads", help="Heads to remove, named as in `regard heads`: L0H1,L3H7.")
+@click.option("--fraction", type=float, help="Share of heads to remove, least important first.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="New directory for the pruned model.")
-@click.option("--data", metavar="DATA", help="Data to rank and to audit on (default: the model's own).")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Examples at most.")
+@click.option("--data", metavar="DATA", help="Data for ranking and auditing (default: the model's own).")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number of examples.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps.")
+@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps.")
 def command(
-    model: str, heads: str | None, fraction: float | None, out: Path, data: str | None, limit: int, seed: int,
-    device: str, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    heads: str | None,
+    fraction: float | None,
+    out: Path,
+    data: str | None,
+    limit: int,
+    seed: int,
+    device: str,
+    as_json: bool,
+) -> None:
     if (heads is None) == (fraction is None):
         raise InputError("prune", expected="--heads or --fraction", got="both" if heads is not None else "neither")
     from regard.surveys.prune import prune
 
     choice = ModelChoice(model, device, None, "windows")
     with bar(remarks(), making=choice.making):
-        found = prune(model, heads=heads, fraction=fraction, out=out, data=data, limit=limit, seed=seed, device=device)
+        pruned = prune(model, heads=heads, fraction=fraction, out=out, data=data, limit=limit, seed=seed, device=device)
     if as_json:
-        print_json(found.to_json())
+        print_json(pruned.to_json())
         return
     from regard.present.messages.messages import render, say
     from regard.present.terminal.heads_view import pruned_table
 
     console = results()
     console.print(
-        say("term.prune.title", model=found.model, n=len(found.heads), of=found.of, how=render(found.how),
-            heads=", ".join(found.heads[:12]) + (", ..." if len(found.heads) > 12 else "")), markup=False, style="bold",
-    )  # fmt: skip
-    if found.why:
-        console.print(say("term.prune.silenced", why=render(found.why)), markup=False)
-    console.print(pruned_table(found.to_json()))
+        say(
+            "term.prune.title",
+            model=pruned.model,
+            n=len(pruned.heads),
+            of=pruned.of,
+            how=render(pruned.how),
+            heads=", ".join(pruned.heads[:12]) + (", ..." if len(pruned.heads) > 12 else ""),
+        ),
+        markup=False,
+        style="bold",
+    )
+    if pruned.why:
+        console.print(say("term.prune.silenced", why=render(pruned.why)), markup=False)
+    console.print(pruned_table(pruned.to_json()))
     console.print(
-        say("term.prune.checked", n=found.n, data=found.data, seed=found.seed, error=f"{found.error:.1e}"),
-        markup=False, style="dim",
-    )  # fmt: skip
-    for note in found.notes:
+        say("term.prune.checked", n=pruned.n, data=pruned.data, seed=pruned.seed, error=f"{pruned.error:.1e}"),
+        markup=False,
+        style="dim",
+    )
+    for note in pruned.notes:
         console.print(say("term.note", text=render(note)), markup=False, style="yellow")
-    console.print(say("term.written", path=found.path), markup=False, soft_wrap=True)
+    console.print(say("term.written", path=pruned.path), markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`regard report`: the report of a run, written again, in any of its forms."""
+"""`regard report`: rewrite the report of a run in any format."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ FORMS = ("html", "md", "json", "pdf")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="File to write (default: RUN/report.FORMAT).")
 @click.option("--format", "form", type=click.Choice(FORMS), default="html", show_default=True)
-@click.option("--redact", is_flag=True, help="Replace every word by a placeholder, the same one throughout.")
+@click.option("--redact", is_flag=True, help="Replace each word with a consistent placeholder.")
 def command(run: Path, out: Path | None, form: str, redact: bool, as_json: bool) -> None:
     from regard.present.messages.messages import say
     from regard.present.report.redaction import Redacted
 
-    opened = _judged(run)
+    stored_run = _judged(run)
     stem = "report-redacted" if redact else "report"
     path = out or run / f"{stem}.{form}"
-    _write(Redacted(opened) if redact else opened, path, form)
+    _write(Redacted(stored_run) if redact else stored_run, path, form)
     if as_json:
-        print_json({"report": str(path), "status": opened.manifest["status"], "bytes": path.stat().st_size})
+        print_json({"report": str(path), "status": stored_run.manifest["status"], "bytes": path.stat().st_size})
     else:
         results().print(say("words.report", path=path), markup=False, soft_wrap=True)
 
 
 def _judged(path: Path) -> Run:
-    """The run with its verdicts by the rules of this version, written into it where that is possible."""
+    """Return the run with verdicts by the current rules, stored in it if possible."""
     from regard.judge.verdicts import verdicts
     from regard.store.run import Run
 
-    opened = Run(path)
+    stored_run = Run(path)
     try:
-        verdicts(opened, keep=True)
+        verdicts(stored_run, keep=True)
     except EnvironmentProblem:  # nobody can write there: they are computed for this report alone
-        return opened.with_judgements(verdicts(opened))
+        return stored_run.with_judgements(verdicts(stored_run))
     except RegardError:  # a run that is still going on keeps the verdicts it has
-        return opened
+        return stored_run
     return Run(path)
 
 

@@ -1,4 +1,4 @@
-"""`regard support`: which methods work on a model, tried out on one example, and why others do not."""
+"""`regard support`: try every method on one example and report which work."""
 
 from __future__ import annotations
 
@@ -26,22 +26,29 @@ SENTENCE = "A quiet, moving film that never begs for tears."
     "regard support ./image-model --data digits --json",
 )
 @click.argument("model")
-@click.option("--text", help="The text to try the methods on (default: a sentence of our own).")
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--data", help="Try them on a row of a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
+@click.option("--text", help="Text to try the methods on (default: a built-in sentence).")
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--data", help="Try the methods on a row of this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
 @model_options
 def command(
-    model: str, text: str | None, pair: str | None, data: str | None, row: int, device: str, task: str | None,
-    overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    model: str,
+    text: str | None,
+    pair: str | None,
+    data: str | None,
+    row: int,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     choice = ModelChoice(model, device, task, overflow)
     with bar(remarks(), making=choice.making):
         live = choice.open()
     example = one_example(text or (None if data or _own_data(model) else SENTENCE), pair, data or _own_data(model), row)
-    found = _tried(live, live.windows(example)[0])
+    attempts = _tried(live, live.windows(example)[0])
     if as_json:
-        print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": found})
+        print_json({"model": live.name, "task": live.task, "operators": list(live.operators), "methods": attempts})
         return
     from regard.present.messages.messages import columns, render, say
     from regard.present.terminal.terminal import plain_table
@@ -52,13 +59,13 @@ def command(
     )
     rows = [
         (m["kind"], m["name"], say("term.list.yes" if m["works"] else "term.list.no"), render(m["why"]) or m["needs"])
-        for m in found
+        for m in attempts
     ]
     out.print(plain_table(columns("term.list.support"), rows))
 
 
 def _own_data(model: str) -> str | None:
-    """The data set of a model known by name, where that is not text."""
+    """Return the dataset of a named model if it is not text."""
     from regard.registry import entry, named_model
 
     spec = named_model(model)
@@ -67,7 +74,7 @@ def _own_data(model: str) -> str | None:
 
 
 def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
-    """Every explainer and every metric, run once on one example."""
+    """Run every explainer and metric once on one example."""
     from regard.audits.shard import Settings, compute
     from regard.errors import RegardError
     from regard.present.messages.messages import say
@@ -91,15 +98,17 @@ def _tried(model: Model, example: Example) -> list[dict[str, Any]]:
         raise RegardError(f"model {model.name}", expected="an answer to one example", got=reason)
     problems = {p.stage: p.message for p in page.problems}
     worked = {r.method for r in page.relevances}
-    judged = {s.metric for s in page.scores}
-    found = []
+    scored = {s.metric for s in page.scores}
+    attempts = []
     for spec in (*explainers, *metrics):
-        works = spec.name in (worked if spec.kind == "explainer" else judged)
+        works = spec.name in (worked if spec.kind == "explainer" else scored)
         why = "" if works else _reason(spec.kind, spec.name, {**problems, **page.skipped})
         needs = entry(spec.kind, spec.name).facts.get("needs")
-        wanted = say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
-        found.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": wanted})
-    return found + broken
+        requirement = (
+            say("term.list.needs", what=", ".join(map(str, needs))) if isinstance(needs, list) and needs else ""
+        )
+        attempts.append({"kind": spec.kind, "name": spec.name, "works": works, "why": why, "needs": requirement})
+    return attempts + broken
 
 
 def _reason(kind: str, name: str, said: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""`regard train`: data -> a network, or a family of them, that every other command can open."""
+"""`regard train`: train a network, or a family, that every other command can open."""
 
 from __future__ import annotations
 
@@ -41,45 +41,96 @@ DIRECTORY = "pretrained"
     "regard train classifier --data reviews --from-directory ./MiniLM --out runs/minilm   again: goes on",
 )
 @click.argument("kind")
-@click.option("--data", required=True, metavar="DATA", help="Built-in name, csv, jsonl, parquet, datasets directory.")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory (default: regard-models/KIND-DATA).")
-@click.option("--encoder", help="What reads the input: bilstm, cnn, average, transformer; recurrent (translator).")
-@click.option("--attention", help="additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from).")
-@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="Other options: regard list learner.")
-@click.option("--from-directory", type=click.Path(path_type=Path), help="Fine-tune this Hugging Face directory.")
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="More than 1 make a family.")
-@click.option("--seed", type=int, default=0, show_default=True, help="The first of them.")
-@click.option("--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Part of the loss: regard list term.")
-@click.option("--class-weights", default="balanced", show_default=True, help="balanced, none, or pos=2,neg=1.")
-@click.option("--from", "reference", metavar="RUN", help="Model, family or audit run that terms and frozen take from.")
-@click.option("--hide", multiple=True, metavar="WORD", help="A word for the term hidden_mass; may be repeated.")
-@click.option("--epochs", type=click.IntRange(1), help="At most so many.")
-@click.option("--patience", type=click.IntRange(1), help="Epochs without a better dev metric before it stops.")
+@click.option(
+    "--data",
+    required=True,
+    metavar="DATA",
+    help="Dataset: a built-in name, a csv, jsonl or parquet file, or a datasets directory.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Output directory (default: regard-models/KIND-DATA).")
+@click.option("--encoder", help="Encoder: bilstm, cnn, average, transformer; recurrent (translator).")
+@click.option(
+    "--attention", help="Attention: additive, dot, scaled_dot, cosine, bilinear, uniform, frozen (with --from)."
+)
+@click.option(
+    "--set",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Learner option NAME=VALUE (see regard list learner); repeatable.",
+)
+@click.option(
+    "--from-directory", type=click.Path(path_type=Path), help="Fine-tune the Hugging Face model in this directory."
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of seeds; more than 1 trains a family.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="First seed.")
+@click.option(
+    "--term", "terms", multiple=True, metavar="NAME=WEIGHT", help="Loss term (see regard list term); repeatable."
+)
+@click.option(
+    "--class-weights", default="balanced", show_default=True, help="Class weights: balanced, none, or pos=2,neg=1."
+)
+@click.option(
+    "--from", "reference", metavar="RUN", help="Model, family or audit run used by loss terms and frozen attention."
+)
+@click.option("--hide", multiple=True, metavar="WORD", help="Word for the term hidden_mass; repeatable.")
+@click.option("--epochs", type=click.IntRange(1), help="Maximum number of epochs.")
+@click.option("--patience", type=click.IntRange(1), help="Epochs without dev improvement before training stops.")
 @click.option("--batch-size", type=click.IntRange(1))
 @click.option("--rate", type=float, help="Learning rate.")
 @click.option("--weight-decay", type=float)
 @column_options
-@click.option("--group-column", help="Column that names the patient, author, ...: never on two sides of a split.")
-@click.option("--rationale-column", help="Column with the decisive places.")
-@click.option("--id-column", help="Column with a name for every example.")
-@click.option("--skip-bad", is_flag=True, help="Leave rows out that cannot be read, and say which.")
+@click.option("--group-column", help="Column with the group (patient, author, ...); a group is never split.")
+@click.option("--rationale-column", help="Column with rationales.")
+@click.option("--id-column", help="Column with the example id.")
+@click.option("--skip-bad", is_flag=True, help="Skip unreadable rows and list them.")
 def command(
-    kind: str, data: str, out: Path | None, encoder: str | None, attention: str | None, options: tuple[str, ...],
-    from_directory: Path | None, seeds: int, seed: int, terms: tuple[str, ...], class_weights: str,
-    reference: str | None, hide: tuple[str, ...], epochs: int | None, patience: int | None, batch_size: int | None,
-    rate: float | None, weight_decay: float | None, text_column: str | None, pair_column: str | None,
-    label_column: str | None, group_column: str | None, rationale_column: str | None, id_column: str | None,
-    skip_bad: bool, as_json: bool,
-) -> None:  # fmt: skip
-    given = {"encoder": encoder, "attention": attention}
-    learner = _learner(kind, {k: v for k, v in given.items() if v is not None}, options, from_directory)
-    asked = {
-        "epochs": epochs, "patience": patience, "batch_size": batch_size, "rate": rate, "weight_decay": weight_decay
-    }  # fmt: skip
-    settings: dict[str, Json] = {name: value for name, value in asked.items() if value is not None}
+    kind: str,
+    data: str,
+    out: Path | None,
+    encoder: str | None,
+    attention: str | None,
+    options: tuple[str, ...],
+    from_directory: Path | None,
+    seeds: int,
+    seed: int,
+    terms: tuple[str, ...],
+    class_weights: str,
+    reference: str | None,
+    hide: tuple[str, ...],
+    epochs: int | None,
+    patience: int | None,
+    batch_size: int | None,
+    rate: float | None,
+    weight_decay: float | None,
+    text_column: str | None,
+    pair_column: str | None,
+    label_column: str | None,
+    group_column: str | None,
+    rationale_column: str | None,
+    id_column: str | None,
+    skip_bad: bool,
+    as_json: bool,
+) -> None:
+    architecture = {"encoder": encoder, "attention": attention}
+    learner = _learner(kind, {k: v for k, v in architecture.items() if v is not None}, options, from_directory)
+    requested = {
+        "epochs": epochs,
+        "patience": patience,
+        "batch_size": batch_size,
+        "rate": rate,
+        "weight_decay": weight_decay,
+    }
+    settings: dict[str, Json] = {name: value for name, value in requested.items() if value is not None}
     folder = out or Path("regard-models") / f"{kind}-{slug(data)}"
-    said, called = remarks(), click.get_current_context().obj
-    said.print(f"reading {data} ...", style="dim", markup=False)
+    console, called = remarks(), click.get_current_context().obj
+    console.print(f"reading {data} ...", style="dim", markup=False)
     from regard.datasets.read import read
     from regard.training.loss import parse_terms
     from regard.training.progress import reporting
@@ -87,22 +138,37 @@ def command(
 
     def one_split(split: str) -> Any:
         return read(
-            data, text_column=text_column, pair_column=pair_column, label_column=label_column,
-            group_column=group_column, rationale_column=rationale_column, id_column=id_column, split=split, limit=None,
+            data,
+            text_column=text_column,
+            pair_column=pair_column,
+            label_column=label_column,
+            group_column=group_column,
+            rationale_column=rationale_column,
+            id_column=id_column,
+            split=split,
+            limit=None,
             skip_bad=skip_bad,
-        )  # fmt: skip
+        )
 
     weighted = parse_terms(terms) if terms else None
     splits = read_splits(data, one_split)
     for note in dict.fromkeys(note for part in (splits.train, splits.dev, splits.test) for note in part.notes):
-        said.print(say("term.train.data", note=render(note)), style="dim", markup=False)
+        console.print(say("term.train.data", note=render(note)), style="dim", markup=False)
     try:
-        with bar(said) as shown, reporting(_Epochs(shown, said)):
+        with bar(console) as progress_bar, reporting(_Epochs(progress_bar, console)):
             trained = train(
-                learner, splits, out=folder, seeds=seeds, seed=seed, settings=settings, terms=weighted,
-                class_weights=_weights(class_weights, splits.train), reference=reference, hide=hide,
-                announce=lambda sentence: said.print(render(sentence), style="dim", markup=False),
-            )  # fmt: skip
+                learner,
+                splits,
+                out=folder,
+                seeds=seeds,
+                seed=seed,
+                settings=settings,
+                terms=weighted,
+                class_weights=_weights(class_weights, splits.train),
+                reference=reference,
+                hide=hide,
+                announce=lambda sentence: console.print(render(sentence), style="dim", markup=False),
+            )
     except KeyboardInterrupt:
         again = shlex.join([*called, *([] if out else ["--out", str(folder)])])
         raise Interrupted(say("term.train.interrupted", folder=folder, again=again)) from None
@@ -113,7 +179,7 @@ def command(
 
 
 class _Epochs:
-    """The bar, and one line for every epoch that stays."""
+    """A progress bar with one permanent line per epoch."""
 
     def __init__(self, shown: Bar, said: Console) -> None:
         self.shown, self.said = shown, said
@@ -122,12 +188,17 @@ class _Epochs:
         if not report.epoch_is_over:
             self.shown.training(report)
             return
-        told = say(
-            "term.train.epoch", epoch=report.epoch, epochs=report.epochs, loss=f"{report.loss:.4f}",
-            dev_loss=f"{report.dev_loss:.4f}", metric=measure(report.metric), dev=f"{report.dev_metric:.4f}",
+        line = say(
+            "term.train.epoch",
+            epoch=report.epoch,
+            epochs=report.epochs,
+            loss=f"{report.loss:.4f}",
+            dev_loss=f"{report.dev_loss:.4f}",
+            metric=measure(report.metric),
+            dev=f"{report.dev_metric:.4f}",
             kept=say("term.train.best") if report.best else "",
-        )  # fmt: skip
-        self.said.print(told, markup=False)
+        )
+        self.said.print(line, markup=False)
 
 
 def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], directory: Path | None) -> Spec:
@@ -150,38 +221,42 @@ def _learner(kind: str, given: Mapping[str, str], options: Sequence[str], direct
 
 
 def _weights(text: str, data: Any) -> str | list[float]:
-    """`balanced`, `none`, or a number for each class by name."""
+    """Parse `balanced`, `none`, or a weight per class name."""
     if "=" not in text:
         return text
     from regard.training.labels import label_names
 
-    names, found = label_names(data), dict[str, float]()
+    names, weights = label_names(data), dict[str, float]()
     for part in text.split(","):
         name, _, number = part.rpartition("=")
         if name not in names:
             raise UnknownName("class", name, names)
         try:
-            found[name] = float(number)
+            weights[name] = float(number)
         except ValueError:
             raise InputError(f"--class-weights {part}", expected="name=number", got=repr(number)) from None
-    if len(found) < len(names):
-        missing = ", ".join(name for name in names if name not in found)
+    if len(weights) < len(names):
+        missing = ", ".join(name for name in names if name not in weights)
         raise InputError("--class-weights", expected="a number for every class", got=f"none for {missing}")
-    return [found[name] for name in names]
+    return [weights[name] for name in names]
 
 
 def _json(trained: Trained) -> dict[str, Any]:
     return {
-        "directory": str(trained.directory), "metric": trained.metric, "trained_before": trained.again,
-        "dev": trained.spread("dev"), "test": trained.spread("test"), "members": list(trained.members),
-    }  # fmt: skip
+        "directory": str(trained.directory),
+        "metric": trained.metric,
+        "trained_before": trained.again,
+        "dev": trained.spread("dev"),
+        "test": trained.spread("test"),
+        "members": list(trained.members),
+    }
 
 
 def _show(trained: Trained, data: str) -> None:
     from regard.present.terminal.terminal import plain_table
 
     out, metric = results(), trained.metric
-    shown = measure(metric)
+    title = measure(metric)
     rows = [
         [
             str(m["settings"]["seed"]),
@@ -192,7 +267,7 @@ def _show(trained: Trained, data: str) -> None:
         ]
         for m in trained.members
     ]
-    columns = say("term.train.columns", metric=shown).split("|")
+    columns = say("term.train.columns", metric=title).split("|")
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     if trained.again:
@@ -202,22 +277,22 @@ def _show(trained: Trained, data: str) -> None:
     n = first["test_examples"]
     if len(trained.members) > 1:
         numbers = {name: f"{test[name]:.4f}" for name in ("mean", "sd", "low", "high")}
-        out.print(say("term.train.spread", metric=shown, seeds=test["n"], n=n, **numbers))
+        out.print(say("term.train.spread", metric=title, seeds=test["n"], n=n, **numbers))
     elif first["test_interval"] is not None:
         low, high = first["test_interval"]
         numbers = {"mean": f"{test['mean']:.4f}", "low": f"{low:.4f}", "high": f"{high:.4f}"}
-        out.print(say("term.train.interval", metric=shown, n=n, **numbers))
+        out.print(say("term.train.interval", metric=title, n=n, **numbers))
     else:
-        out.print(say("term.train.plain", metric=shown, mean=f"{test['mean']:.4f}", n=n))
+        out.print(say("term.train.plain", metric=title, mean=f"{test['mean']:.4f}", n=n))
     out.print(say("term.train.chosen"), style="dim")
-    told = say("term.train.next", directory=shell_word(trained.directory), data=shell_word(data))
-    out.print("\n" + told, markup=False, soft_wrap=True)
+    line = say("term.train.next", directory=shell_word(trained.directory), data=shell_word(data))
+    out.print("\n" + line, markup=False, soft_wrap=True)
 
 
 def _aligned(member: Mapping[str, Any]) -> str:
-    found = member.get("alignment")
+    alignment = member.get("alignment")
     return (
         ""
-        if found is None
-        else say("term.train.diagonal", rate=f"{found['error_rate']:.3f}", diagonal=f"{found['diagonal']:.3f}")
+        if alignment is None
+        else say("term.train.diagonal", rate=f"{alignment['error_rate']:.3f}", diagonal=f"{alignment['diagonal']:.3f}")
     )

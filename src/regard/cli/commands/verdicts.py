@@ -1,4 +1,4 @@
-"""`regard verdicts`: a stored run judged (again), without its model."""
+"""`regard verdicts`: judge a stored run without its model."""
 
 from __future__ import annotations
 
@@ -20,35 +20,37 @@ from regard.errors import Incomplete
     "regard verdicts RUN --json",
 )
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--rules", is_flag=True, help="Print the rule in words and every comparison.")
+@click.option("--rules", is_flag=True, help="Print each rule and every comparison behind it.")
 def command(run: Path, rules: bool, as_json: bool) -> None:
     from regard.judge.shift import shift_of
     from regard.judge.verdicts import verdicts
     from regard.store.judgements import judgement_to_json
     from regard.store.run import Run
 
-    opened = Run(run)
-    found: list[dict[str, Any]] = [judgement_to_json(j) for j in verdicts(opened)]
-    if not found:
-        reasons = "; ".join(f"{k}: {v}" for k, v in opened.skipped.items() if k.startswith("experiment "))
+    stored_run = Run(run)
+    judgements: list[dict[str, Any]] = [judgement_to_json(j) for j in verdicts(stored_run)]
+    if not judgements:
+        reasons = "; ".join(f"{k}: {v}" for k, v in stored_run.skipped.items() if k.startswith("experiment "))
         raise Incomplete(
-            f"run {run}", expected="evidence about attention", got=reasons or "a run without experiments",
+            f"run {run}",
+            expected="evidence about attention",
+            got=reasons or "a run without experiments",
             remedy="an audit without --explainers and --metrics, or with --experiments (regard list experiment)",
-        )  # fmt: skip
-    shift = shift_of(opened)
+        )
+    shift = shift_of(stored_run)
     if as_json:
-        print_json([{**j, "shift": _beside(shift, j)} for j in found] if shift else found)
+        print_json([{**j, "shift": _beside(shift, j)} for j in judgements] if shift else judgements)
         return
     from regard.present.messages.messages import render
     from regard.present.terminal.shift_view import shift_table
     from regard.present.terminal.terminal import bullets
     from regard.present.verdict_words import contrast, question, verdict_table
 
-    results().print(verdict_table(found))
+    results().print(verdict_table(judgements))
     if shift:
         results().print(shift_table(shift))
     if rules:
-        for judgement in found:
+        for judgement in judgements:
             for v in judgement["verdicts"]:
                 results().print(f"{question(v)} [{v['rule']}]", markup=False, style="bold")
                 lines = [contrast(c) for c in v["contrasts"] if c["estimate"] is not None]
@@ -56,6 +58,6 @@ def command(run: Path, rules: bool, as_json: bool) -> None:
 
 
 def _beside(shift: dict[str, Any], judgement: dict[str, Any]) -> dict[str, Any] | None:
-    """What became of this judgement on the other data."""
+    """Return the outcome of this judgement on the shifted data."""
     same = [a for a in shift["attentions"] if a["attention"] == judgement["attention"]]
     return {"data": shift["data"], "accuracy": shift["accuracy"], **same[0]} if same else None

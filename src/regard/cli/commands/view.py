@@ -1,4 +1,4 @@
-"""`regard view`: a run or a live model in the local app, or as a file."""
+"""`regard view`: open a run or a live model in the local app, or export it."""
 
 from __future__ import annotations
 
@@ -39,42 +39,76 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "regard view RUN --example 17 --view token_text --svg -    the picture on standard output",
 )
 @click.argument("target", metavar="RUN|MODEL")
-@click.option("--text", help="The text to read.")
-@click.option("--image", type=click.Path(path_type=Path, dir_okay=False),
-              help="The picture that the text is about, for vision-language models.")  # fmt: skip
-@click.option("--pair", help="The second text, for models that read two.")
-@click.option("--changed", metavar="TEXT", help="Another version of the text (attacked, rewritten), to compare with.")
-@click.option("--other", metavar="MODEL", help="Another model or checkpoint that reads the text too, to compare with.")
-@click.option("--data", help="Take the input from a data set instead.")
-@click.option("--row", type=int, default=0, show_default=True, help="Which row of the data set.")
-@click.option("--spec", type=click.Path(path_type=Path, dir_okay=False),
-              help="Edits of attention that somebody shared: their text, before and after.")  # fmt: skip
-@click.option("--generate", type=click.IntRange(min=1), help="Let the model write so many tokens, and show that.")
-@click.option("--method", default="attention,leave_one_out", show_default=True, help="Names separated by commas.")
-@click.option("--view", default="", help="The view that is open, or drawn (default: the first with data).")
-@click.option("--example", help="Of a run: the id of the example that is shown.")
-@click.option("--site", help="The attention that is drawn: a name, or the end of one (default: the last).")
-@click.option("--head", type=click.IntRange(0), help="The head that is drawn (default: all of them).")
-@click.option("--html", type=FILE, help="Write one self-contained page.")
+@click.option("--text", help="Input text.")
+@click.option(
+    "--image",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Image file, for vision-language models.",
+)
+@click.option("--pair", help="Second text, for models that take a pair.")
+@click.option("--changed", metavar="TEXT", help="Changed version of the text (attacked, rewritten) to compare with.")
+@click.option("--other", metavar="MODEL", help="Second model or checkpoint to compare with on the same text.")
+@click.option("--data", help="Read the input from this dataset instead.")
+@click.option("--row", type=int, default=0, show_default=True, help="Row of the dataset.")
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Shared Spec of attention edits: show its text before and after them.",
+)
+@click.option("--generate", type=click.IntRange(min=1), help="Generate this many tokens and show their attention.")
+@click.option("--method", default="attention,leave_one_out", show_default=True, help="Comma-separated explainers.")
+@click.option("--view", default="", help="View to open or draw (default: the first with data).")
+@click.option("--example", help="Id of the example of the run to show.")
+@click.option("--site", help="Site to draw: a name or its ending (default: the last).")
+@click.option("--head", type=click.IntRange(0), help="Head to draw (default: all).")
+@click.option("--html", type=FILE, help="Write a self-contained HTML page.")
 @click.option("--svg", type=FILE, help="Write the view as SVG (- for standard output).")
-@click.option("--png", type=FILE, help="Write the view as pixels.")
+@click.option("--png", type=FILE, help="Write the view as PNG.")
 @click.option("--pdf", type=FILE, help="Write the view as PDF.")
-@click.option("--dark", is_flag=True, help="Light on dark.")
-@click.option("--width", type=click.IntRange(200, 10000), default=900, show_default=True, help="Of a figure.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the app (default: a free one).")
+@click.option("--dark", is_flag=True, help="Use dark colours.")
+@click.option(
+    "--width", type=click.IntRange(200, 10000), default=900, show_default=True, help="Width of a figure in pixels."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the app (default: a free one).")
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open the app in the browser.")
-@click.option("--allow-host", multiple=True, metavar="HOST:PORT", help="A name by which a tunnel of yours reaches it.")
-@click.option("--rationales", type=FILE, help="File for rationales marked by hand (default: beside the run).")
+@click.option(
+    "--allow-host", multiple=True, metavar="HOST:PORT", help="Additional host name to accept, such as that of a tunnel."
+)
+@click.option("--rationales", type=FILE, help="File for hand-marked rationales (default: next to the run).")
 @click.option("--seed", type=int, default=0, show_default=True)
 @model_options
 def command(
-    target: str, text: str | None, image: Path | None, pair: str | None, changed: str | None, other: str | None,
-    data: str | None, row: int, spec: Path | None, generate: int | None, method: str, view: str, example: str | None,
-    site: str | None, head: int | None,
-    html: Path | None, svg: Path | None, png: Path | None, pdf: Path | None, dark: bool, width: int, port: int,
-    browser: bool, allow_host: tuple[str, ...], rationales: Path | None, seed: int, device: str, task: str | None,
-    overflow: Overflow, as_json: bool,
-) -> None:  # fmt: skip
+    target: str,
+    text: str | None,
+    image: Path | None,
+    pair: str | None,
+    changed: str | None,
+    other: str | None,
+    data: str | None,
+    row: int,
+    spec: Path | None,
+    generate: int | None,
+    method: str,
+    view: str,
+    example: str | None,
+    site: str | None,
+    head: int | None,
+    html: Path | None,
+    svg: Path | None,
+    png: Path | None,
+    pdf: Path | None,
+    dark: bool,
+    width: int,
+    port: int,
+    browser: bool,
+    allow_host: tuple[str, ...],
+    rationales: Path | None,
+    seed: int,
+    device: str,
+    task: str | None,
+    overflow: Overflow,
+    as_json: bool,
+) -> None:
     methods = listed(method) or []
     checked_names("explainer", methods)
     files = [path for path in (html, svg, png, pdf) if path is not None]
@@ -92,8 +126,15 @@ def command(
         with bar(remarks(), making=""):
             session = _pictured(target, text, image, lang)
     elif (Path(target) / "ledger.sqlite").is_file():
-        session = Session(run=Run(target), example=example, methods=methods, marks=rationales, lang=lang, seed=seed,
-                          allow_code=permitted("allow_code"))  # fmt: skip
+        session = Session(
+            run=Run(target),
+            example=example,
+            methods=methods,
+            marks=rationales,
+            lang=lang,
+            seed=seed,
+            allow_code=permitted("allow_code"),
+        )
         if spec is not None:
             session.show_spec(_shared(spec))
         elif asks:
@@ -107,8 +148,15 @@ def command(
         with bar(remarks(), making=choice.making):
             live = choice.open()
             others = () if other is None else (ModelChoice(other, device, task, overflow).open(),)
-            session = Session(live, others=others, methods=methods, marks=rationales or Path("rationales.jsonl"),
-                              lang=lang, seed=seed, allow_code=permitted("allow_code"))  # fmt: skip
+            session = Session(
+                live,
+                others=others,
+                methods=methods,
+                marks=rationales or Path("rationales.jsonl"),
+                lang=lang,
+                seed=seed,
+                allow_code=permitted("allow_code"),
+            )
             if spec is not None:
                 session.show_spec(_shared(spec))
             elif generate is not None:
@@ -132,7 +180,7 @@ def _shared(path: Path) -> object:
 
 
 def _pictured(target: str, text: str | None, image: Path, lang: str) -> Session:
-    """A text and a picture in front of a model of both."""
+    """Show a text and an image to a vision-language model."""
     from regard.live.image_text import read_picture, words_and_patches
 
     if text is None:
@@ -153,22 +201,22 @@ def _text(text: str | None) -> str:
 
 
 def _state(session: Session, site: str | None, head: int | None) -> dict[str, Json]:
-    """What a user would have clicked."""
+    """Return the initial viewer state."""
     entries = session.pack().manifest.examples
     state: dict[str, Json] = {}
     sites = entries[0].sites if entries else []
-    chosen = len(sites) - 1
+    index = len(sites) - 1
     if site is not None:
-        chosen = next((i for i, s in enumerate(sites) if s.key == site or s.key.endswith(f".{site}")), -1)
-        if chosen < 0:
+        index = next((i for i, s in enumerate(sites) if s.key == site or s.key.endswith(f".{site}")), -1)
+        if index < 0:
             raise UnknownName("site", site, [s.key for s in sites])
-        state["site"] = chosen
+        state["site"] = index
     if head is not None:
-        if not sites or head >= sites[chosen].heads:
+        if not sites or head >= sites[index].heads:
             raise InputError(
-                f"--head {head}", expected=f"a head below {sites[chosen].heads if sites else 0}", got=str(head)
+                f"--head {head}", expected=f"a head below {sites[index].heads if sites else 0}", got=str(head)
             )
-        state |= {"head": head, "pool": "one", "off": [h for h in range(sites[chosen].heads) if h != head]}
+        state |= {"head": head, "pool": "one", "off": [h for h in range(sites[index].heads) if h != head]}
     return state
 
 
@@ -177,19 +225,18 @@ def _write(session: Session, files: list[Path], *, as_json: bool, **how: Any) ->
     from regard.present.pack.build import BUDGET
 
     pack = session.packed(BUDGET)
-    written = []
+    paths = []
     for path in files:
         if str(path) == "-":
             click.echo(as_references(svg(pack, how["view"], **{k: v for k, v in how.items() if k != "view"})))
             continue
-        written.append(write_figure(pack, path, how["view"], **{k: v for k, v in how.items() if k != "view"}))
+        paths.append(write_figure(pack, path, how["view"], **{k: v for k, v in how.items() if k != "view"}))
     session.close()
     left_out = list(pack.manifest.left_out)
     if as_json:
-        print_json({"files": [str(p) for p in written], "bytes": [p.stat().st_size for p in written],
-                    "left_out": left_out})  # fmt: skip
+        print_json({"files": [str(p) for p in paths], "bytes": [p.stat().st_size for p in paths], "left_out": left_out})
         return
-    for path in written:
+    for path in paths:
         results().print(f"{path} ({path.stat().st_size / 1000:,.0f} kB)", markup=False, soft_wrap=True)
     for line in left_out:
         remarks().print(say("term.left_out", what=line), markup=False, style="yellow")

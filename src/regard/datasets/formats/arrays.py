@@ -32,7 +32,7 @@ _UNREADABLE = (
 
 
 def read_npz(path: Path) -> dict[str, Any]:
-    """Name -> array; an archive that unpacks to too much is refused before it is unpacked."""
+    """Read name -> array; reject an archive that would unpack to too much."""
     size = check_file(path)
     try:
         with zipfile.ZipFile(path) as archive:

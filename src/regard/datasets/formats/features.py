@@ -1,4 +1,4 @@
-"""What Hugging Face `datasets` writes about columns: the names of coded labels."""
+"""Names of coded labels in the metadata of Hugging Face `datasets`."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ UNDIVIDED = "all of it"
 
 
 def open_hugging_face(path: Path, *, split: str | None) -> Table:
-    """The table of one split; without a choice the one furthest from training, and the notes say which."""
+    """Open the table of one split, by default the one furthest from training, with a note."""
     splits = _splits(path)
     if not splits:
         remedy = "datasets.load_dataset(...).save_to_disk(DIR)"
@@ -90,7 +90,7 @@ def _arrow_files(path: Path) -> list[Path]:
 
 
 def _plain_names(names: Any, path: Path) -> list[str]:
-    """The last parts of names; what has none, such as "..", is refused."""
+    """Last path components of names; reject names without one, such as ".."."""
     if not isinstance(names, list):
         raise InputError(f"directory {path}", expected="a list of names", got=repr(names)[:60])
     plain = [Path(name).name if isinstance(name, str) else "" for name in names]

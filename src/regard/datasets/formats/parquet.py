@@ -20,7 +20,7 @@ UNREADABLE = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowErro
 
 
 def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
-    """The files one after the other, as one table."""
+    """Open several files as one table."""
     schema = _file(paths[0]).schema_arrow
     names = column_names(schema, paths[0])
 
@@ -40,7 +40,7 @@ def open_parquet(paths: Sequence[Path], *, name: str) -> Table:
 
 
 def column_names(schema: Any, path: Path) -> tuple[str, ...]:
-    """The names of an arrow schema, checked: bytes of a damaged file need not be text."""
+    """Column names of an arrow schema, checked for damage."""
     try:
         names = tuple(schema.names)
     except UnicodeDecodeError as error:

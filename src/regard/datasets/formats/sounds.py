@@ -76,7 +76,7 @@ def _decoded(raw: bytes, width: int) -> Floats:
 
 
 def write_wav(file: Path, sound: Floats, rate: int) -> None:
-    """One channel of 16 bits; what is beyond -1..1 is cut off."""
+    """Write one channel of 16 bits, clipped to -1..1."""
     content = io.BytesIO()
     with wave.open(content, "wb") as out:
         out.setnchannels(1)

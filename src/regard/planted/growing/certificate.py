@@ -1,4 +1,4 @@
-"""What is true of a planted model after training, found with the generator's knowledge. The judge never sees it."""
+"""Certificate: ground truth about a trained planted model, from the generator's knowledge. The judge never sees it."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def _default(texts: Marked) -> np.ndarray:
 def _permuted(
     network: Planted,
     texts: Marked,
-    said: Sequence[tuple[np.ndarray, np.ndarray]],
+    readings: Sequence[tuple[np.ndarray, np.ndarray]],
     predicted: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[float | None, float | None]:
     if network.recipe.score == "mean" or network.recipe.noise:
         return None, None
     distances, flips = [], []
-    for tokens, (p, weights), c in zip(texts.tokens, said, predicted, strict=True):
+    for tokens, (p, weights), c in zip(texts.tokens, readings, predicted, strict=True):
         one = _one(tokens)
         states = network.read(one).states
         orders = torch.from_numpy(np.stack([rng.permutation(len(weights)) for _ in range(PERMUTATIONS)]))

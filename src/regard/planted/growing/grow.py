@@ -1,4 +1,4 @@
-"""From a recipe to a model that every method can work with: trained where first needed, found again after that."""
+"""Build models from recipes: train on first use, then load from the cache."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOUD = 0.3
 
 
 def grown(name: str, recipe: Recipe, size: Size, seed: int) -> TorchModel:
-    """The model of a recipe; `name` is that of its construction."""
+    """Build the model of a recipe; `name` is its construction."""
     folder = home(name, recipe, size, seed)
     network = _network(recipe, size)
     network.load_state_dict(load_file(folder / "model.safetensors"))
@@ -44,7 +44,7 @@ def grown(name: str, recipe: Recipe, size: Size, seed: int) -> TorchModel:
 
 
 def home(name: str, recipe: Recipe, size: Size, seed: int) -> Path:
-    """The directory of its weights and its certificate, after training if need be."""
+    """Return the directory of weights and certificate, training first if needed."""
 
     def build(out: Path, state: Path) -> Mapping[str, Json]:
         network, facts = _trained(recipe, size, seed)
@@ -56,7 +56,7 @@ def home(name: str, recipe: Recipe, size: Size, seed: int) -> Path:
 
 
 def certificate_of(model: TorchModel) -> dict[str, Any] | None:
-    """What was found about a grown model with the generator's knowledge; None for one that was set by hand."""
+    """Return the certificate of a trained model; None for a model set by hand."""
     about = dict(model.traits.config)
     name, size, seed = about.pop("planted"), about.pop("size", None), about.pop("seed", None)
     if about.pop("version", None) is None:
@@ -72,7 +72,7 @@ def certificate_of(model: TorchModel) -> dict[str, Any] | None:
 
 
 def _certify(folder: Path, facts: Mapping[str, Json]) -> None:
-    """Whole or not at all: another process may be reading it."""
+    """Write the certificate atomically, since another process may be reading it."""
     fresh = folder / f"certificate.{os.getpid()}.new"
     fresh.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     os.replace(fresh, folder / "certificate.json")
@@ -83,7 +83,7 @@ def vocabulary(size: Size) -> Vocabulary:
 
 
 def deciding(recipe: Recipe, size: Size) -> list[list[int]]:
-    """The numbers of the words that decide, by class."""
+    """Numbers of the deciding words, by class."""
     words = vocabulary(size).words
     table: tuple[tuple[str, ...], ...] = KEYS if recipe.task == "three" else KEYS[:2]
     if recipe.task == "shortcut":
@@ -129,7 +129,7 @@ def _certificate(network: Planted | Headed, recipe: Recipe, size: Size, seed: in
 
 
 def _plant(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> None:
-    """What is set by hand before training."""
+    """Set weights by hand before training."""
     if isinstance(network, Headed):
         for numbers_of_class in deciding(recipe, size):
             network.evidence[numbers_of_class] = True
@@ -144,7 +144,7 @@ def _plant(network: Planted | Headed, recipe: Recipe, size: Size, seed: int) -> 
 
 
 def _finish(network: Planted | Headed, recipe: Recipe, size: Size) -> None:
-    """What is set by hand after training."""
+    """Set weights by hand after training."""
     if not isinstance(network, Planted):
         return
     network.scale.fill_(recipe.scale)
@@ -155,7 +155,7 @@ def _finish(network: Planted | Headed, recipe: Recipe, size: Size) -> None:
 
 
 def ready(network: nn.Module, name: str, size: Size, about: Mapping[str, Json], *, lead: bool = False) -> TorchModel:
-    """The adapter of a network over the words of `planted_texts`. lead: it reads a class token first."""
+    """Wrap a network over the words of `planted_texts`. lead: with a leading class token."""
     words = vocabulary(size)
     front = len(words)
     classes = ("negative", "positive", "puzzled") if about.get("task") == "three" else ("negative", "positive")

@@ -1,4 +1,4 @@
-"""What planted attention is taught beside the labels: terms of a loss."""
+"""Loss terms that teach planted attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks of planted models: attention over encoded words, and what may go past it."""
+"""Networks of planted models: attention over encoded words, and a bypass."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ class Planted(nn.Module):
         return Reading(self.answer(context, states, real), weights, states)
 
     def answer(self, context: Tensor, states: Tensor, real: Tensor) -> Tensor:
-        """The logits, were `context` what attention gives."""
+        """Logits for a given `context`."""
         logits: Tensor = self.recipe.through * self.output(context)
         return self.scale * (logits if self.side is None else logits + self.past(states, real))
 
     def past(self, states: Tensor, real: Tensor) -> Tensor:
-        """What goes past the attention."""
+        """Logits of the bypass."""
         assert self.side is not None
         part = real.unsqueeze(-1).to(states.dtype)
         logits: Tensor = self.side((states * part).sum(1) / part.sum(1).clamp(min=1))

@@ -1,4 +1,4 @@
-"""What a planted model is made of, as data: the construction files of the room above hold one of these each."""
+"""Recipes of planted models as data; each file of the package above holds one."""
 
 from __future__ import annotations
 

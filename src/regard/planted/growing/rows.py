@@ -1,4 +1,4 @@
-"""Texts whose evidence is known, as rows to learn from: what attention is taught stands beside each."""
+"""Training rows of texts with known evidence and attention targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of truth: what the judge should say about every planted model, from `truth.toml` and the certificates."""
+"""Truth table: the correct verdicts for every planted model, from `truth.toml` and the certificates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Stand:
 
     @property
     def key(self) -> str:
-        """As on the command line.
+        """Name on the command line.
 
         >>> Stand("dev", "guided", {"size": "s", "seed": 0}, None).key
         'planted:guided:size=s,seed=0'
@@ -71,7 +71,7 @@ def zoo(half: str) -> list[Stand]:
 
 
 def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
-    """What is true of a model of this construction with this certificate (None: it was set by hand)."""
+    """Correct verdicts for a construction with this certificate (None: set by hand)."""
     table_cells = {q: str(table()[name][q][0]) if q in table()[name] else "uninformative" for q in QUESTIONS}
     readings = str(table()[name]["reading"][0])
     certified_cells = certified(certificate) if certificate is not None else {}
@@ -94,7 +94,7 @@ def truth_of(name: str, certificate: Mapping[str, Any] | None) -> Truth:
 
 
 def certified(certificate: Mapping[str, Any]) -> dict[str, str]:
-    """Question -> what the certificate says; see [certificate] in truth.toml."""
+    """Verdicts implied by the certificate; see [certificate] in truth.toml."""
     kinds = [_kind(c) for c in certificate["classes"].values()]
     decisive = [k for k in kinds if k != "default"]
     points = same = matter = "open"
@@ -131,28 +131,30 @@ def _kind(facts: Mapping[str, Any]) -> str:
     return "partly" if PARTLY[0] <= min(hit, mass) and max(hit, mass) <= PARTLY[1] else "unclear"
 
 
-def _passes(found: Mapping[str, str]) -> bool:
-    return "matter" in found
+def _passes(cells: Mapping[str, str]) -> bool:
+    return "matter" in cells
 
 
-def _unlike(written: Mapping[str, str], found: Mapping[str, str], certificate: Mapping[str, Any] | None) -> str:
-    """Why a plant is not what its name says; "" where it is."""
+def _unlike(
+    table_cells: Mapping[str, str], certified_cells: Mapping[str, str], certificate: Mapping[str, Any] | None
+) -> str:
+    """Explain why a planted model differs from its construction; "" if it does not."""
     if certificate is None:
         return ""
-    if written["map"] != "fails" and certificate["accuracy"] < ACCURATE:
+    if table_cells["map"] != "fails" and certificate["accuracy"] < ACCURATE:
         return f"accuracy {certificate['accuracy']:.2f}"
     for q in ("points", "matter"):
-        stated, is_ = written[q], found.get(q, "open")
+        stated, is_ = table_cells[q], certified_cells.get(q, "open")
         if stated in ("holds", "fails", "mixed") and is_ != "open" and is_ != stated:
             return f"{q} should be {stated}, its certificate says {is_}"
     return ""
 
 
-def _readings(written: str, cells: Mapping[str, str]) -> tuple[str, ...]:
+def _readings(stated: str, cells: Mapping[str, str]) -> tuple[str, ...]:
     if "fails" in (cells["map"], cells["matter"]):
         return ("nothing to read",)
-    if written != "certificate":
-        readings = tuple(part.strip() for part in written.split("|"))
+    if stated != "certificate":
+        readings = tuple(part.strip() for part in stated.split("|"))
         # what was written takes for granted that it matters and points as written
         return readings if len(readings) > 1 or "open" not in (cells["matter"], cells["points"]) else ()
     matter, points = cells["matter"], cells["points"]

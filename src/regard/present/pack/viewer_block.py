@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from regard.present.messages.messages import say
+from regard.present.messages.messages import catalogue, say
 from regard.present.pack.records import Pack
 from regard.present.report.markup import Html, data, join, tag
 from regard.records import Json
@@ -27,6 +27,16 @@ def viewer_script() -> str:
     if "</script" in text.lower() or "<!--" in text:
         raise AssertionError("viewer.js would end its own element")
     return text
+
+
+def viewer_words(lang: str) -> dict[str, str]:
+    """Return the viewer's words in a language by key."""
+    return {key.removeprefix("viewer."): text for key, text in catalogue(lang).items() if key.startswith("viewer.")}
+
+
+def foreign_words(lang: str) -> dict[str, Json]:
+    """Return the words that a host hands to the viewer; none for English, which the bundle holds."""
+    return {} if lang == "en" else {**viewer_words(lang)}
 
 
 def viewer_block(
@@ -47,8 +57,14 @@ def viewer_block(
     state: what a user would have clicked by then (see viewer/src/state.ts).
     The page must hold `tag("script", {"type": "module"}, Html(viewer_script()))` once, after the blocks.
     """
-    settings: dict[str, Any] = {"view": view, "views": list(views), "example": example, "theme": theme, "lang": lang,
-                                "state": dict(state or {})}  # fmt: skip
+    settings: dict[str, Any] = {
+        "view": view,
+        "views": list(views),
+        "example": example,
+        "theme": theme,
+        "dictionary": foreign_words(lang),
+        "state": dict(state or {}),
+    }
     chunks = [
         tag("script", {"type": "application/gzip", "data-chunk": key}, Html(base64.b64encode(chunk).decode("ascii")))
         for key, chunk in pack.chunks.items()

@@ -155,8 +155,8 @@ def _add(total: _Sum, column: Column, tally: Tally, view: View) -> None:
     total.null = total.null + (tally.null * tally.defined).sum(-1)
     total.variance = total.variance + (tally.variance * tally.defined).sum(-1)
     total.rows += rows
-    if tally.chosen is not None:
-        attended = tally.chosen & tally.defined[:, None]
+    if tally.key_mask is not None:
+        attended = tally.key_mask & tally.defined[:, None]
         near = attended & (np.abs(view.offset) <= REACH)
         column.offsets += np.bincount(view.offset[near] + REACH, minlength=2 * REACH + 1)
         each = attended.sum(0)[:REACH], attended.sum(0)[::-1][:REACH]
