@@ -13,6 +13,7 @@ from typing import Any, Literal
 from regard.desk.batching import BATCH
 from regard.errors import InputError, UnknownName
 from regard.records import Json, Spec
+from regard.store.codec import fields_to_json
 
 Methods = tuple[str | Spec, ...]
 Form = Literal["text", "switch", "methods", "repeated", "number or word"]
@@ -121,20 +122,12 @@ class AuditOptions:
         return Spec("engine", "processes", {"workers": self.workers}) if self.workers > 1 else Spec("engine", "serial")
 
     def to_json(self) -> dict[str, Json]:
-        return {item.name: _json(getattr(self, item.name)) for item in fields(self)}
+        return fields_to_json(self, *(item.name for item in fields(self)))
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> AuditOptions:
         """The options that `to_json` wrote."""
         return AuditOptions().changed({name: _from_json(part) for name, part in value.items()})
-
-
-def _json(value: Any) -> Json:
-    if isinstance(value, Spec):
-        return value.to_json()
-    if isinstance(value, tuple):
-        return [_json(part) for part in value]
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _from_json(value: Any) -> Any:
