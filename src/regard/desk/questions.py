@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from regard import protocols
+import regard.protocols as protocols
 from regard.desk.answers import Answer, concatenated, section, stacked
 from regard.desk.costs import Metered
 from regard.desk.finite_answers import known, known_arrays, known_logits, known_slopes, known_tensor

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
-from regard.desk.questions import answers_to, attacked
+from regard.desk.questions import attacked
 from regard.errors import InputError
 from regard.measures.intervals import wilson
 from regard.models.open.labels import match_labels
