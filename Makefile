@@ -34,6 +34,7 @@ check: setup-dev  ## style, types, generated files
 	@$(PY) -m ruff check src tests benchmarks docs scripts
 	@$(PY) -m mypy
 	@$(PY) -m regard.testing.catalogue --check
+	@$(PY) scripts/viewer_types.py --check
 
 catalogue: setup-dev  ## rebuild the list of methods from the code
 	@$(PY) -m regard.testing.catalogue
@@ -58,7 +59,7 @@ fuzz: setup-dev  ## hostile inputs, kills, an audit offline, a soak: 10 minutes 
 	@OMP_NUM_THREADS=1 $(PY) -m benchmarks.fuzz $(if $(LONG),--long) $(if $(SEED),--seed $(SEED))
 
 viewer: setup-dev  ## rebuild the front end (the built one is committed)
-	@scripts/viewer_units.sh && cd viewer && PATH="$$(../scripts/node.sh):$$PATH" npm run --silent build
+	@$(PY) scripts/viewer_types.py && scripts/viewer_units.sh && cd viewer && PATH="$$(../scripts/node.sh):$$PATH" npm run --silent build
 
 test-viewer: setup-dev  ## the front end from its lock file: types, style, byte for byte the committed bundle
 	@PY=$(PY) scripts/viewer_check.sh
