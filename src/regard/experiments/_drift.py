@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from regard.desk.changes import Replaced
 from regard.desk.unit_alignment import unit_origins
 from regard.errors import Unsupported
 from regard.measures.agreement import ragged, spearman
@@ -124,7 +125,7 @@ def attacked_drift(
     part, made = case.subset(same), [results[i] for i in same]
     # under other names, so that an explainer that draws draws anew
     inputs = [replace(r.example, id=f"{r.id}~{r.attack}") for r in made if r.example is not None]
-    after = part.instead(inputs)
+    after = part.variant(Replaced(inputs))
     origins = []
     for k, r in enumerate(made):
         words = Perturbed(inputs[k], None if r.origin is None else np.array(r.origin))

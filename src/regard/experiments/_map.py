@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.desk.finite_answers import unknown
+from regard.desk.questions import edited
 from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
@@ -184,7 +185,7 @@ def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change:
     intervention's own doing. `CHANGE_ceiling` and `FLIPS_ceiling`: the most that all of the weight on one unit does.
     """
     asked = [[m.moved(np.arange(len(m))), *(m.single(t) for t in range(len(m)))] for m in found]
-    apart, flipped = distances(case, case.variants(asked))
+    apart, flipped = distances(case, edited(case, asked))
     rows = {name: np.full(len(found), np.nan) for name in (f"{change}_null", f"{flips}_null")}
     rows |= {name: np.full(len(found), np.nan) for name in (f"{change}_ceiling", f"{flips}_ceiling")}
     for i, m in enumerate(found):

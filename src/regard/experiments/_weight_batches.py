@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.desk.questions import with_weights
+from regard.desk.site_questions import weight_gradients
 from regard.errors import Unsupported
 from regard.experiments._map import Heads, Layers, Map, Rows, maps
 from regard.measures.divergence import tvd
@@ -93,7 +95,7 @@ def read(case: Case, layers: Layers, heads: Heads, name: str) -> tuple[list[Map]
     if not two or not _is_linear(tried, layers, heads, name):
         return maps(case, layers, heads, name), None
     for i in range(count):  # before the answers and the maps, which are then known: one pass tells all three
-        case.weight_slopes(i, "frozen")
+        weight_gradients(case, i, "frozen")
     base, targets, found = case.base(), case.targets, maps(case, layers, heads, name)
     return found, [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
 
@@ -106,7 +108,7 @@ def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
     except Unsupported:
         return False
     asked = [given(m, _corners(len(m))) for m in found]
-    said = case.swept([edits(m, weights) for m, weights in zip(found, asked, strict=True)])
+    said = with_weights(case, [edits(m, weights) for m, weights in zip(found, asked, strict=True)])
     if said.distribution is None:
         return False
     for i, (line, weights) in enumerate(zip(lines, asked, strict=True)):
@@ -169,7 +171,7 @@ def _corners(n: int) -> Floats:
 
 
 def _linear(case: Case, i: int, m: Map, value: float, target: object) -> Linear:
-    held = {slope.site.key: slope.gradient for slope in case.weight_slopes(i, "frozen")}
+    held = {slope.site.key: slope.gradient for slope in weight_gradients(case, i, "frozen")}
     slopes = []
     for rows in m.sites:
         if rows.read.site not in held:
@@ -188,7 +190,7 @@ def answers(
     """For each example (variants, classes): what is said to these weights; `lines` answer where there are any."""
     if lines is not None:
         return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
-    said = case.swept([edits(m, some) for m, some in zip(found, weights, strict=True)])
+    said = with_weights(case, [edits(m, some) for m, some in zip(found, weights, strict=True)])
     if said.distribution is None:
         raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
     return [said.distribution[said.rows(i)] for i in range(len(found))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import weight_function
 from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
 from regard.experiments._weight_batches import Linear, answers, changes, decided, edits, given, logits, read
@@ -187,7 +188,7 @@ def _through_the_model(case: Case, i: int, m: Map, base: Floats, starts: Floats,
 def _steered(case: Case, i: int, m: Map, base: Floats) -> Answer:
     import torch
 
-    function = case.steered(i, edits(m, given(m, m.alpha[None])))
+    function = weight_function(case, i, edits(m, given(m, m.alpha[None])))
     opened = [
         (torch.from_numpy(r.open.astype(np.float32)), torch.from_numpy(r.weights.sum(-1, keepdims=True)).float())
         for r in m.sites

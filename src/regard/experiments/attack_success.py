@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from regard.desk.changes import Replaced
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import (
@@ -62,7 +64,7 @@ def attack_success(
     turned: list[Floats] = []
     for spec in chosen_attacks(part, attacks, name):
         try:
-            results = part.attacked(spec, threat)
+            results = attacked(part, spec, threat)
         except Unsupported as refusal:
             reasons.append(str(refusal))
             continue
@@ -128,7 +130,7 @@ def _shown(case: Case, results: Sequence[Attacked], where: dict[str, Json]) -> l
     one, changed = case.subset([i]), results[i].example
     if changed is None:
         return []
-    after = one.instead([replace(changed, id=f"{case.ids[i]}~shown")])
+    after = one.variant(Replaced([replace(changed, id=f"{case.ids[i]}~shown")]))
     facts: dict[str, Json] = {
         "attack": where["attack"],
         "queries": results[i].queries,

@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from regard.desk.questions import batch_function
 from regard.errors import InputError, Unsupported
 from regard.experiments._robustness import MODEL, distribution, modality, sampled, truth
 from regard.measures.intervals import clopper_pearson
@@ -155,7 +156,7 @@ def _noisy_votes(case: Case, draws: int, sigma: float, kind: str) -> list[Ints]:
 
     spread, found = sigma * _scale(case, kind), []
     for i in range(len(case.ids)):
-        together = case.together([i])
+        together = batch_function(case, [i])
         if not together.user:
             raise Unsupported(
                 "experiment certified",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import decomposition
 from regard.experiments._map import maps, setting
 from regard.measures.conicity import conicity as cone
 from regard.protocols import Case, Findings
@@ -31,7 +32,7 @@ def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean
     found, null = [], []
     for i, m in enumerate(maps(case, layers, heads, "conicity")):
         cones, drawn = [], []
-        for part, rows in zip(case.parts(i, [r.site for r in m.reads]), m.sites, strict=True):
+        for part, rows in zip(decomposition(case, i, [r.site for r in m.reads]), m.sites, strict=True):
             chosen = part.values if rows.read.heads is None else part.values[list(rows.read.heads)]
             mixed = chosen[:, list(rows.keys)]
             cones += cone(mixed).tolist()

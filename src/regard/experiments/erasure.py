@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import weight_gradients
 from regard.errors import Unsupported
 from regard.experiments._map import Map, setting
 from regard.experiments._weight_batches import answers, decided, read, without
@@ -102,7 +103,7 @@ def _orders(case: Case, found: list[Map]) -> dict[str, list[Ints]]:
 
 def _slopes(case: Case, i: int, m: Map) -> tuple[Floats, Floats]:
     """(unit,) the gradient by the weights of a unit, and the same times the weights, summed over rows and heads."""
-    held = {s.site.key: np.asarray(s.gradient, np.float64) for s in case.weight_slopes(i, "frozen")}
+    held = {s.site.key: np.asarray(s.gradient, np.float64) for s in weight_gradients(case, i, "frozen")}
     gradient, product = np.zeros(len(m)), np.zeros(len(m))
     for rows in m.sites:
         if rows.read.site not in held:

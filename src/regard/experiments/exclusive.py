@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import Map, distances, maps, setting
 from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.measures.divergence import jsd
@@ -60,7 +61,7 @@ def exclusive(
     """
     found = maps(case, layers, heads, "exclusive")
     # equal weights besides: attention on one unit alone would be called linear whatever lies above it
-    asked = case.variants([[*(m.single(t) for t in range(len(m))), m.uniform()] for m in found])
+    asked = edited(case, [[*(m.single(t) for t in range(len(m))), m.uniform()] for m in found])
     apart = [rows[:-1] for rows in distances(case, asked)[0]]
     base = case.base()
     linear = [_linear(m, asked, i, float(base.value[i]), base) for i, m in enumerate(found)]
@@ -82,7 +83,7 @@ def exclusive(
     for i, m in enumerate(found):
         rest = _without(m, heaviest(m.alpha)), _without(m, _lot(case, i, m))
         tried.append([m.given(other) for _, other in chosen[i]] + [m.given(share) for share in rest])
-    checked, _ = distances(case, case.variants(tried))
+    checked, _ = distances(case, edited(case, tried))
     curves = np.full((2, len(found), len(caps)), np.nan)
     others = np.tile(NONE, (len(found), 1))
     columns: dict[str, list[float]] = {

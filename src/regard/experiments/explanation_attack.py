@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import modality, sampled
@@ -45,7 +46,7 @@ def explanation_attack(
     found, reasons = list[Score](), list[str]()
     for aim, spec in aims if text else [("input_x_gradient", Spec("attack", "explanation_pgd"))]:
         try:
-            results = part.attacked(spec, Threat(budget=budget))
+            results = attacked(part, spec, Threat(budget=budget))
         except Unsupported as refusal:
             reasons.append(str(refusal))
             continue

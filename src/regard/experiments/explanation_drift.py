@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from regard.desk.changes import PerturbedBy, Replaced
+from regard.desk.questions import UnitOrigins
 from regard.errors import Unsupported
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
@@ -68,15 +70,16 @@ def explanation_drift(
     for spec in chosen_noises(case, noises, name):
         for severity in severities:
             where: dict[str, Json] = {"noise": str(spec), "severity": severity}
-            variant = part.changed(spec, severity)
+            variant = part.variant(PerturbedBy(spec, severity))
             said = clean.like(variant.base())
             kept = clean.same(said)
             found.append(Score("prediction_kept", MODEL, part.ids, kept.astype(np.float64), "higher", where))
             change = clean.change(said)
             # under other names, so that an explainer that draws does not draw the same numbers and look stable
-            fresh = part.instead([replace(e, id=f"{e.id}~{spec}~{severity}") for e in variant.examples])
+            fresh = part.variant(Replaced([replace(e, id=f"{e.id}~{spec}~{severity}") for e in variant.examples]))
+            origins = variant.ask([UnitOrigins(name) for name in variant.ids])
             for method, relevance in methods.items():
-                found += _under(part, fresh, relevance, variant.origins, kept, change, seeds[method], where)
+                found += _under(part, fresh, relevance, origins, kept, change, seeds[method], where)
     return found
 
 
@@ -90,7 +93,7 @@ def _supported(case: Case, names: tuple[str, ...]) -> Iterator[tuple[str, Releva
 
 def _other_seed(case: Case, method: str, relevance: Relevance) -> dict[str, Floats]:
     """The same inputs under other names have other random numbers: what moves then is the explainer's own noise."""
-    again = case.instead([replace(e, id=f"{e.id}~again") for e in case.examples])
+    again = case.variant(Replaced([replace(e, id=f"{e.id}~again") for e in case.examples]))
     other = again.relevance(method)
     places = [np.arange(len(units)) for units in case.units]
     return drift(relevance, other, case.units, places, np.ones(len(case.ids), np.bool_))

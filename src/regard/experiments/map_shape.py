@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import Shuffled
+from regard.desk.questions import UnitOrder
 from regard.errors import Unsupported
 from regard.experiments._map import in_words, maps, setting
 from regard.measures.divergence import tvd
@@ -48,13 +50,13 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
         "flat_ceiling": np.array([_from_equal(np.eye(max(1, len(m)))[0][: len(m)]) for m in found]),
     }
     try:
-        other = case.shuffled()
+        other = case.variant(Shuffled())
         again = maps(other, layers, heads, "map_shape")
     except Unsupported:  # units of different sizes cannot change places: it stays open whether the map is about places
         other, again = None, []
     if other is not None:
         at_places, along, most = [], [], []
-        for m, shuffled, order in zip(found, again, other.orders, strict=True):
+        for m, shuffled, order in zip(found, again, other.ask([UnitOrder(name) for name in other.ids]), strict=True):
             place = np.full(len(order), -1)
             place[m.free] = np.arange(len(m))
             carried = m.alpha[place[order[m.free]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import PerturbedBy
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, per_example, said_by, truth, witness
 from regard.measures.answer_change import Answered
 from regard.measures.calibration import brier, nll
@@ -53,7 +54,7 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
     for spec in chosen_noises(case, noises, name):
         for severity in severities:
             where: dict[str, Json] = {"noise": str(spec), "severity": severity}
-            variant = case.changed(spec, severity)
+            variant = case.variant(PerturbedBy(spec, severity))
             said = clean.like(variant.base())
             flips = (~clean.same(said)).astype(np.float64)
             kept.setdefault(severity, []).append(1 - flips)
@@ -82,7 +83,7 @@ def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: t
     for spec in chosen_noises(case, noises, "noise"):
         for severity in severities:
             where: dict[str, Json] = {**about, "noise": str(spec), "severity": severity}
-            variant = case.changed(spec, severity)
+            variant = case.variant(PerturbedBy(spec, severity))
             said = clean.like(variant.base())
             moved, flips = clean.change(said), (~clean.same(said)).astype(np.float64)
             changed.setdefault(severity, []).append(flips)

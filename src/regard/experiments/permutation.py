@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -38,7 +39,7 @@ def permutation(case: Case, *, times: int = 20, layers: str | int = "last", head
     """
     found = maps(case, layers, heads, "permutation")
     orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(found)]
-    answers = case.variants([[m.moved(order) for order in some] for m, some in zip(found, orders, strict=True)])
+    answers = edited(case, [[m.moved(order) for order in some] for m, some in zip(found, orders, strict=True)])
     apart, flips = distances(case, answers)
     short = np.array([len(m) < 2 for m in found])
     curve = np.where(short[:, None], np.nan, np.stack(apart))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -35,7 +36,7 @@ def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", h
         [m.given(case.rng(i, "random_weights", k).dirichlet(np.ones(len(m)))) for k in range(times)]
         for i, m in enumerate(found)
     ]
-    apart, flips = distances(case, case.variants(edits))
+    apart, flips = distances(case, edited(case, edits))
     short = np.array([len(m) < 2 for m in found])
     curve = np.where(short[:, None], np.nan, np.stack(apart))
     flipped = np.where(short, np.nan, np.stack(flips).mean(-1))

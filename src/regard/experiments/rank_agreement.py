@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.errors import Unsupported
 from regard.experiments._map import maps, setting
 from regard.measures.agreement import kendall, null_sd, ragged
@@ -42,7 +43,9 @@ def rank_agreement(
     free = [np.flatnonzero(units.free) for units in case.units]
     columns: dict[str, list[Floats]] = {"attention": [m.alpha for m in maps(case, layers, heads, "rank_agreement")]}
     try:
-        slopes = case.slopes([Point(baseline="zero" if "zero" in case.baselines else case.baselines[0], detached=True)])
+        slopes = slopes_at(
+            case, [Point(baseline="zero" if "zero" in case.baselines else case.baselines[0], detached=True)]
+        )
         columns["gradient"] = [_normed(np.abs(s.dot[0][f])) for s, f in zip(slopes, free, strict=True)]
     except Unsupported:  # a model without gradients is still compared with leave-one-out
         pass

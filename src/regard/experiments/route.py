@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import patched
 from regard.errors import Unsupported
 from regard.experiments._map import maps, setting
 from regard.protocols import Case, Findings
@@ -53,7 +54,7 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
         donated = [*drawn[i], *alike[i]]
         if not donated:
             continue
-        said = case.routed(i, m.reads, [(d, reads[d]) for d in donated]).distribution
+        said = patched(case, i, m.reads, [(d, reads[d]) for d in donated]).distribution
         assert said is not None
         mine = said[: len(drawn[i])]
         if drawn[i]:

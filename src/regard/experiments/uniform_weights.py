@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -31,7 +32,7 @@ def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int 
     unit that moves the prediction most.
     """
     found = maps(case, layers, heads, "uniform_weights")
-    apart, flips = distances(case, case.variants([[m.uniform()] for m in found]))
+    apart, flips = distances(case, edited(case, [[m.uniform()] for m in found]))
     short = np.array([len(m) < 2 for m in found])
     where = setting(layers, heads)
     return [

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.desk.site_questions import read_rows
 from regard.errors import InputError, Unsupported
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats, Units
@@ -29,7 +30,7 @@ def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
 
     (A memory that is asked once or more, attention of a few learned rows.)
     """
-    rows, (_, _, queries, _) = case.reading(i, attention.site), attention.shape
+    rows, (_, _, queries, _) = read_rows(case, i, attention.site), attention.shape
     positions = int(case.units[i].keys.max(initial=-1)) + 1
     asked_everywhere = len(rows) == positions and max(rows, default=0) == positions - 1
     if attention.site.kind == "cross" and queries != positions and asked_everywhere:

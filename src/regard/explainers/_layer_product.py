@@ -14,8 +14,8 @@ from regard.measures.rollout import rollout as product
 from regard.protocols import Case
 from regard.records import Floats, Relevance
 
-Look = Callable[[int, Sequence[str]], Sequence[Any]]
-"""(example, keys of sites) -> what is known about each; it has an `error`."""
+Look = Callable[[Case, int, Sequence[str]], Sequence[Any]]
+"""(case, example, keys of sites) -> what is known about each; it has an `error`."""
 
 
 def through_layers(
@@ -28,7 +28,7 @@ def through_layers(
     rows, masses, errors, counts = [], [], [], []
     for i, units in enumerate(case.units):
         chain = chain_of(case, i, method)
-        seen = dict(zip(chain.keys, look(i, chain.keys), strict=True))
+        seen = dict(zip(chain.keys, look(case, i, chain.keys), strict=True))
         entrance = chain.entrance(lambda site, seen=seen: matrix(seen[site.site.key]))  # type: ignore[misc]
         layers = [shares(matrix(seen[site.site.key])) for site in chain.layers]
         row = entrance @ product(layers, residual=0.0) if layers else entrance

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.desk.questions import input_function
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
-from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Case, InputFunction
 from regard.records import Floats, Json, Relevance
 from regard.registry import explainer
@@ -49,8 +49,8 @@ def captum(
     outer, inner = _classes(attribution)
     rows = []
     for i, units in enumerate(case.units):
-        function = case.continuous(i)
-        with _seeded(keyed_rng(case.seed, case.ids[i], "captum", attribution)):
+        function = input_function(case, i)
+        with _seeded(case.rng(None, case.ids[i], "captum", attribution)):
             found = _attributed(outer, inner, function, dict(params or {}), baseline or case.baselines[0])
         owner = np.broadcast_to(function.owner.cpu().numpy(), found.shape)
         inside = owner >= 0

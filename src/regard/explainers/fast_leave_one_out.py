@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import nearly_removed
 from regard.errors import InputError, Unsupported
 from regard.measures.agreement import kendall, spearman
 from regard.protocols import Case
@@ -50,7 +51,7 @@ def fast_leave_one_out(
     base = case.base()
     every = [np.eye(len(units), dtype=np.bool_)[units.free] for units in case.units]
     short = [len(drop) < FEW for drop in every]
-    nearly = case.nearly_removed([d[:0] if s else d for d, s in zip(every, short, strict=True)], schedule, operator)
+    nearly = nearly_removed(case, [d[:0] if s else d for d, s in zip(every, short, strict=True)], schedule, operator)
     judged = _spread([i for i, s in enumerate(short) if not s], [len(d) for d in every], checks)
     asked = [drop if short[i] or i in judged else drop[:0] for i, drop in enumerate(every)]
     exactly = case.removed(asked, operator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import weight_gradients
 from regard.explainers._alignment import on_units
 from regard.explainers._chain import chain_of
 from regard.measures.propagation import Propagation
@@ -41,7 +42,7 @@ def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
         n = (chain.layers[0] if chain.layers else chain.top).shape[3]  # type: ignore[union-attr]
         carried = Propagation.start(n)
         used = 0
-        for s in case.weight_slopes(i):
+        for s in weight_gradients(case, i):
             a = np.maximum(s.weights.astype(np.float64) * s.gradient, 0.0).mean(0)
             if s.site.key in source:
                 carried = carried.through_source(a)

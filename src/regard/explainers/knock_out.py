@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.errors import InputError
 from regard.explainers._alignment import rows_read
 from regard.explainers._site_choice import of_layers, sites_over_units
@@ -50,7 +51,7 @@ def knock_out(
         sites = of_layers(sites_over_units(case, i, "knock_out"), layers)
         keys = [int(k) for k in units.keys[units.free]]
         cuts.append([[_cut(case, i, site, key, heads, queries) for site in sites] for key in keys])
-    base, answers = case.base(), case.variants(cuts)
+    base, answers = case.base(), edited(case, cuts)
     rows = []
     for i, units in enumerate(case.units):
         values = np.zeros(len(units))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import decomposition
 from regard.explainers._alignment import on_units, rows_read
 from regard.explainers._decomposition import one_head
 from regard.explainers._site_choice import chosen_sites
@@ -39,7 +40,7 @@ def value_norms(
     rows, masses, errors, counts = [], [], [], []
     for i, units in enumerate(case.units):
         chosen = chosen_sites(case, i, layers, "value_norms")
-        parts = case.parts(i, [site.site.key for site in chosen])
+        parts = decomposition(case, i, [site.site.key for site in chosen])
         read = []
         for site, part in zip(chosen, parts, strict=True):
             weights, values = one_head(part, heads)

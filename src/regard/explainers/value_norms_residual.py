@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import decomposition
 from regard.explainers._alignment import on_units, rows_read
 from regard.explainers._decomposition import mixing_ratio, norm_matrix
 from regard.explainers._site_choice import chosen_sites
@@ -38,7 +39,7 @@ def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise:
     rows, masses, errors, counts, ratios = [], [], [], [], []
     for i, units in enumerate(case.units):
         chosen = chosen_sites(case, i, layers, name)
-        parts = case.parts(i, [site.site.key for site in chosen])
+        parts = decomposition(case, i, [site.site.key for site in chosen])
         read = []
         for site, part in zip(chosen, parts, strict=True):
             row = norm_matrix(part, name)[list(rows_read(case, i, site))].mean(0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import Noisy
+from regard.desk.questions import Displacement
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.protocols import Case
 from regard.records import Floats, Relevance
@@ -40,8 +42,8 @@ def noisy_changes(case: Case, relevance: Relevance, noise: float, draws: int) ->
     size = np.array([float(np.linalg.norm(row)) for row in relevance])
     change, moved = np.zeros((len(case.ids), draws)), np.zeros((len(case.ids), draws))
     for draw in range(draws):
-        variant = case.noisy(noise, draw)
+        variant = case.variant(Noisy(noise, draw))
         other = again(variant, relevance.method)
         change[:, draw] = [float(np.linalg.norm(a - b)) for a, b in zip(relevance, other, strict=True)]
-        moved[:, draw] = variant.moved
+        moved[:, draw] = variant.ask([Displacement(name) for name in variant.ids])
     return size, change, moved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import Randomized
 from regard.measures.agreement import ragged, spearman
 from regard.metrics._rerun import again, sampled
 from regard.protocols import Case
@@ -48,7 +49,7 @@ def weight_randomisation(
     ours = [np.abs(row[f]) for row, f in zip(asked, free, strict=True)]
     columns = []
     for depth in depths:
-        other = again(part.randomised("weights", depth, draw), relevance.method)
+        other = again(part.variant(Randomized(depth, draw)), relevance.method)
         columns.append(ragged(spearman, ours, [np.abs(row[f]) for row, f in zip(other, free, strict=True)]))
     similarity = np.stack(columns, -1)
     where: dict[str, Json] = {"draw": draw}

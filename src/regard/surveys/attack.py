@@ -14,6 +14,7 @@ from regard.audits.torch_threads import threads_for, torch_threads
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
@@ -282,7 +283,7 @@ def _one(
 
 
 def _shard(case: DeskCase, spec: Spec, asked: _Question) -> list[Attacked]:
-    results = [replace(one, attack=str(spec)) for one in case.attacked(spec, asked.threat)]
+    results = [replace(one, attack=str(spec)) for one in attacked(case, spec, asked.threat)]
     if asked.watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
         with suppress(Unsupported):  # a model without attention is attacked all the same
             results = watched(case, results, asked.watch)
