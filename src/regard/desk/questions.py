@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-import regard.protocols as protocols
 from regard.desk.answers import Answer, concatenated, section, stacked
 from regard.desk.costs import Metered
 from regard.desk.finite_answers import known, known_arrays, known_logits, known_slopes, known_tensor
@@ -31,6 +30,7 @@ from regard.models.ask import input_function as input_functions
 from regard.models.ask import token_ids as ids_of_tokens
 from regard.models.ask.lexicon import lexicon
 from regard.models.read_rows import read_rows
+from regard.protocols import BatchFunction as AnyBatchFunction
 from regard.protocols import (
     Case,
     Encoded,
@@ -41,6 +41,8 @@ from regard.protocols import (
     Slopes,
     Target,
 )
+from regard.protocols import InputFunction as AnyInputFunction
+from regard.protocols import WeightFunction as AnyWeightFunction
 from regard.records import Answers, Attacked, Bools, Edit, Edits, Example, Floats, Ints, Site, Spec, Threat
 from regard.registry import build
 
@@ -471,46 +473,46 @@ class _Function(DeskQuestion[R]):
 
 
 @dataclass(frozen=True, eq=False)
-class InputFunction(_Function[protocols.InputFunction]):
+class InputFunction(_Function[AnyInputFunction]):
     """The objective as a function of the continuous inputs."""
 
-    def function(self, desk: Desk) -> protocols.InputFunction:
+    def function(self, desk: Desk) -> AnyInputFunction:
         return input_functions.input_function(desk.model, desk.encoded(self.example), desk.target(self.example))
 
 
 @dataclass(frozen=True, eq=False)
-class WeightFunction(_Function[protocols.WeightFunction]):
+class WeightFunction(_Function[AnyWeightFunction]):
     """The answer as a function of attention weights; places: `replace` edits whose values do not count."""
 
     places: Sequence[Edit]
 
-    def function(self, desk: Desk) -> protocols.WeightFunction:
+    def function(self, desk: Desk) -> AnyWeightFunction:
         return weight_batches.weight_function(
             desk.model, desk.encoded(self.example), desk.target(self.example), self.places
         )
 
 
 @dataclass(frozen=True, eq=False)
-class BatchFunction(_Function[protocols.BatchFunction]):
+class BatchFunction(_Function[AnyBatchFunction]):
     """Examples of one shape as one function of their inputs; `example` is the first of them."""
 
     examples: Sequence[Example]
 
-    def function(self, desk: Desk) -> protocols.BatchFunction:
+    def function(self, desk: Desk) -> AnyBatchFunction:
         return batch_functions.batch_function(desk.model, self.examples)
 
 
-def input_function(case: Case, i: int) -> protocols.InputFunction:
+def input_function(case: Case, i: int) -> AnyInputFunction:
     """The objective of example i as a function of its continuous inputs; every call is counted."""
     return case.ask([InputFunction(case.ids[i])])[0]
 
 
-def weight_function(case: Case, i: int, places: Sequence[Edit]) -> protocols.WeightFunction:
+def weight_function(case: Case, i: int, places: Sequence[Edit]) -> AnyWeightFunction:
     """The answer to example i as a function of the weights in these places; every call is counted."""
     return case.ask([WeightFunction(case.ids[i], places)])[0]
 
 
-def batch_function(case: Case, positions: Sequence[int]) -> protocols.BatchFunction:
+def batch_function(case: Case, positions: Sequence[int]) -> AnyBatchFunction:
     """Examples of one shape as one function of their inputs; every row is counted."""
     return case.ask([BatchFunction(case.ids[positions[0]], [case.examples[i] for i in positions])])[0]
 

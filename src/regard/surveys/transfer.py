@@ -62,10 +62,10 @@ def transfer(
 
 def _labelled(model: Model, examples: Sequence[Example]) -> list[Example]:
     """The examples with labels as this model calls them."""
-    records = [e.label for e in examples if e.label is not None]
-    if not records or not model.labels:
+    labels = [e.label for e in examples if e.label is not None]
+    if not labels or not model.labels:
         return list(examples)
-    table = match_labels(model.labels, sorted(set(map(str, records))))
+    table = match_labels(model.labels, sorted(set(map(str, labels))))
     return [e if e.label is None else replace(e, label=table.model[table.of(str(e.label))]) for e in examples]
 
 
