@@ -154,7 +154,14 @@ def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
     special = np.concatenate([units.special for units in case.units]) if case.ids else np.zeros(0, np.bool_)
     if np.any(relevance.values[special]):
         raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="other values")
-    return Relevance(label, relevance.ids, relevance.offsets, relevance.values, relevance.signed, relevance.extras)
+    return Relevance(
+        method=label,
+        ids=relevance.ids,
+        offsets=relevance.offsets,
+        values=relevance.values,
+        signed=relevance.signed,
+        extras=relevance.extras,
+    )
 
 
 def selected(relevance: Relevance, positions: Sequence[int]) -> Relevance:

@@ -36,7 +36,14 @@ class CostMeter:
 
     def costs(self) -> tuple[Cost, ...]:
         return tuple(
-            Cost(kind, method, seconds, int(forwards), int(backwards), int(requests))
+            Cost(
+                kind=kind,
+                method=method,
+                seconds=seconds,
+                forwards=int(forwards),
+                backwards=int(backwards),
+                requests=int(requests),
+            )
             for (kind, method), (seconds, forwards, backwards, requests) in self._costs.items()
         )
 

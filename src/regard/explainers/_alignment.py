@@ -81,9 +81,9 @@ def on_units(rows: Sequence[Floats], units: Units, *, renormalise: bool) -> tupl
     places = np.maximum(units.keys, 0)
     laid = rows[0][places] if len(rows) == 1 else np.mean([row[places] for row in rows], axis=0)
     values = np.where(units.free, laid, 0.0)
-    kept = float(values.sum())
+    mass = float(values.sum())
     # a maximum over heads may sum to more than 1, a row with a sink to less: a share is of the larger
     total = max(1.0, sum(float(row.sum()) for row in rows) / len(rows))
-    if renormalise and kept > 0:
-        values = values / kept
-    return values, max(0.0, 1.0 - kept / total)
+    if renormalise and mass > 0:
+        values = values / mass
+    return values, max(0.0, 1.0 - mass / total)

@@ -32,6 +32,10 @@ def alti(case: Case, *, renormalise: bool = True) -> Relevance:
     [0.0, 0.98, 0.02]
     """
     return through_layers(
-        case, "alti", decomposition, lambda parts: alti_matrix(parts, "alti"),
-        error="decomposition_error", renormalise=renormalise,
-    )  # fmt: skip
+        case,
+        "alti",
+        decomposition,
+        lambda parts: alti_matrix(parts, "alti"),
+        error="decomposition_error",
+        renormalise=renormalise,
+    )

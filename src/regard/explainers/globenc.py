@@ -32,6 +32,10 @@ def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
     [0.0, 0.98, 0.02]
     """
     return through_layers(
-        case, "globenc", decomposition, lambda parts: norm_matrix(parts, "globenc", norms=None),
-        error="decomposition_error", renormalise=renormalise,
-    )  # fmt: skip
+        case,
+        "globenc",
+        decomposition,
+        lambda parts: norm_matrix(parts, "globenc", norms=None),
+        error="decomposition_error",
+        renormalise=renormalise,
+    )

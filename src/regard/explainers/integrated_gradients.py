@@ -36,8 +36,8 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = 
     """
     if steps < 1:
         raise InputError("integrated_gradients.steps", expected="at least 1", got=str(steps))
-    chosen = baseline or case.baselines[0]
-    points = [Point(alpha=(k + 0.5) / steps, baseline=chosen) for k in range(steps)]
+    start = baseline or case.baselines[0]
+    points = [Point(alpha=(k + 0.5) / steps, baseline=start) for k in range(steps)]
     rows, errors, differences, specials = [], [], [], []
     for units, slopes in zip(case.units, slopes_at(case, points), strict=True):
         whole = slopes.dot.mean(0)

@@ -50,7 +50,9 @@ def knock_out(
     for i, units in enumerate(case.units):
         sites = of_layers(sites_over_units(case, i, "knock_out"), layers)
         keys = [int(k) for k in units.keys[units.free]]
-        cuts.append([[_cut(case, i, site, key, heads, queries) for site in sites] for key in keys])
+        cuts.append(
+            [[_cut(case, i, site=site, key=key, heads=heads, queries=queries) for site in sites] for key in keys]
+        )
     base, answers = case.base(), edited(case, cuts)
     rows = []
     for i, units in enumerate(case.units):
@@ -66,7 +68,7 @@ def _cut(case: Case, i: int, site: SiteAttention, key: int, heads: str | int, qu
         raise InputError("heads", expected=f'"all" or 0..{count - 1}', got=repr(heads))
     among = range(rows) if queries == "all" else rows_read(case, i, site)
     own = key if site.site.kind in ("self", "causal", "windowed") and rows == keys else -1
-    chosen = tuple(q for q in among if q != own and q < rows)
+    rows_cut = tuple(q for q in among if q != own and q < rows)
     return Edit(
-        "knock_out", site.site.key, heads=(heads,) if isinstance(heads, int) else None, queries=chosen, keys=(key,)
+        "knock_out", site.site.key, heads=(heads,) if isinstance(heads, int) else None, queries=rows_cut, keys=(key,)
     )

@@ -48,9 +48,9 @@ def smooth_grad(
     points = [Point(noise=noise, draw=int(draw)) for draw in draws]
     rows, spreads = [], []
     for units, slopes in zip(case.units, slopes_at(case, points), strict=True):
-        drawn = slopes.dot if of == "input_x_gradient" else slopes.norm
-        rows.append(np.where(units.free, drawn.mean(0), 0.0))
-        error = drawn[:, units.free].std(0, ddof=1) / samples**0.5 if samples > 1 else np.zeros(1)
+        samples_of = slopes.dot if of == "input_x_gradient" else slopes.norm
+        rows.append(np.where(units.free, samples_of.mean(0), 0.0))
+        error = samples_of[:, units.free].std(0, ddof=1) / samples**0.5 if samples > 1 else np.zeros(1)
         spreads.append(float(error.mean()) if error.size else 0.0)
     signed = of == "input_x_gradient"
     return Relevance.of("smooth_grad", case.ids, rows, signed=signed, extras={"spread": np.array(spreads)})

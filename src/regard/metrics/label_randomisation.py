@@ -40,7 +40,7 @@ def label_randomisation(
     >>> label_randomisation(case, case.relevance("leave_one_out"), by="head").values.round(3).tolist()
     [-1.0]
     """
-    part, asked = sampled(case, relevance, share)
+    part, part_relevance = sampled(case, relevance, share)
     change: Change = OtherClass() if by == "head" else ShuffledLabels()
     try:
         variant = part.variant(change)
@@ -51,7 +51,9 @@ def label_randomisation(
         variant = part.variant(change)
     other = again(variant, relevance.method)
     free = [units.free for units in part.units]
-    xs = [row[f] for row, f in zip(asked, free, strict=True)]
+    xs = [row[f] for row, f in zip(part_relevance, free, strict=True)]
     values = ragged(spearman, xs, [row[f] for row, f in zip(other, free, strict=True)])
     where: dict[str, Json] = {"by": "another class" if isinstance(change, OtherClass) else "shuffled labels"}
-    return Score("label_randomisation", relevance.method, part.ids, values, "lower", where)
+    return Score(
+        metric="label_randomisation", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
+    )

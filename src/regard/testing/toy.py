@@ -282,7 +282,18 @@ class ToyModel:
             own = np.zeros((weights.shape[1], 1), np.float32) if site.kind == "pooling" else adds
             values = np.stack([adds] * len(weights))
             whole = np.einsum("hqk,hkd->qd", weights, values) + own
-            parts.append(Parts(site, weights, values, own, np.zeros(1, np.float32), whole, (), 0.0))
+            parts.append(
+                Parts(
+                    site=site,
+                    weights=weights,
+                    values=values,
+                    own=own,
+                    bias=np.zeros(1, np.float32),
+                    whole=whole,
+                    norms=(),
+                    error=0.0,
+                )
+            )
         return parts
 
     def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
@@ -463,4 +474,14 @@ def _units(text: str) -> Units:
     n = len(words) + 1
     index = np.arange(n)
     none = np.zeros(n, np.int64)
-    return Units(("[CLS]", *words), "word", "span", np.array(places, float), index == 0, index - 1, none, index, (n,))
+    return Units(
+        names=("[CLS]", *words),
+        kind="word",
+        place_kind="span",
+        places=np.array(places, float),
+        special=index == 0,
+        groups=index - 1,
+        part=none,
+        keys=index,
+        shape=(n,),
+    )
