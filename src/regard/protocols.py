@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from regard.records import (
     Attention,
     Bools,
     Check,
-    Edit,
     Edits,
     Example,
     Floats,
@@ -32,8 +31,7 @@ from regard.records import (
     Units,
 )
 
-Change = Literal["weights", "labels", "head"]
-"""How a model is spoilt for a check: weights permuted from the top, trained on shuffled labels, classes swapped."""
+R = TypeVar("R")
 WeightGradientKind = Literal["in_graph", "frozen"]
 """in_graph: a change of one layer's weights changes what later layers attend to. frozen: other attention is fixed."""
 Target: TypeAlias = Json
@@ -319,10 +317,18 @@ class Model(Protocol):
     ) -> Capture: ...
 
 
-class Case(Protocol):
-    """A few examples, one model, one objective, and a desk that answers requests about them.
+class Question(Generic[R]):
+    """A request about one example, as a frozen value; `regard.desk.questions` has them all."""
 
-    A repeated request is answered from memory, whoever asks; requests are batched by length.
+
+class Change:
+    """A change that makes a variant of a case; `regard.desk.changes` has them all."""
+
+
+class Case(Protocol):
+    """A few examples, one model, one objective, and a desk that answers questions about them.
+
+    A repeated question is answered from the cache, whoever asks; questions are batched by length.
     """
 
     @property
@@ -340,7 +346,7 @@ class Case(Protocol):
 
     @property
     def explainers(self) -> tuple[str, ...]:
-        """The explainers of the audit by name, those first that were named first."""
+        """The explainers of the audit by name, in the order in which they were named."""
         ...
 
     @property
@@ -348,7 +354,10 @@ class Case(Protocol):
     @property
     def baselines(self) -> tuple[str, ...]: ...
     @property
-    def seed(self) -> int: ...
+    def companions(self) -> Case:
+        """A few other examples of the same data, the same for every shard; none where there are no others."""
+        ...
+
     def base(self) -> Answers:
         """One row per example: the model undisturbed."""
         ...
@@ -357,128 +366,31 @@ class Case(Protocol):
         """drops[i] is (variants, n_i); one row per variant, example after example."""
         ...
 
-    def nearly_removed(self, drops: Sequence[Bools], schedule: Sequence[float], operator: str | None = None) -> Answers:
-        """`removed`, nearly: only the share `schedule` of the positions is recomputed, from the first layer on."""
-        ...
-
-    def slopes(self, points: Sequence[Point]) -> list[Slopes]: ...
-    def continuous(self, i: int) -> InputFunction:
-        """The objective of example i as a function of its continuous inputs; every call is counted."""
-        ...
-
     def attention(self, i: int) -> Sequence[SiteAttention]:
         """The sites of example i alone: each of shape (1, head, query, key)."""
         ...
 
-    def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
-        """Gradients with respect to the attention weights of every site of example i, in the order of the pass."""
-        ...
-
-    def parts(self, i: int, keys: Sequence[str]) -> Sequence[Parts]:
-        """What the attention of these sites (their keys) of example i is made of."""
-        ...
-
-    def zeroed(self, i: int, keys: Sequence[str]) -> Sequence[Zeroed]:
-        """What the layers around these sites give out for example i when the value of one key is zero."""
-        ...
-
-    def reading(self, i: int, site: Site) -> tuple[int, ...]: ...
-    def edited(self, edits: Sequence[Sequence[Edit]]) -> Answers:
-        """edits[i] is applied to example i; one row per example."""
-        ...
-
-    def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
-        """edits[i] holds variants of example i, each a list of edits; one row per variant, example after example."""
-        ...
-
-    def swept(self, edits: Sequence[Sequence[Edit]]) -> Answers:
-        """`variants` of many attentions as arrays: edits[i] holds one `replace` per site of example i, whose values are
-        (attention, head, query, key); one row per attention, example after example. Nothing is remembered."""
-        ...
-
-    def steered(self, i: int, places: Sequence[Edit]) -> WeightFunction:
-        """The answer to example i as a function of the weights in these places; every call is counted."""
-        ...
-
     def relevance(self, method: str | Spec) -> Relevance:
-        """What another explainer says about this case, computed once."""
+        """The relevance by another explainer, computed once."""
         ...
 
-    def rng(self, i: int, *keys: object) -> np.random.Generator:
-        """Random numbers keyed by (seed, example id, keys): independent of order, batch and worker."""
+    def rng(self, i: int | None, *keys: object) -> np.random.Generator:
+        """Random numbers keyed by (seed, example id, keys): independent of order, batch and worker.
+
+        i=None: the same numbers for every example.
+        """
         ...
 
     def subset(self, positions: Sequence[int]) -> Case:
         """The same case with some of its examples, in that order."""
         ...
 
-    @property
-    def moved(self) -> Floats:
-        """(examples,) how far the continuous inputs were moved, as a share of their norm; 0 in the case itself."""
+    def variant(self, change: Change) -> Case:
+        """The same examples under a change of inputs, model or class, asked about the same targets."""
         ...
 
-    @property
-    def companions(self) -> Case:
-        """A few other examples of the same data, the same for every shard; none where there are no others."""
-        ...
-
-    def routed(self, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
-        """Example i with the attention output of companions (position, their rows) instead of its own; a row each."""
-        ...
-
-    @property
-    def orders(self) -> tuple[Ints, ...]:
-        """(n_i,) for each example: which unit of the original stands in each place; 0, 1, 2... in the case itself."""
-        ...
-
-    def shuffled(self, draw: int = 0) -> Case:
-        """The same examples with their free units in another order, asked about the same targets."""
-        ...
-
-    def noisy(self, noise: float, draw: int = 0) -> Case:
-        """The same examples with noise in their continuous inputs (`models.ask.add_noise`) and the same targets."""
-        ...
-
-    def asked(self, candidates: Sequence[Sequence[Example]]) -> Answers:
-        """Other inputs in the place of each example, about its target; one row per candidate, example after example.
-        Nothing is remembered; a candidate that the model cannot read has NaN everywhere."""
-        ...
-
-    def instead(self, examples: Sequence[Example], targets: Sequence[Target] | None = None) -> Case:
-        """Other examples, one for each, asked about the same targets (or these); what is learnt goes with the case."""
-        ...
-
-    def input_gradients(self) -> list[NDArray[np.float32]]:
-        """One array per example; see `models.ask.gradients`."""
-        ...
-
-    def read(self, example: Example) -> Ints:
-        """(units,) the ids that a text is read as; the model is not asked anything."""
-        ...
-
-    def lexicon(self) -> Lexicon: ...
-    def together(self, positions: Sequence[int]) -> BatchFunction:
-        """Examples of one shape as one function of their inputs; every row is counted."""
-        ...
-
-    def attacked(self, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:
-        """What becomes of every example under an attack; computed once."""
-        ...
-
-    @property
-    def origins(self) -> tuple[Ints, ...]:
-        """(n_i,) for each example: the unit of the original that each unit comes from, -1 for none (an inserted word);
-        0, 1, 2... in the case itself. See `evaluate.origins` for pieces of words; sums over `groups` are exact."""
-        ...
-
-    def changed(self, noise: str | Spec, severity: int) -> Case:
-        """The same examples under a named noise (kind "perturbation", severity 1 to 5), asked about the same targets.
-        `examples` are the changed ones, with ids and labels as before; `origins` says what each unit comes from."""
-        ...
-
-    def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> Case:
-        """The same examples and targets in front of a spoilt copy of the model; with "head" the same model asked about
-        another class. Unsupported where the model cannot be spoilt like that."""
+    def ask(self, questions: Sequence[Question[R]]) -> list[R]:
+        """The answer to each question, cached and batched by length."""
         ...
 
 

@@ -15,6 +15,7 @@ from regard.attacks.apgd import checkpoints, dlr
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
@@ -51,7 +52,7 @@ def test_fgsm_and_pgd_agree_with_foolbox_on_the_small_vit(digits: tuple[Any, lis
         f"pgd:steps={STEPS}": foolbox.attacks.LinfPGD(rel_stepsize=2.5 / STEPS, steps=STEPS, random_start=False),
     }
     for name, theirs in attacks.items():
-        ours = fooled(case.attacked(f"{name}{',' if ':' in name else ':'}eps={EPS}", BUDGET))
+        ours = fooled(attacked(case, f"{name}{',' if ':' in name else ':'}eps={EPS}", BUDGET))
         other = theirs(wrapped, images, labels, epsilons=EPS * high)[2].numpy()
         # ours also counts what was fooled on the way, so it is never weaker; robust accuracy is the same within one
         assert (ours >= other).all(), name
@@ -64,7 +65,7 @@ def test_the_ball_the_bounds_the_budget_and_the_fresh_answer(digits: tuple[Any, 
     model, examples = digits
     case = case_of((model, examples[:16]))
     joined = f"{name}{',' if ':' in name else ':'}eps={EPS}"
-    found = case.attacked(joined, Threat(budget=25))
+    found = attacked(case, joined, Threat(budget=25))
     assert fooled(found).any()
     for one, example in zip(found, examples[:16], strict=True):
         assert one.queries <= 25
@@ -80,7 +81,7 @@ def test_the_ball_the_bounds_the_budget_and_the_fresh_answer(digits: tuple[Any, 
         said = model.predict([model.encode(one.example)])[1][0]
         assert (said != one.before) == (one.status == "success")
     assert [_key(a) for a in found] == [
-        _key(b) for b in case_of((model, examples[:16]), 1).attacked(joined, Threat(budget=25))
+        _key(b) for b in attacked(case_of((model, examples[:16]), 1), joined, Threat(budget=25))
     ]
 
 
@@ -90,19 +91,19 @@ def _key(one: Attacked) -> tuple[object, ...]:
 
 def test_stronger_with_size_with_restarts_and_in_company(digits: tuple[Any, list[Example]]) -> None:
     case = case_of(digits)
-    rates = [fooled(case.attacked(f"pgd:steps=8,eps={eps}")).mean() for eps in (0.02, 0.1, 0.4)]
+    rates = [fooled(attacked(case, f"pgd:steps=8,eps={eps}")).mean() for eps in (0.02, 0.1, 0.4)]
     assert rates == sorted(rates)
     assert rates[-1] > 0.95
-    noise = fooled(case.attacked(f"random_noise:eps={EPS}")).mean()
+    noise = fooled(attacked(case, f"random_noise:eps={EPS}")).mean()
     assert noise < rates[1]
-    more = fooled(case.attacked(f"pgd:steps=8,eps={EPS},restarts=2"))
-    one = fooled(case.attacked(f"pgd:steps=8,eps={EPS}"))
+    more = fooled(attacked(case, f"pgd:steps=8,eps={EPS},restarts=2"))
+    one = fooled(attacked(case, f"pgd:steps=8,eps={EPS}"))
     assert (more >= one).all()
     parts = [f"fgsm:eps={EPS}", f"pgd:steps=8,eps={EPS}"]
     from regard.records import Spec
 
-    worst = case.attacked(Spec("attack", "worst_case", {"attacks": parts}), Threat(budget=40))
-    assert (fooled(worst) >= fooled(case.attacked(parts[0]))).all()
+    worst = attacked(case, Spec("attack", "worst_case", {"attacks": parts}), Threat(budget=40))
+    assert (fooled(worst) >= fooled(attacked(case, parts[0]))).all()
     assert (fooled(worst) >= one).all()
     assert all(w.queries <= 40 for w in worst)
 
@@ -139,7 +140,7 @@ def standardised(image: Any) -> Any:
 def test_normalisation_is_inside_and_the_input_is_the_users_own(dtype: Any, classes: int) -> None:
     model = wrap(Grey(classes), standardised, modality="image", channels=3, patch=4, class_tokens=-1, device="cpu")
     case = DeskCase(Desk(model), pictures(8, dtype))
-    found = case.attacked("apgd:eps=0.1,steps=20,loss=dlr")
+    found = attacked(case, "apgd:eps=0.1,steps=20,loss=dlr")
     assert fooled(found).any()
     for one, example in zip(found, case.examples, strict=True):
         assert one.example is not None
@@ -159,7 +160,7 @@ def test_a_reader_that_mixes_entries_is_refused() -> None:
 
     model = wrap(Grey(3), blurred, modality="image", channels=3, patch=4, class_tokens=-1, device="cpu")
     with pytest.raises(Unsupported, match="scaling is off"):
-        DeskCase(Desk(model), pictures(2)).attacked("pgd")
+        attacked(DeskCase(Desk(model), pictures(2)), "pgd")
 
 
 def test_a_hugging_face_vit_with_its_processor() -> None:
@@ -171,7 +172,7 @@ def test_a_hugging_face_vit_with_its_processor() -> None:
     processor = ViTImageProcessor(do_resize=False, do_rescale=True, do_normalize=True)
     model = load(ViTForImageClassification(config).eval(), processor=processor, device="cpu")
     case = DeskCase(Desk(model), pictures(4, np.uint8))
-    found = case.attacked("pgd:eps=0.3,steps=10")
+    found = attacked(case, "pgd:eps=0.3,steps=10")
     for one in found:
         assert one.example is not None
         assert np.asarray(one.example.inputs["image"]).dtype == np.uint8
@@ -182,12 +183,12 @@ def test_tables_series_and_embeddings() -> None:
     for name, data in (("cancer", "cancer"), ("power", "power")):
         model = load(name, device="cpu")
         case = DeskCase(Desk(model), [Example(e.id, e.inputs) for e in read(data, limit=6)][:6])
-        found = case.attacked("pgd:eps=0.3,steps=10")
+        found = attacked(case, "pgd:eps=0.3,steps=10")
         assert fooled(found).any(), name
         assert all(one.example is not None for one in found)
     text = load("bilstm", device="cpu")
     case = DeskCase(Desk(text), [Example("a", {"text": "a quiet , moving film"})])
-    (one,) = case.attacked("pgd:eps=0.5,steps=10")
+    (one,) = attacked(case, "pgd:eps=0.5,steps=10")
     assert one.status == "success"
     assert one.example is None
     assert "no such text" in one.notes[0]
@@ -196,14 +197,14 @@ def test_tables_series_and_embeddings() -> None:
 def test_the_explanation_of_a_picture_moves_and_its_class_stays(digits: tuple[Any, list[Example]]) -> None:
     model, examples = digits
     case = case_of((model, examples[:8]))
-    near, far = (case.attacked(f"explanation_pgd:eps={eps},steps=8,k=3") for eps in (0.01, 0.15))
+    near, far = (attacked(case, f"explanation_pgd:eps={eps},steps=8,k=3") for eps in (0.01, 0.15))
     for one in (*near, *far):
         assert one.after == one.before
         assert one.example is not None
         assert model.predict([model.encode(one.example)])[1][0] == one.before
     mass = [np.mean([one.extras["top_k_mass"] for one in found]) for found in (near, far)]
     assert mass[1] < mass[0]
-    centre = case.attacked("explanation_pgd:eps=0.15,steps=8,aim=centre")
+    centre = attacked(case, "explanation_pgd:eps=0.15,steps=8,aim=centre")
     assert all(one.after == one.before for one in centre)
 
 
@@ -218,10 +219,10 @@ def test_dlr_does_not_change_with_the_scale_of_the_logits(digits: tuple[Any, lis
 def test_bad_sizes_and_bounds(digits: tuple[Any, list[Example]]) -> None:
     case = case_of((digits[0], digits[1][:2]))
     with pytest.raises(InputError, match="eps"):
-        case.attacked("pgd:eps=0")
+        attacked(case, "pgd:eps=0")
     with pytest.raises(InputError, match="bounds"):
-        case.attacked("pgd:bounds=[1,0]")
-    tight = case.attacked("pgd:eps=0.5,bounds=[0,16],steps=3")
+        attacked(case, "pgd:bounds=[1,0]")
+    tight = attacked(case, "pgd:eps=0.5,bounds=[0,16],steps=3")
     assert all(np.asarray(one.example.inputs["image"]).max() <= 16 for one in tight if one.example is not None)
 
 

@@ -13,6 +13,7 @@ from regard.attacks._text import Text
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import answers_to, attacked, token_ids
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.measures.text_distance import edit_distance, ngram_overlap
 from regard.models.open.load import load
@@ -44,10 +45,10 @@ def test_greedy_finds_a_flip_wherever_one_or_two_words_suffice(bilstm: Model, sh
     examples = short[:24]
     case = case_of(bilstm, examples)
     threat = Threat(budget=20_000, max_share=0.34, stop_words=True)
-    every = case.attacked("enumeration:words=2,many=3", threat)
+    every = attacked(case, "enumeration:words=2,many=3", threat)
     there = [i for i, one in enumerate(every) if one.status == "success"]
     assert len(there) >= 8, "too few texts can be flipped at all for this to be a test"
-    found = case.attacked("greedy_word:many=3", Threat(budget=150, max_share=0.34, stop_words=True))
+    found = attacked(case, "greedy_word:many=3", Threat(budget=150, max_share=0.34, stop_words=True))
     hits = sum(found[i].status == "success" for i in there)
     assert hits >= 0.9 * len(there), f"greedy found {hits} of {len(there)}"
 
@@ -55,7 +56,7 @@ def test_greedy_finds_a_flip_wherever_one_or_two_words_suffice(bilstm: Model, sh
 @pytest.mark.parametrize("name", ["greedy_word", "greedy_char:importance=gradient", "hotflip", "beam:words=3,many=4"])
 def test_nothing_depends_on_the_batch(bilstm: Model, short: list[Example], name: str) -> None:
     threat = Threat(budget=60, max_share=0.4)
-    one, many = (case_of(bilstm, short[:4], batch).attacked(name, threat) for batch in (1, 64))
+    one, many = (attacked(case_of(bilstm, short[:4], batch), name, threat) for batch in (1, 64))
     assert [_key(a) for a in one] == [_key(b) for b in many]
 
 
@@ -67,7 +68,7 @@ def test_budget_constraints_and_honest_successes(bilstm: Model, short: list[Exam
     threat = Threat(budget=33, max_share=0.3, min_similarity=0.5, max_edits=2, keep=("film", "movie"))
     case = case_of(bilstm, short[:8])
     for name in ("greedy_char", "hotflip", "greedy_word"):
-        for i, one in enumerate(case.attacked(name, threat)):
+        for i, one in enumerate(attacked(case, name, threat)):
             assert one.queries <= 33
             if one.status == "skipped" or one.example is None:
                 continue
@@ -79,7 +80,7 @@ def test_budget_constraints_and_honest_successes(bilstm: Model, short: list[Exam
             assert all(text.words[k].casefold() not in ("film", "movie", "the", "not") for k in moved)
             assert one.similarity == pytest.approx(ngram_overlap(text.original, str(one.example.inputs["text"])))
             assert one.similarity >= 0.5
-            again = case.subset([i]).asked([[one.example]]).distribution
+            again = answers_to(case.subset([i]), [[one.example]]).distribution
             assert again is not None
             assert (int(again[0].argmax()) != one.before) == (one.status == "success")
             np.testing.assert_allclose(again[0], one.said_after, atol=1e-5)
@@ -89,12 +90,12 @@ def test_hotflip_on_sub_words_is_read_as_it_was_meant(short: list[Example]) -> N
     """Special tokens stay, the text has as many tokens as before, and only words that may be changed differ."""
     model = load("minilm:epochs=1,layers=1,n=1200", device="cpu")
     case = case_of(model, short[:3])
-    found = case.attacked("hotflip:many=12", Threat(budget=40))
+    found = attacked(case, "hotflip:many=12", Threat(budget=40))
     assert any(one.status == "success" for one in found)
     for i, one in enumerate(found):
         if one.example is None:
             continue
-        before, after = case.read(case.examples[i]), case.read(one.example)
+        before, after = token_ids(case, case.examples[i]), token_ids(case, one.example)
         special = case.units[i].special
         assert len(before) == len(after)
         assert (before[special] == after[special]).all()
@@ -103,24 +104,24 @@ def test_hotflip_on_sub_words_is_read_as_it_was_meant(short: list[Example]) -> N
 
 def test_a_targeted_attack_wants_its_class_and_skips_those_that_have_it() -> None:
     case = ToyCase()
-    found = case.attacked("greedy_word", Threat("targeted", "positive", max_share=1.0, stop_words=True))
+    found = attacked(case, "greedy_word", Threat("targeted", "positive", max_share=1.0, stop_words=True))
     for one, target in zip(found, case.targets, strict=True):
         assert (one.status == "skipped") == (target == 1)
         assert one.status != "success" or one.after == 1
     with pytest.raises(UnknownName, match="positive"):
-        case.attacked("greedy_word", Threat("targeted", "positve"))
+        attacked(case, "greedy_word", Threat("targeted", "positve"))
 
 
 def test_importance_by_gradient_costs_one_question() -> None:
     case = ToyCase(("wonderful film and a dull middle",))
     threat = Threat(max_share=1.0, stop_words=True)
-    slow, fast = (case.attacked(f"greedy_word:importance={how}", threat)[0] for how in ("deletion", "gradient"))
+    slow, fast = (attacked(case, f"greedy_word:importance={how}", threat)[0] for how in ("deletion", "gradient"))
     assert slow.status == fast.status == "success"
     assert fast.queries < slow.queries
 
 
 def test_input_reduction_keeps_the_answer_with_fewer_words() -> None:
-    found = ToyCase(("wonderful film of a good year and a dull cast",)).attacked("input_reduction:left=1")[0]
+    found = attacked(ToyCase(("wonderful film of a good year and a dull cast",)), "input_reduction:left=1")[0]
     assert found.status == "success"
     assert found.example is not None
     assert found.example.inputs["text"] == "wonderful"
@@ -130,7 +131,7 @@ def test_input_reduction_keeps_the_answer_with_fewer_words() -> None:
 
 def test_a_trigger_is_counted_on_texts_it_was_not_found_on() -> None:
     texts = tuple(f"a {w} film of the year" for w in ("wonderful", "good", "truly", "wonderful good", "good truly"))
-    found = ToyCase(texts).attacked("universal_trigger:words=2", Threat(budget=80))
+    found = attacked(ToyCase(texts), "universal_trigger:words=2", Threat(budget=80))
     used = [one for one in found if one.why == "used to find the trigger"]
     tried = [one for one in found if one.status != "skipped"]
     assert len(used) == 3
@@ -144,7 +145,7 @@ def test_a_trigger_is_counted_on_texts_it_was_not_found_on() -> None:
 
 def test_the_explanation_moves_and_the_answer_stays(bilstm: Model, short: list[Example]) -> None:
     case = case_of(bilstm, short[:6])
-    found = case.attacked("explanation_words:many=4", Threat(budget=40, max_share=0.4, stop_words=True))
+    found = attacked(case, "explanation_words:many=4", Threat(budget=40, max_share=0.4, stop_words=True))
     met = [one for one in found if one.status != "skipped"]
     assert any(one.status == "success" for one in met)
     for one in met:
@@ -158,16 +159,16 @@ def test_the_explanation_moves_and_the_answer_stays(bilstm: Model, short: list[E
 def test_substitutes_from_a_file_and_bad_ones(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"wonderful": ["terrible"]}))
-    found = ToyCase(("wonderful film",)).attacked(f"greedy_word:source={path}", Threat(max_share=1.0))[0]
+    found = attacked(ToyCase(("wonderful film",)), f"greedy_word:source={path}", Threat(max_share=1.0))[0]
     assert found.status == "success"
     assert found.example is not None
     assert found.example.inputs["text"] == "terrible film"
     assert found.origin == (0, 1)
     path.write_text("[1]")
     with pytest.raises(InputError, match="JSON object"):
-        ToyCase().attacked(f"greedy_word:source={tmp_path / '.' / 'mine.json'},many=1")
+        attacked(ToyCase(), f"greedy_word:source={tmp_path / '.' / 'mine.json'},many=1")
     with pytest.raises(InputError, match="neighbours"):
-        ToyCase().attacked("greedy_word:source=nowhere.json")
+        attacked(ToyCase(), "greedy_word:source=nowhere.json")
 
 
 def test_a_model_without_a_vocabulary_can_be_misspelt_but_not_flipped() -> None:
@@ -179,8 +180,8 @@ def test_a_model_without_a_vocabulary_can_be_misspelt_but_not_flipped() -> None:
     model = wrap(module, lambda text: [sum(map(ord, w)) % 97 for w in text.split()])
     case = DeskCase(Desk(model), [Example("a", {"text": "some longer words"})])
     with pytest.raises(Unsupported, match="vocabulary"):
-        case.attacked("hotflip")
-    assert case.attacked("greedy_char", Threat(max_share=1.0, budget=200))[0].queries > 3
+        attacked(case, "hotflip")
+    assert attacked(case, "greedy_char", Threat(max_share=1.0, budget=200))[0].queries > 3
 
 
 def test_one_edit_is_one_edit() -> None:

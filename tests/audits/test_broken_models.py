@@ -17,6 +17,7 @@ from regard.audits.preconditions import examine
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import known
+from regard.desk.questions import edited
 from regard.errors import InputError
 from regard.judge.evidence import evidence_of
 from regard.judge.judge import judge
@@ -172,7 +173,7 @@ def test_the_desk_remembers_nothing_that_is_unknown() -> None:
     assert np.isfinite(case.removed(drops).value).all()
     fault.calls = set(range(1000))
     with pytest.raises(InputError, match="finite numbers"):
-        case.edited([[Edit("uniform")], [Edit("uniform")]])
+        edited(case, [[[Edit("uniform")]], [[Edit("uniform")]]])
 
 
 def test_unknown_answers_are_refused_one_and_all() -> None:

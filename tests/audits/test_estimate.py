@@ -7,24 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from torch_toy import Texts, TorchToy, examples, sentences
+from torch_toy import Read, Texts, TorchToy, examples, sentences
 
 from regard.audits.audit import audit
 from regard.audits.default_methods import default_methods
-from regard.audits.estimate import CountingModel, estimate, probe
+from regard.audits.estimate import check_capture, estimate, middle_first
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
-from regard.audits.shard import Settings, compute
-from regard.records import Spec
+from regard.records import Example
+from regard.store.shard_result import Cost, ShardResult
 
 EXPLAINERS = default_methods("explainer", "quick")
 METRICS = default_methods("metric", "quick", without_family="plausibility")
-
-TEXTS = sentences(10)
-
-
-def _explainers(*names: str) -> tuple[Spec, ...]:
-    return tuple(Spec("explainer", name) for name in names)
 
 
 def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: Path) -> None:
@@ -56,53 +50,64 @@ def test_base_and_leave_one_out_forwards_are_computed_once_per_audit(tmp_path: P
     assert costs["leave_one_out"]["limit"] is None  # nobody knows how much arithmetic a foreign model does
 
 
-EXACT = ("attention", "rollout", "input_x_gradient", "integrated_gradients", "leave_one_out", "random")
+def test_a_pilot_of_middling_length_runs_first_and_is_scaled() -> None:
+    shards = [["long"], ["b", "c"], ["d"]]
+    assert middle_first(shards) == [["b", "c"], ["long"], ["d"]]
+    assert middle_first([]) == []
+    lengths = {"long": 20, "b": 10, "c": 10, "d": 5}
+    costs = (Cost("model", "base", 1.0, 40, 10, 50), Cost("explainer", "x", 1.0, 60, 0, 60))
+    pilot = ShardResult(costs=costs, skipped={"attention": "no attention"})
+    guess = estimate(pilot, ["b", "c"], lengths, [*lengths])
+    assert (guess.examples, guess.forwards, guess.backwards) == (4, 225, 22)  # 45 positions instead of 20
+    assert guess.seconds == pytest.approx(2 * (400 + 100 + 100 + 25) / 200)
+    assert guess.to_json()["skipped"] == {"attention": "no attention"}
+    assert guess.sentence(1) == "4 examples, about 225 forward passes and 22 gradients, about 6 s"
 
 
-@pytest.mark.parametrize("names", [EXACT, ("leave_one_out",), ("rollout", "random"), ("integrated_gradients:steps=5",)])
-def test_the_estimate_is_exact_where_requests_do_not_depend_on_answers(names: tuple[str, ...]) -> None:
-    settings = Settings(tuple(Spec.parse("explainer", n) for n in names), (Spec("metric", "agreement"),))
-    toy = TorchToy()
-    seen = probe(toy, toy.encode(examples(TEXTS)[0]), np.random.default_rng(0))
-    guess = estimate(toy, examples(TEXTS), settings, seen)
-    page = compute(TorchToy(), examples(TEXTS), settings)
-    real = {(c.kind, c.method): (c.forwards, c.backwards, c.requests) for c in page.costs}
-    assert {(c.kind, c.method): (c.forwards, c.backwards, c.requests) for c in guess.methods} == real
-    assert guess.forwards == sum(c.forwards for c in page.costs)
-    assert guess.examples == len(TEXTS)
+def test_an_audit_announces_its_cost_after_the_pilot_and_stores_it(tmp_path: Path) -> None:
+    events: list[str] = []
+    run = audit(
+        TorchToy(),
+        Texts(sentences(30)),
+        out=tmp_path / "run",
+        explainers=["leave_one_out", "integrated_gradients"],
+        metrics=["agreement"],
+        announce=events.append,
+        progress=lambda done, total, eta: events.append(f"{done} of {total}"),
+    )
+    (said,) = [i for i, event in enumerate(events) if "forward passes" in str(event)]
+    assert "0 of 30" in events[:said]
+    assert sum(" of 30" in str(event) for event in events[said:]) > 2, "most shards come after the forecast"
+    real = sum(c["forwards"] for c in run.costs())
+    assert real * 0.75 < run.manifest["estimate"]["forwards"] < real * 1.35
 
 
-def test_the_estimate_is_close_where_they_do() -> None:
-    settings = Settings(_explainers(*EXPLAINERS), tuple(Spec("metric", m) for m in METRICS))
-    toy = TorchToy()
-    seen = probe(toy, toy.encode(examples(TEXTS)[0]), np.random.default_rng(0))
-    guess = estimate(toy, examples(TEXTS), settings, seen)
-    real = sum(c.forwards for c in compute(TorchToy(), examples(TEXTS), settings).costs)
-    assert real * 0.75 < guess.forwards < real * 1.35
+def test_encodes_per_example_are_two_and_one_per_variant(tmp_path: Path) -> None:
+    class Counted(TorchToy):
+        def encode(self, example: Example) -> Read:
+            encodes[example.id] += 1
+            return super().encode(example)
+
+    encodes: Counter[str] = Counter()
+    plain = {"explainers": ["attention", "leave_one_out"], "metrics": ["comprehensiveness", "max_sensitivity"]}
+    audit(Counted(live=True), Texts(sentences(12)), out=tmp_path / "run", **plain)  # type: ignore[arg-type]
+    probed = {name for name, times in encodes.items() if times > 1}
+    assert len(probed) <= PROBES, "only the check that the model repeats its answers encodes anew"
+    assert max(encodes.values()) <= 2 + 4, "a probed example is encoded before and after the audit"
+    encodes.clear()
+    noisy = ["explanation_drift:noises=1,share=1.0"]
+    audit(Counted(live=True), Texts(sentences(12)), out=tmp_path / "noisy", experiments=noisy, **plain)  # type: ignore[arg-type]
+    variants = 1  # the noisy text keeps its id; copies under other names are examples of their own
+    fair = [times for name, times in encodes.items() if name not in probed]
+    assert max(fair) <= 2 + variants
 
 
-def test_counting_never_runs_the_model() -> None:
-    toy = TorchToy()
-    seen = probe(toy, toy.encode(examples(TEXTS)[0]), np.random.default_rng(0))
-    before = dict(toy.calls)
-    settings = Settings(_explainers(*EXPLAINERS), tuple(Spec("metric", m) for m in METRICS))
-    page = compute(CountingModel(toy, seen), examples(TEXTS), settings)
-    assert not page.problems
-    assert dict(toy.calls) == before
-
-
-def test_what_is_not_supported_is_known_before_the_start() -> None:
-    toy = TorchToy(blind=True)
-    seen = probe(toy, toy.encode(examples(TEXTS)[0]), np.random.default_rng(0))
-    guess = estimate(toy, examples(TEXTS), Settings(_explainers("attention", "random")), seen)
-    assert "it is blind" in guess.skipped["attention"]
-
-
-def test_the_probe_asks_no_question_of_the_audit() -> None:
+def test_the_capture_check_asks_no_question_of_the_audit() -> None:
     toy = TorchToy()
     example = examples(("one two three four five six",))[0]
     encoded = toy.encode(example)
-    probe(toy, encoded, np.random.default_rng(0))
+    assert check_capture(toy, encoded, np.random.default_rng(0)).checked == "given"
     assert encoded.ids not in toy.rows
     singles = [toy.remove(encoded, d, "delete", np.random.default_rng(0)).ids for d in np.eye(7, dtype=bool)[1:]]
     assert not any(ids in toy.rows for ids in singles)
+    assert check_capture(TorchToy(blind=True), encoded, np.random.default_rng(0)).checked == "never"

@@ -10,6 +10,7 @@ from click.testing import Result
 from regard.audits.more_metrics import example_of, model_of
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import edited
 from regard.present.pack.alternatives import alternatives_of
 from regard.present.pack.pack import pack_of_run
 from regard.records import Edit
@@ -40,7 +41,7 @@ def test_the_other_attention_does_to_the_model_what_the_audit_says(audited: tupl
             rows = tuple(row["reading"][other.site])
             edit = Edit("replace", site=other.site, queries=rows, keys=tuple(range(other.weights.shape[2])),
                         values=other.weights[:, list(rows)])  # fmt: skip
-            before, after = (a.distribution for a in (case.base(), case.edited([[edit]])))
+            before, after = (a.distribution for a in (case.base(), edited(case, [[[edit]]])))
             assert before is not None
             assert after is not None
             assert abs(np.abs(after - before).sum() / 2 - other.change) < 1e-4

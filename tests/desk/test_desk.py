@@ -6,6 +6,7 @@ from torch_toy import TorchToy, examples, sentences
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import answers_to, edited, slopes_at
 from regard.errors import InputError
 from regard.protocols import Point
 from regard.records import Edit, Relevance, Spec
@@ -42,13 +43,13 @@ def test_answers_are_those_of_the_model_one_by_one() -> None:
 def test_a_repeated_question_is_answered_from_memory() -> None:
     toy, case = _case()
     first = case.removed(_all_drops(case))
-    case.slopes([Point(0.5), Point(1.0)])
+    slopes_at(case, [Point(0.5), Point(1.0)])
     for i in range(len(case.ids)):
         case.attention(i)
     calls = dict(toy.calls)
     again = case.removed(_all_drops(case), "delete")
     case.base()
-    case.slopes([Point(1.0)])
+    slopes_at(case, [Point(1.0)])
     case.attention(3)
     assert dict(toy.calls) == calls
     np.testing.assert_array_equal(first.value, again.value)
@@ -89,7 +90,7 @@ def test_too_little_memory_halves_the_batch_and_goes_on(memory: int) -> None:
     _, roomy = _case()
     toy, case = _case(TorchToy(memory=memory))
     np.testing.assert_allclose(case.removed(_all_drops(case)).value, roomy.removed(_all_drops(roomy)).value, atol=1e-6)
-    for mine, theirs in zip(case.slopes([Point(0.5)]), roomy.slopes([Point(0.5)]), strict=True):
+    for mine, theirs in zip(slopes_at(case, [Point(0.5)]), slopes_at(roomy, [Point(0.5)]), strict=True):
         np.testing.assert_allclose(mine.dot, theirs.dot, atol=1e-6)
     assert max(toy.batches) <= memory
 
@@ -102,13 +103,13 @@ def test_an_error_that_is_not_about_memory_is_not_hidden() -> None:
 
 def test_edits_go_through_the_model_once_per_kind() -> None:
     toy, case = _case()
-    same = [[Edit("uniform")] for _ in case.ids]
-    case.edited(same)
+    same = [[[Edit("uniform")]] for _ in case.ids]
+    edited(case, same)
     assert toy.calls["edited"] == len(TEXTS)
     batches = len(toy.batches)
-    case.edited(same)
+    edited(case, same)
     assert len(toy.batches) == batches
-    case.edited([[Edit("permute", seed=1)] for _ in case.ids])
+    edited(case, [[[Edit("permute", seed=1)]] for _ in case.ids])
     assert toy.batches[batches:] == [1] * len(TEXTS)
 
 
@@ -145,7 +146,7 @@ def test_costs_are_paid_by_who_asks_first_and_sum_up() -> None:
     _, case = _case()
     case.relevance("leave_one_out")
     case.relevance("input_x_gradient")
-    costs = {c.method: c for c in case._desk.costs()}
+    costs = {c.method: c for c in case.desk.costs()}
     free = sum(int(u.free.sum()) for u in case.units)
     assert (costs["base"].forwards, costs["leave_one_out"].forwards) == (len(TEXTS), free)
     assert (costs["input_x_gradient"].forwards, costs["input_x_gradient"].backwards) == (len(TEXTS), len(TEXTS))
@@ -182,9 +183,9 @@ def test_a_text_that_was_asked_about_is_remembered_for_its_own_example_only() ->
     whole.base()
     first, second, third = (examples([text])[0] for text in ("a dull film", "a fine film", ""))
     before = sum(c.forwards for c in desk.costs())
-    said = whole.subset([0]).asked([[first, second, first, third]])
+    said = answers_to(whole.subset([0]), [[first, second, first, third]])
     assert sum(c.forwards for c in desk.costs()) == before + 2
-    again = whole.subset([0, 1]).asked([[second], [second]])
+    again = answers_to(whole.subset([0, 1]), [[second], [second]])
     assert sum(c.forwards for c in desk.costs()) == before + 3, "another example may have another target"
     np.testing.assert_array_equal(said.value[[0, 1]], [said.value[2], again.value[0]])
     assert np.isnan(said.value[3])

@@ -22,6 +22,8 @@ from regard.cli.root import root
 from regard.datasets.examples import Examples
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import edited, slopes_at, weight_function, with_weights
+from regard.desk.site_questions import weight_gradients
 from regard.experiments._map import maps
 from regard.experiments._weight_batches import answers, edits, given, moved, read, without
 from regard.experiments.adversary import adversary
@@ -35,7 +37,7 @@ from regard.experiments.top_word import top_word
 from regard.measures.divergence import jsd
 from regard.measures.tau_significance import kendall_p
 from regard.models.adapter import TorchModel
-from regard.models.ask.weight_batches import with_weights
+from regard.models.ask import weight_batches
 from regard.models.open.wrap import wrap
 from regard.networks.classifier import AttentionClassifier
 from regard.protocols import Findings, Point
@@ -113,13 +115,13 @@ def test_many_attentions_at_once_are_answered_as_one_by_one(name: str, layers: s
     found = maps(case, layers, "mean", "test")
     orders = [np.stack([case.rng(i, k).permutation(len(m)) for k in range(5)]) for i, m in enumerate(found)]
     shares = [case.rng(i, "s").dirichlet(np.ones(len(m)), 3) for i, m in enumerate(found)]
-    swept = case.swept([edits(m, moved(m, o)) for m, o in zip(found, orders, strict=True)])
-    each = case.variants([[m.moved(order) for order in o] for m, o in zip(found, orders, strict=True)])
+    swept = with_weights(case, [edits(m, moved(m, o)) for m, o in zip(found, orders, strict=True)])
+    each = edited(case, [[m.moved(order) for order in o] for m, o in zip(found, orders, strict=True)])
     assert_allclose(swept.value, each.value, atol=1e-4)
-    shared = case.swept([edits(m, given(m, s)) for m, s in zip(found, shares, strict=True)])
+    shared = with_weights(case, [edits(m, given(m, s)) for m, s in zip(found, shares, strict=True)])
     assert_allclose(
         shared.value,
-        case.variants([[m.given(x) for x in s] for m, s in zip(found, shares, strict=True)]).value,
+        edited(case, [[m.given(x) for x in s] for m, s in zip(found, shares, strict=True)]).value,
         atol=1e-4,
     )
     assert np.ptp(swept.value) > 0.01, "the edits do something"
@@ -151,7 +153,7 @@ def test_without_a_unit_the_rest_makes_up_for_it() -> None:
 def test_steering_has_the_gradient_of_its_answer(name: str) -> None:
     case = case_of(MODELS[name](), 1)
     (m,) = maps(case, "last", "mean", "test")
-    function = case.steered(0, edits(m, given(m, m.alpha[None])))
+    function = weight_function(case, 0, edits(m, given(m, m.alpha[None])))
     rng = np.random.default_rng(0)
     there = [torch.from_numpy(np.repeat(r.weights[None], 2, 0)).float().requires_grad_() for r in m.sites]
     slopes = torch.autograd.grad(function(there)[:, 0].sum(), there)
@@ -171,7 +173,9 @@ def test_attention_and_its_gradients_are_the_same_beside_others(name: str) -> No
         for ours, theirs in zip(together.attention(i), alone.attention(0), strict=True):
             assert_allclose(ours.dense().weights, theirs.dense().weights, atol=1e-6)
             assert ours.shape == theirs.shape
-        for mine, other in zip(together.weight_slopes(i, "frozen"), alone.weight_slopes(0, "frozen"), strict=True):
+        for mine, other in zip(
+            weight_gradients(together, i, "frozen"), weight_gradients(alone, 0, "frozen"), strict=True
+        ):
             assert_allclose(mine.gradient, other.gradient, atol=1e-5)
 
 
@@ -233,7 +237,7 @@ def test_tau_is_what_scipy_says_of_formulas_written_out() -> None:
 
 def test_detached_gradients_are_others_than_those_through_attention() -> None:
     case = case_of(bilstm(), 4)
-    through, past = case.slopes([Point()]), case.slopes([Point(detached=True)])
+    through, past = slopes_at(case, [Point()]), slopes_at(case, [Point(detached=True)])
     assert max(np.abs(a.dot - b.dot).max() for a, b in zip(through, past, strict=True)) > 1e-3
     assert_allclose([s.value[0] for s in through], [s.value[0] for s in past], atol=1e-5)
 
@@ -314,7 +318,7 @@ def test_sets_are_erased_until_the_decision_goes() -> None:
         for k in range(len(m) - 1):
             away[order[k]] = True
             left = np.where(away, 0, m.alpha)
-            said = case.subset([i]).variants([[m.given(left / left.sum())]]).distribution
+            said = edited(case.subset([i]), [[m.given(left / left.sum())]]).distribution
             assert said is not None
             if said[0].argmax() != base[i].argmax():
                 expected = (k + 1) / len(m)
@@ -363,7 +367,7 @@ def test_the_divergence_is_that_of_attention_that_keeps_the_answer() -> None:
     exact = one(adversary(case), "adversary_jsd", "exact", cap=0.05).values
     for i, m in enumerate(maps(case, "last", "mean", "test")):
         shares = np.random.default_rng(i).dirichlet(np.full(len(m), 0.2), 400)
-        said = case.subset([i]).swept([edits(m, given(m, shares))]).distribution
+        said = with_weights(case.subset([i]), [edits(m, given(m, shares))]).distribution
         assert said is not None
         kept = 0.5 * np.abs(said - base[i]).sum(-1) <= 0.05
         assert all(float(jsd(s, m.alpha)) <= exact[i] + 5e-3 for s in shares[kept])
@@ -471,9 +475,11 @@ def test_what_cannot_be_swept_says_so() -> None:
     case = case_of(bilstm(), 1)
     (m,) = maps(case, "last", "mean", "test")
     with pytest.raises(Exception, match="attention, head, query, key"):
-        with_weights(bilstm(), [bilstm().encode(case.examples[0])], [0], [[Edit("uniform", m.sites[0].read.site)]])
+        weight_batches.with_weights(
+            bilstm(), [bilstm().encode(case.examples[0])], [0], [[Edit("uniform", m.sites[0].read.site)]]
+        )
     with pytest.raises(Exception, match="site"):
-        with_weights(bilstm(),
+        weight_batches.with_weights(bilstm(),
             [bilstm().encode(case.examples[0])], [0],
             [[Edit("replace", "nowhere", values=np.ones((1, 1, 1, 1), np.float32))]],
         )  # fmt: skip

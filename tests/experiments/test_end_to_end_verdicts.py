@@ -16,6 +16,7 @@ from regard.audits.audit import audit
 from regard.audits.default_methods import default_methods
 from regard.audits.shard import Settings, compute
 from regard.cli.root import root
+from regard.desk.questions import patched
 from regard.judge.evidence import Evidence, evidence_of
 from regard.judge.judge import judge
 from regard.judge.verdicts import verdicts
@@ -73,7 +74,7 @@ def test_a_donors_output_gives_the_donors_answer_where_nothing_goes_past_attenti
     donors = case.companions.base().distribution
     assert donors is not None
     for i, m in enumerate(ours):
-        said = case.routed(i, m.reads, [(d, theirs[d].reads) for d in range(6)])
+        said = patched(case, i, m.reads, [(d, theirs[d].reads) for d in range(6)])
         np.testing.assert_allclose(said.distribution, donors, atol=1e-5)
 
 

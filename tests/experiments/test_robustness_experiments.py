@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.desk.case import DeskCase
+from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
+from regard.desk.questions import answers_to
 from regard.errors import InputError, Unsupported
 from regard.experiments._drift import aligned, drift, moved
 from regard.experiments._robustness import USUAL, chosen_noises
@@ -50,7 +52,7 @@ def test_noise_is_what_the_model_says_about_changed_texts() -> None:
     scores = list(noise(CASE, noises=("keyboard", "drop_words"), severities=(1, 5)))
     before = CASE.base().distribution
     for name, severity in itertools.product(("keyboard", "drop_words"), (1, 5)):
-        after = CASE.changed(name, severity).base().distribution
+        after = CASE.variant(PerturbedBy(name, severity)).base().distribution
         key = ("model", name, str(severity), "None")
         flips = found(scores, "flips")[key].values
         assert flips.tolist() == (after.argmax(-1) != before.argmax(-1)).tolist()
@@ -63,18 +65,11 @@ def test_noise_is_what_the_model_says_about_changed_texts() -> None:
 
 
 def test_labels_make_it_accuracy_and_calibration() -> None:
-    @dataclass(frozen=True)
-    class Labelled(ToyCase):
-        @property
-        def examples(self) -> tuple[Example, ...]:
-            return tuple(
-                replace(e, label="positive" if i % 2 else "unheard of") for i, e in enumerate(super().examples)
-            )
-
-    case = Labelled(WORDS)
+    labels = ["positive" if i % 2 else "unheard of" for i in range(len(WORDS))]
+    case = ToyCase([replace(e, label=label) for e, label in zip(ToyCase(WORDS).examples, labels, strict=True)])
     scores = list(noise(case, noises=("keyboard",), severities=(3,)))
     right = found(scores, "accuracy")["model", "keyboard", "3", "None"].values
-    said = case.changed("keyboard", 3).base().distribution.argmax(-1)
+    said = case.variant(PerturbedBy("keyboard", 3)).base().distribution.argmax(-1)
     assert np.isnan(right[0::2]).all(), "a label that is no class of the model is no label"
     assert right[1::2].tolist() == (said[1::2] == 1).tolist()
     assert {s.where["noise"] for s in scores if s.metric == "nll"} == {"none", "keyboard"}
@@ -209,7 +204,7 @@ def test_numbers_and_labels_have_a_change_instead_of_an_accuracy(task: str) -> N
         "number" if task == "regression" else "labels"
     }
     key = ("model", "keyboard", "5", "None")
-    before, after = case.base(), case.changed("keyboard", 5).base()
+    before, after = case.base(), case.variant(PerturbedBy("keyboard", 5)).base()
     if task == "regression":
         apart = np.abs(after.probability - before.probability)
         spread = case.companions.base().probability.std()
@@ -287,7 +282,7 @@ def test_attacks_turn_what_they_say_they_turn() -> None:
     for one in shown:
         i = CASE.ids.index(one.ids[0])
         text = Example("new", {"text": one.where["inputs"]["text"]})
-        said = CASE.subset([i]).asked([[text]]).distribution[0]
+        said = answers_to(CASE.subset([i]), [[text]]).distribution[0]
         assert said.argmax() != CASE.base().distribution[i].argmax()
         assert one.where["predicted"] == CASE.labels[int(said.argmax())]
         assert len(one.where["relevance"]["values"]) == len(one.where["units"]["names"])
@@ -378,7 +373,7 @@ def test_gaussian_radius_of_a_linear_model_is_below_its_margin() -> None:
     examples = [Example(f"p{i}", {"row": p}) for i, p in enumerate(points)]
     case = SimpleNamespace(
         ids=tuple(e.id for e in examples), examples=examples, companions=SimpleNamespace(examples=examples),
-        together=lambda positions: Plane(torch.from_numpy(points[positions[0]])[None]),
+        ask=lambda questions: [Plane(torch.from_numpy(questions[0].examples[0].inputs["row"])[None])],
         rng=lambda i, *keys: keyed_rng(0, f"p{i}", *keys),
     )  # fmt: skip
     spread = 0.25 * float(np.concatenate(points).std())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from test_debate import MODELS, case_of
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps
 from regard.experiments.conicity import conicity
 from regard.experiments.map_shape import map_shape
@@ -41,7 +42,7 @@ def test_a_change_lies_between_the_same_weights_and_all_on_one_unit(model: str, 
     assert not found[f"{flips}_null"].any()
     most = [
         max(
-            float(distances(case.subset([i]), case.subset([i]).variants([[m.single(t)]]))[0][0][0])
+            float(distances(case.subset([i]), edited(case.subset([i]), [[m.single(t)]]))[0][0][0])
             for t in range(len(m))
         )
         for i, m in enumerate(maps(case, "last", "mean", "here"))

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from regard.desk.padding import DenseSite
 from regard.errors import InputError, Unsupported
 from regard.explainers.attention import attention
 from regard.explainers.rollout import rollout
 from regard.measures.agreement import kendall
-from regard.protocols import SiteAttention
-from regard.records import Site, SiteKind, Units
-from regard.testing.toy import TEXTS, ToyCase, ToySite
+from regard.protocols import Encoded, Target
+from regard.records import Attention, Example, Site, SiteKind
+from regard.testing.toy import TEXTS, ToyCapture, ToyCase, ToyModel, ToyText
 
 TEXT = "a truly wonderful film"
 N = 5  # [CLS] and four words
@@ -25,27 +26,31 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum()
 
 
-def made(kind: SiteKind, layer: int, queries: int, keys: int, *, heads: int = 2, scale: float = 1.0) -> ToySite:
+def mean_map(site: DenseSite) -> np.ndarray:
+    return site.dense().weights[0].astype(np.float64).mean(0)
+
+
+def made(kind: SiteKind, layer: int, queries: int, keys: int, *, heads: int = 2, scale: float = 1.0) -> DenseSite:
     weights = scale * np.random.default_rng(layer + 10 * keys).dirichlet(np.ones(keys), size=(1, heads, queries))
-    return ToySite(Site(f"{kind}.{layer}", 0, kind, layer, heads), weights.astype(np.float32))
+    return DenseSite(Attention(Site(f"{kind}.{layer}", 0, kind, layer, heads), weights.astype(np.float32)))
 
 
-@dataclass(frozen=True)
-class Given(ToyCase):
-    """A toy case with whatever attention a test wants, read in the rows a test wants."""
+@dataclass(frozen=True, eq=False)
+class Given(ToyModel):
+    """A toy model with whatever attention a test wants, read in the rows a test wants."""
 
-    sites: tuple[ToySite, ...] = ()
-    read: tuple[int, ...] = (0,)
+    shown: tuple[DenseSite, ...] = ()
+    rows: tuple[int, ...] = (0,)
 
-    def attention(self, i: int) -> Sequence[SiteAttention]:
-        return self.sites
+    def capture(self, batch: Sequence[Encoded], targets: Sequence[Target], **_: object) -> ToyCapture:
+        return ToyCapture(self.shown, [e.units for e in batch], self.forward(batch, targets))
 
-    def reading(self, i: int, site: Site) -> tuple[int, ...]:
-        return (0,) if site.kind == "pooling" else self.read
+    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
+        return (0,) if site.kind == "pooling" else self.rows
 
 
-def given(*sites: ToySite, read: tuple[int, ...] = (0,)) -> Given:
-    return Given((TEXT,), sites=sites, read=read)
+def given(*sites: DenseSite, read: tuple[int, ...] = (0,)) -> ToyCase:
+    return ToyCase((TEXT,), model=Given(shown=sites, rows=read))
 
 
 def without_special(row: np.ndarray) -> np.ndarray:
@@ -77,7 +82,7 @@ def test_planted_attention_ranks_like_the_truth() -> None:
 @pytest.mark.parametrize("heads", ["mean", "max", 0, 1])
 def test_heads(heads: str | int) -> None:
     site = made("pooling", 0, 1, N)
-    w = site.weights[0, :, 0].astype(np.float64)
+    w = site.dense().weights[0, :, 0].astype(np.float64)
     row = {"mean": w.mean(0), "max": w.max(0), 0: w[0], 1: w[1]}[heads]
     np.testing.assert_allclose(attention(given(site), heads=heads)[0], without_special(row))
 
@@ -85,7 +90,7 @@ def test_heads(heads: str | int) -> None:
 @pytest.mark.parametrize(("layers", "used"), [("last", [1]), (0, [0]), ("all", [0, 1])])
 def test_layers(layers: str | int, used: list[int]) -> None:
     sites = [made("self", 0, N, N), made("self", 1, N, N)]
-    row = np.mean([sites[k].weights[0, :, 0].astype(np.float64).mean(0) for k in used], axis=0)
+    row = np.mean([sites[k].dense().weights[0, :, 0].astype(np.float64).mean(0) for k in used], axis=0)
     got = attention(given(*sites), layers=layers)
     np.testing.assert_allclose(got[0], without_special(row))
     assert got.extras["sites"][0] == len(used)
@@ -94,7 +99,7 @@ def test_layers(layers: str | int, used: list[int]) -> None:
 def test_all_the_rows_that_are_read_count() -> None:
     site = made("self", 0, N, N)
     got = attention(given(site, read=(1, 3)))
-    np.testing.assert_allclose(got[0], without_special(site.weights[0].astype(np.float64).mean(0)[[1, 3]].mean(0)))
+    np.testing.assert_allclose(got[0], without_special(mean_map(site)[[1, 3]].mean(0)))
     assert got.extras["rows"][0] == 2
 
 
@@ -124,13 +129,13 @@ NEAREST = {
 def test_the_site_nearest_to_the_answer_speaks(name: str) -> None:
     sites, chosen = NEAREST[name]
     got = attention(given(*sites))
-    np.testing.assert_allclose(got[0], without_special(sites[chosen].weights[0, :, 0].astype(np.float64).mean(0)))
+    np.testing.assert_allclose(got[0], without_special(mean_map(sites[chosen])[0]))
 
 
 class NoKeys(Given):
-    @property
-    def units(self) -> tuple[Units, ...]:
-        return tuple(replace(u, keys=np.full(len(u), -1)) for u in super().units)
+    def encode(self, example: Example) -> ToyText:
+        item = super().encode(example)
+        return replace(item, units=replace(item.units, keys=np.full(item.length, -1)))
 
 
 REFUSED = {
@@ -139,7 +144,10 @@ REFUSED = {
     "too few keys": (given(made("self", 0, N, 3)), "3 keys for 5 positions"),
     "nothing is read": (given(made("self", 0, N, N), read=()), "reads none"),
     "a row that is not there": (given(made("self", 0, N, N), read=(9,)), "row 9 of 5"),
-    "units without a place": (NoKeys((TEXT,), sites=(made("self", 0, N, N),)), "no place on the key axis"),
+    "units without a place": (
+        ToyCase((TEXT,), model=NoKeys(shown=(made("self", 0, N, N),))),
+        "no place on the key axis",
+    ),
 }
 
 
@@ -151,8 +159,8 @@ def test_what_does_not_fit_is_refused_with_the_reason(name: str, method: object)
         method(case)  # type: ignore[operator]
 
 
-def half(site: ToySite) -> np.ndarray:
-    mean = site.weights[0].astype(np.float64).mean(0)
+def half(site: DenseSite) -> np.ndarray:
+    mean = site.dense().weights[0].astype(np.float64).mean(0)
     mixed = 0.5 * mean + 0.5 * np.eye(len(mean))
     return mixed / mixed.sum(-1, keepdims=True)
 
@@ -166,10 +174,10 @@ def test_rollout_is_the_product_of_the_layers() -> None:
 
 def test_rollout_reads_through_a_pooling_or_the_last_cross_attention() -> None:
     below, pool = made("self", 0, N, N), made("pooling", 1, 1, N)
-    want = pool.weights[0, :, 0].astype(np.float64).mean(0) @ half(below)
+    want = pool.dense().weights[0, :, 0].astype(np.float64).mean(0) @ half(below)
     np.testing.assert_allclose(rollout(given(below, pool))[0], without_special(want), atol=1e-6)
     decoder, cross = made("causal", 1, N, N), made("cross", 2, 7, N)
-    want = cross.weights[0, :, 3].astype(np.float64).mean(0) @ half(below)
+    want = cross.dense().weights[0, :, 3].astype(np.float64).mean(0) @ half(below)
     got = rollout(given(below, decoder, cross, read=(3,)))
     np.testing.assert_allclose(got[0], without_special(want), atol=1e-6)
     assert got.extras["sites"][0] == 1, "the decoder's self-attention is about the output, not about the units"

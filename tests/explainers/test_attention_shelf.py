@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.site_questions import weight_gradients
 from regard.errors import InputError, Unsupported
 from regard.explainers.alti import alti
 from regard.explainers.attention import attention
@@ -254,7 +255,7 @@ def test_generic_relevance_is_the_recursion_of_the_paper(two: tuple[Two, DeskCas
     for i, text in enumerate(TEXTS):
         n = len(text.split())
         r = np.eye(n)
-        for s in case.weight_slopes(i):
+        for s in weight_gradients(case, i):
             r = r + np.maximum(s.weights[0] * s.gradient[0], 0) @ r
         want = (r - np.eye(n))[-1]
         np.testing.assert_allclose(got[i], share(want) if want.any() else want, atol=1e-5)

@@ -12,6 +12,7 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import nearly_removed
 from regard.errors import InputError, Unsupported
 from regard.explainers.fast_leave_one_out import fast_leave_one_out
 from regard.explainers.leave_one_out import leave_one_out
@@ -118,7 +119,7 @@ def test_weights_that_changed_are_noticed(case: Any) -> None:
 
 
 def test_the_estimate_counts_it(case: Any) -> None:
-    before = {c.method: c.forwards for c in case._desk.costs()}
-    case.nearly_removed([np.eye(len(u), dtype=bool)[:2] for u in case.units], (1.0,))
-    after = {c.method: c.forwards for c in case._desk.costs()}
+    before = {c.method: c.forwards for c in case.desk.costs()}
+    nearly_removed(case, [np.eye(len(u), dtype=bool)[:2] for u in case.units], (1.0,))
+    after = {c.method: c.forwards for c in case.desk.costs()}
     assert sum(after.values()) - sum(before.values()) == 8

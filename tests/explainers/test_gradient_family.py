@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import input_function
 from regard.errors import InputError, UnknownName
 from regard.explainers.gradient_shap import gradient_shap
 from regard.explainers.input_x_gradient import input_x_gradient
@@ -97,7 +98,7 @@ CASES: dict[str, Callable[[], DeskCase]] = {
 
 
 def per_unit(case: DeskCase, i: int, tensor: Tensor) -> np.ndarray:
-    function = case.continuous(i)
+    function = input_function(case, i)
     owner = function.owner.numpy().ravel()
     sums = np.bincount(owner[owner >= 0], tensor.detach().numpy().ravel()[owner >= 0], minlength=len(case.units[i]))
     return np.where(case.units[i].free, sums, 0.0)
@@ -132,7 +133,7 @@ def test_integrated_gradients_conserve_and_agree_with_captum(kind: str) -> None:
         got = integrated_gradients(case, steps=24, baseline=baseline)
         np.testing.assert_allclose([row.sum() for row in got], got.extras["difference"], atol=0.01)
         for i in range(len(case.ids)):
-            f = case.continuous(i)
+            f = input_function(case, i)
             ours = float((f(f.x) - f(f.baseline(baseline))).detach())
             assert got.extras["difference"][i] == pytest.approx(ours, abs=1e-5)
             theirs = IntegratedGradients(f).attribute(
@@ -148,7 +149,7 @@ def test_saliency_agrees_with_captum(kind: str) -> None:
     case = CASES[kind]()
     got = saliency(case)
     for i in range(len(case.ids)):
-        f = case.continuous(i)
+        f = input_function(case, i)
         slope = Saliency(f).attribute(f.x.requires_grad_(), abs=False)
         np.testing.assert_allclose(got[i] ** 2, per_unit(case, i, slope**2), rtol=1e-4, atol=1e-7)
 
@@ -161,8 +162,8 @@ def noise_of() -> Callable[[DeskCase, int, list[int], float], list[Tensor]]:
         from regard.models.ask.gradients import _at, _room
         from regard.models.ask.input_function import contents, ends
 
-        model: Any = case._desk.model
-        item = case._desk._encoded[case.ids[i]]
+        model: Any = case.desk.model
+        item = case.desk.encoded(case.ids[i])
         end = ends(model, item, model.baselines[0])
         ground = _room(item, end.x), contents(item)
         return [_at(end, Point(noise=noise, draw=draw), ground) - end.x for draw in draws]
@@ -177,7 +178,7 @@ def test_smooth_grad_agrees_with_captum_on_the_same_noise(noise_of: Any, monkeyp
     assert not sizes.signed
     draws = [int(d) for d in keyed_rng(0, "smooth_grad").integers(2**62, size=6)]
     for i in range(len(case.ids)):
-        f = case.continuous(i)
+        f = input_function(case, i)
         added = torch.stack(noise_of(case, i, draws, 0.2))
         assert added.std() > 0.05
         monkeypatch.setattr(torch, "normal", lambda mean, std, added=added: mean + added.reshape(std.shape))
@@ -193,9 +194,9 @@ def test_gradient_shap_agrees_with_captum_on_the_same_samples(monkeypatch: pytes
     got = gradient_shap(case, samples=5)
     rng = keyed_rng(0, "gradient_shap")
     places, draws = rng.random(5), rng.integers(2**62, size=5)
-    model: Any = case._desk.model
+    model: Any = case.desk.model
     for i in range(len(case.ids)):
-        f, item = case.continuous(i), case._desk._encoded[case.ids[i]]
+        f, item = input_function(case, i), case.desk.encoded(case.ids[i])
         away = torch.stack([ends(model, item, "resample", int(d)).baseline for d in draws])
         assert (away[0] != away[1]).any()
         monkeypatch.setattr(np.random, "uniform", lambda low, high, n: places)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import input_function
 from regard.errors import InputError
 from regard.explainers.kernel_shap import coalitions, kernel_shap
 from regard.explainers.leave_one_out import leave_one_out
@@ -93,7 +94,7 @@ def test_shapley_values_are_those_of_the_definition_and_of_captum() -> None:
         if n > 5:
             assert sampled.extras["exact"][i] == 0
             assert np.corrcoef(sampled[i], truth)[0, 1] > 0.95
-        f = case.continuous(i)
+        f = input_function(case, i)
         theirs = ShapleyValues(f).attribute(f.x, baselines=f.baseline("mask"), feature_mask=f.owner)
         np.testing.assert_allclose(got[i], theirs[0, :, 0].detach().numpy(), atol=1e-5)
 
@@ -123,7 +124,7 @@ def test_lime_is_that_of_captum_on_the_same_samples() -> None:
 
 def _captum_fit(case: DeskCase, rows: np.ndarray, weight: np.ndarray, model: Any) -> np.ndarray:
     """Captum's surrogate model, fitted to given samples with given weights."""
-    f = case.continuous(0)
+    f = input_function(case, 0)
     away = f.baseline("mask")
 
     def perturb(x: Tensor, **kwargs: Any) -> Any:
@@ -142,7 +143,7 @@ def _captum_fit(case: DeskCase, rows: np.ndarray, weight: np.ndarray, model: Any
 @pytest.mark.parametrize(("window", "stride"), [(1, 1), (2, 1), (3, 1), (2, 2)])
 def test_occlusion_is_that_of_captum(window: int, stride: int) -> None:
     case = text_case().subset([0])
-    f = case.continuous(0)
+    f = input_function(case, 0)
     width = f.x.shape[-1]
     theirs = Occlusion(f).attribute(
         f.x, sliding_window_shapes=(window, width), strides=(stride, width), baselines=f.baseline("mask")
@@ -188,9 +189,9 @@ def test_text_can_be_deleted_masked_and_hidden() -> None:
 def test_leave_one_out_forwards_are_shared_with_kernel_shap() -> None:
     case = text_case().subset([0])
     leave_one_out(case, operator="mask")
-    before = sum(c.forwards for c in case._desk.costs())
+    before = sum(c.forwards for c in case.desk.costs())
     kernel_shap(case, operator="mask", samples=30)
-    spent = sum(c.forwards for c in case._desk.costs()) - before
+    spent = sum(c.forwards for c in case.desk.costs()) - before
     assert spent <= 30 + 1 - len(case.units[0])
 
 

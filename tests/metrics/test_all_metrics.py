@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,29 +21,18 @@ SEEKING = [name for name in METRICS if entry("metric", name).facts["family"] in 
 DRAWS = 3
 
 
-class PlantedCase(ToyCase):
-    """A linear bag of words over the texts of `planted`: by construction it reads the keywords and a little of the
-    rest, and its rationales are those of the data."""
-
-    @property
-    def examples(self) -> tuple[Example, ...]:
-        known = {str(e.inputs["text"]): e for e in _data()}
-        return tuple(
-            Example(name, {"text": text}, known[text].label, known[text].rationale)
-            for name, text in zip(self.ids, self.texts, strict=True)
-        )
-
-
 @cache
 def _data() -> tuple[Example, ...]:
     return tuple(planted(n=12, length=9, evidence=2))
 
 
 @cache
-def _case() -> PlantedCase:
+def _case() -> ToyCase:
+    """A linear bag of words over the texts of `planted`: by construction it reads the keywords and a little of the
+    rest, and its rationales are those of the data."""
     weights = {word: (-2.0, 2.0)[label] + 0.1 * i for label in (0, 1) for i, word in enumerate(KEYWORDS[label])}
     # an empty text leans a little to the negative side; the keywords of two words decide either way
-    return PlantedCase(tuple(str(e.inputs["text"]) for e in _data()), weights=weights, lean=-0.3)
+    return ToyCase([replace(e, id=f"toy:{e.inputs['text']}") for e in _data()], weights=weights, lean=-0.3)
 
 
 def _relevance(case: ToyCase, kind: str, draw: int = 0) -> Relevance:

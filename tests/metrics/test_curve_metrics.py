@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from regard.metrics.log_odds import log_odds
 from regard.metrics.monotonicity import monotonicity
 from regard.records import Answers, Relevance
 from regard.testing.metric_rules import planted
-from regard.testing.toy import TEXTS, ToyCase
+from regard.testing.toy import TEXTS, ToyCase, ToyModel
 
 CASE = ToyCase(TEXTS[:-1], lean=-0.4)
 BINS = 10
@@ -96,13 +98,12 @@ def test_decision_flip_is_the_first_step_with_another_class(relevance: Relevance
 
 
 def test_decision_flip_needs_classes() -> None:
-    class Number(ToyCase):
-        def _answers(self, rows: object) -> Answers:
-            said = super()._answers(rows)  # type: ignore[arg-type]
-            return Answers(said.offsets, said.value, said.probability)
+    class Number(ToyModel):
+        def forward(self, *args: Any) -> Answers:
+            return replace(super().forward(*args), distribution=None)
 
     with pytest.raises(Unsupported, match="classes"):
-        decision_flip(Number(), planted(ToyCase(), "truth"))
+        decision_flip(ToyCase(model=Number()), planted(ToyCase(), "truth"))
 
 
 def test_monotonicity_is_the_rank_of_the_falls(relevance: Relevance) -> None:
@@ -168,7 +169,7 @@ def test_curves_share_their_forwards() -> None:
     """Ten steps of eight words are eight different questions, whoever asks (the toy counts, the desk remembers)."""
     case = ToyCase((TEXTS[0],))
     deletion_area(case, planted(case, "truth"))
-    assert case.calls["removed"] == 9, "nothing, one, ..., eight words removed"
+    assert case.calls["removed"] == 8, "one, two, ..., eight words removed; nothing removed is the base answer"
 
 
 @pytest.mark.parametrize("metric", [aopc, deletion_area, insertion_area, decision_flip, monotonicity])

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.desk.case import DeskCase
+from regard.desk.changes import Noisy
 from regard.desk.desk import Desk
+from regard.desk.questions import Displacement, edited
 from regard.errors import InputError, Unsupported
 from regard.experiments._map import maps
 from regard.metrics.label_randomisation import label_randomisation
@@ -96,7 +98,7 @@ def test_no_metric_touches_the_model(metric: object, model: TorchModel) -> None:
 
 
 def test_a_metric_that_fails_leaves_no_hook(model: TorchModel) -> None:
-    case = case_of(model).noisy(0.1, 0)
+    case = case_of(model).variant(Noisy(0.1, 0))
     handle = model.module.out.register_forward_hook(_fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         case.base()
@@ -110,14 +112,14 @@ def _fail(module: nn.Module, args: object, out: object) -> None:
 
 def test_noise_is_added_to_the_embeddings_and_measured(model: TorchModel) -> None:
     case = case_of(model)
-    noisy = case.noisy(0.1, 3)
+    noisy = case.variant(Noisy(0.1, 3))
     assert noisy.targets == case.targets
     for i, name in enumerate(case.ids):
         item, moved = add_noise(model, model.encode(case.examples[i]), 0.1, np.random.default_rng(i))
         x = model.module.embed(torch.tensor(item.arrays["input_ids"])).detach()
         assert item.shift is not None
         assert moved == pytest.approx(float(np.linalg.norm(item.shift) / x.norm()), rel=1e-5)
-        assert noisy.moved[i] == pytest.approx(0.1, rel=0.35), name
+        assert noisy.ask([Displacement(noisy.ids[i])])[0] == pytest.approx(0.1, rel=0.35), name
         with torch.no_grad():
             h = (x + torch.from_numpy(item.shift))[None]
             for layer in model.module.layers:
@@ -130,7 +132,7 @@ def test_noise_is_added_to_the_embeddings_and_measured(model: TorchModel) -> Non
 
 def test_gradients_are_taken_at_the_noisy_inputs(model: TorchModel) -> None:
     """Conservation: integrated gradients of the noisy example sum to what the noisy example says."""
-    noisy = case_of(model).noisy(0.2, 0)
+    noisy = case_of(model).variant(Noisy(0.2, 0))
     found = noisy.relevance("integrated_gradients:steps=60")
     np.testing.assert_allclose(found.extras["completeness_error"], 0, atol=2e-3)
     plain = case_of(model).relevance("integrated_gradients:steps=60")
@@ -148,8 +150,8 @@ def test_a_removed_unit_takes_its_noise_with_it(model: TorchModel) -> None:
 
 
 def test_batches_do_not_mix_noise(model: TorchModel) -> None:
-    together = case_of(model).noisy(0.3, 0).base().value
-    alone = [case_of(model).subset([i]).noisy(0.3, 0).base().value[0] for i in range(len(TEXTS))]
+    together = case_of(model).variant(Noisy(0.3, 0)).base().value
+    alone = [case_of(model).subset([i]).variant(Noisy(0.3, 0)).base().value[0] for i in range(len(TEXTS))]
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
@@ -158,7 +160,7 @@ def test_variants_are_paid_by_who_asked(model: TorchModel) -> None:
     case = DeskCase(desk, [Example("a", {"text": TEXTS[0]})])
     relevance = case.relevance("leave_one_out")
     before = {(c.kind, c.method): c.forwards for c in desk.costs()}
-    with desk.paid_by("metric", "max_sensitivity"):
+    with desk.charged_to("metric", "max_sensitivity"):
         max_sensitivity(case, relevance, draws=2)
     after = {(c.kind, c.method): c.forwards for c in desk.costs()}
     assert after["metric", "max_sensitivity"] == 2 * (4 + 1), "two draws of four words and the whole"
@@ -196,13 +198,13 @@ def test_edits_of_noisy_inputs_share_what_is_below_with_its_noise(apart: bool) -
     embedding = "bottom.0" if apart else "bottom"
     model = wrap(module, encode, labels=["no", "yes"], mask="mask", mask_id=1, device="cpu", embedding=embedding)
     case = DeskCase(Desk(model), [Example("t", {"text": TEXTS[2]})])
-    noisy = case.noisy(0.5, 0)
+    noisy = case.variant(Noisy(0.5, 0))
     (own,) = maps(noisy, "last", "mean", "here")
     one_unit = [own.single(t) for t in range(len(own))]
-    assert np.isfinite(noisy.variants([one_unit]).value).all()  # the first time the whole is computed beside it
+    assert np.isfinite(edited(noisy, [one_unit]).value).all()  # the first time the whole is computed beside it
     drawn = [own.given(np.random.default_rng(k).dirichlet(np.ones(len(own)))) for k in range(5)]
-    together = noisy.variants([drawn]).value
-    alone = [DeskCase(Desk(model), case.examples).noisy(0.5, 0).variants([[one]]).value[0] for one in drawn]
+    together = edited(noisy, [drawn]).value
+    alone = [edited(DeskCase(Desk(model), case.examples).variant(Noisy(0.5, 0)), [[one]]).value[0] for one in drawn]
     np.testing.assert_allclose(together, alone, atol=1e-5)
-    assert np.abs(together - case.variants([drawn]).value).max() > 1e-3
+    assert np.abs(together - edited(case, [drawn]).value).max() > 1e-3
     assert np.isfinite(max_sensitivity(case, case.relevance("knock_out")).values).all()

@@ -11,6 +11,8 @@ import pytest
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import edited
+from regard.desk.site_questions import weight_gradients
 from regard.errors import Unsupported
 from regard.explainers._chain import chain_of
 from regard.models.open.load import load
@@ -75,7 +77,7 @@ def test_knock_out_is_each_edit_alone(case: DeskCase) -> None:
         )
         for s in sites
     ]  # fmt: skip
-    answers = case.subset([0]).edited([edits])
+    answers = edited(case.subset([0]), [[edits]])
     assert got[0][unit] == pytest.approx(base.value[0] - answers.value[0], abs=1e-5)
 
 
@@ -96,7 +98,7 @@ def test_two_layers_of_bert_follow_the_paper_line_by_line() -> None:
     got = find("explainer", "generic_relevance")(case)
     for i, units in enumerate(case.units):
         r = np.eye(len(units))
-        for s in case.weight_slopes(i):
+        for s in weight_gradients(case, i):
             r = r + np.maximum(s.weights * s.gradient, 0).mean(0) @ r
         row = np.where(units.free, r[0], 0)
         np.testing.assert_allclose(got[i], row / row.sum(), atol=1e-5)

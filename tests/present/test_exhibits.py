@@ -173,6 +173,17 @@ def test_the_method_that_the_verdict_names_is_shown_with_the_interval_of_the_jud
         assert "--method integrated_gradients" in text
 
 
+def test_a_run_without_subjects_names_the_same_method() -> None:
+    run, judgement = planted(leak=False), judged(0.001)
+    (verdict,) = judgement["verdicts"]
+    for contrast in verdict["contrasts"]:
+        contrast.pop("subject", None)
+    leads = {"attention": None, "rollout": 0.1, "integrated_gradients": 0.25}
+    verdict["rows"] = [{"method": m, "above attention": lead} for m, lead in leads.items()]
+    run.manifest |= {"judgements": [judgement]}
+    assert "--method integrated_gradients" in report(run)
+
+
 @pytest.mark.parametrize(("p", "answer"), [(0.02, "holds"), (0.001, "uninformative")])
 def test_nothing_better_is_a_finding_too(p: float, answer: str) -> None:
     """0.02 is not below 5 % after the correction for three methods."""

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.attacks._epsilon_ball import Arena, Norm, alike, arena, bounds_of, renamed
 from regard.attacks._goal import TIE, Goal, goal_of
+from regard.desk.questions import answers_to
 from regard.errors import CaptureError
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
@@ -122,7 +123,7 @@ def _proved(case: Case, goal: Goal, points: PointSearch, name: str) -> dict[int,
     examples = None
     if place.f.user:
         examples = [renamed(place.f.back(r, points.best[r]), name) for r in range(len(rows))]
-        fresh = case.subset(place.positions).asked([[example] for example in examples]).distribution
+        fresh = answers_to(case.subset(place.positions), [[example] for example in examples]).distribution
         assert fresh is not None
         gap = float(np.abs(fresh - rows).max(initial=0.0))
         exact = all(np.asarray(v).dtype.kind == "f" for e in examples[:1] for v in e.inputs.values())

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.attacks._goal import Goal
+from regard.desk.questions import batch_function
 from regard.errors import InputError
 from regard.protocols import BatchFunction, Case
 from regard.records import Example, Floats
@@ -146,7 +147,7 @@ def arena(
     """Build the arena of the examples in these positions, which share a shape."""
     if not eps > 0:
         raise InputError("eps", expected="a share of the range of the inputs, above 0", got=str(eps))
-    f = case.together(positions)
+    f = batch_function(case, positions)
     x: Tensor = f.x
     y = torch.tensor([goal.before[i] for i in positions], device=x.device)
     if bounds is None:

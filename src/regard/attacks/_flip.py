@@ -8,6 +8,7 @@ import numpy as np
 
 from regard.attacks._lockstep import GradientReply
 from regard.attacks._text import Text, Words, with_word
+from regard.desk.questions import token_ids, vocabulary
 from regard.measures.ranking import order
 from regard.models.read.words import word_spans
 from regard.protocols import Case
@@ -22,7 +23,7 @@ class Flips:
     """The vocabulary of a model as candidates for token flips."""
 
     def __init__(self, case: Case) -> None:
-        self._case, lexicon = case, case.lexicon()
+        self._case, lexicon = case, vocabulary(case)
         # of tokens that are written alike (other cases) the first one is enough; a token that is several words is none
         self._kept = [k for k, text in enumerate(lexicon.texts) if text.isalpha()]
         self._texts = [lexicon.texts[k] for k in self._kept]
@@ -88,7 +89,7 @@ class Flips:
             meant = slope.tokens.copy()
             meant[at] = v
             # nothing is asked of the model here: the text is only read
-            read = self._case.read(text.made(new))
+            read = token_ids(self._case, text.made(new))
             if np.array_equal(read, meant):
                 unambiguous.append(new)
             else:

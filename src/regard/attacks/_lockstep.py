@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from regard.attacks._goal import TIE, Goal, goal_of
 from regard.attacks._text import Text, Words, texts
+from regard.desk.changes import Replaced
+from regard.desk.questions import answers_to, input_gradients, token_ids
 from regard.measures.ranking import order
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Ints, Threat, Units
@@ -118,7 +120,7 @@ def _answered(
         parts = {i: words for i, words in parts.items() if words and not states[i].succeeded}
         if not parts:
             break
-        answers = case.asked([[h.text.made(words) for words in parts.get(i, ())] for i, h in enumerate(states)])
+        answers = answers_to(case, [[h.text.made(words) for words in parts.get(i, ())] for i, h in enumerate(states)])
         assert answers.distribution is not None
         for i, words in parts.items():
             own_rows = answers.rows(i)
@@ -158,15 +160,15 @@ def _slopes(case: Case, goal: Goal, states: Sequence[SearchState], looks: dict[i
         return {}
     positions = list(looks)
     changed_examples = [states[i].text.made(looks[i]) for i in positions]
-    variant_case = case.subset(positions).instead(
-        changed_examples, None if goal.target_class is None else [goal.target_class] * len(positions)
+    variant_case = case.subset(positions).variant(
+        Replaced(changed_examples, None if goal.target_class is None else [goal.target_class] * len(positions))
     )
     sign = -1 if goal.target_class is None else 1
-    gradients = variant_case.input_gradients()
+    gradients = input_gradients(variant_case)
     for i in positions:
         states[i].queries += 1
     return {
-        i: GradientReply(sign * gradients[k], variant_case.units[k], variant_case.read(changed_examples[k]))
+        i: GradientReply(sign * gradients[k], variant_case.units[k], token_ids(variant_case, changed_examples[k]))
         for k, i in enumerate(positions)
     }
 

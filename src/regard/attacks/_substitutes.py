@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.attacks._characters import Substitutes, misspellings
+from regard.desk.questions import vocabulary
 from regard.errors import InputError
 from regard.files import exists, read_json
-from regard.measures.keyed_random import keyed_rng
 from regard.measures.ranking import order
 from regard.models.read.words import word_spans
 from regard.protocols import Case, Lexicon
@@ -24,9 +24,9 @@ def substitutes(case: Case, source: str, many: int) -> Substitutes:
     if source == "delete":
         return lambda word: [""]
     if source == "misspellings":
-        return misspellings(many, lambda word: keyed_rng(case.seed, "misspellings", word))
+        return misspellings(many, lambda word: case.rng(None, "misspellings", word))
     if source == "neighbours":
-        return _neighbours(case.lexicon(), many)
+        return _neighbours(vocabulary(case), many)
     return _dictionary(source, many)
 
 

@@ -13,6 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from regard.attacks._drift import drift, shares
 from regard.attacks._epsilon_ball import Arena, alike, arena, bounds_of, renamed
 from regard.attacks._goal import Goal, goal_of
+from regard.desk.questions import answers_to
 from regard.errors import Unsupported
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
@@ -129,7 +130,7 @@ def _records(
         rows: Floats = torch.softmax(place.f.logits(best, range(len(best))).double(), -1).cpu().numpy()
     if place.f.user:
         examples = [renamed(place.f.back(r, best[r]), "explanation_pgd") for r in range(len(best))]
-        fresh = case.subset(place.positions).asked([[e] for e in examples]).distribution
+        fresh = answers_to(case.subset(place.positions), [[e] for e in examples]).distribution
         assert fresh is not None
         rows = fresh
     out = {}

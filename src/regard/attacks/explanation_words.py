@@ -10,6 +10,7 @@ from regard.attacks._drift import by_place, drift, mass_on_top
 from regard.attacks._goal import TIE, Goal, goal_of
 from regard.attacks._substitutes import substitutes
 from regard.attacks._text import Text, Words, texts, with_word
+from regard.desk.changes import Replaced
 from regard.measures.ranking import order
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
@@ -114,7 +115,7 @@ def _tried(
     if not flat:
         return {}
     changed_examples = [each[i].made(words) for i, words in flat]
-    variant_case = case.subset([i for i, _ in flat]).instead(changed_examples)
+    variant_case = case.subset([i for i, _ in flat]).variant(Replaced(changed_examples))
     answers, relevances = variant_case.base(), variant_case.relevance(explainer)
     assert answers.distribution is not None
     best: dict[int, Attempt] = {}

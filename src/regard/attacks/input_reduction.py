@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.attacks._goal import Goal, goal_of
 from regard.attacks._text import Text, Words, texts, with_word
+from regard.desk.questions import answers_to
 from regard.measures.ranking import order
 from regard.protocols import Case
 from regard.records import Attacked, Floats, Threat
@@ -42,7 +43,7 @@ def input_reduction(case: Case, threat: Threat, *, left: int = 2) -> Sequence[At
     running = {i for i, text in enumerate(each) if not goal.why[i] and sum(map(bool, text.words)) > left}
     while running:
         shorter = {i: _shorter(each[i], current[i])[: free.budget - queries[i]] for i in sorted(running)}
-        answers = case.asked([[each[i].made(words) for words in shorter.get(i, ())] for i in range(len(each))])
+        answers = answers_to(case, [[each[i].made(words) for words in shorter.get(i, ())] for i in range(len(each))])
         assert answers.distribution is not None
         for i, words in shorter.items():
             own_rows = answers.rows(i)

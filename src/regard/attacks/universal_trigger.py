@@ -9,6 +9,8 @@ import numpy as np
 from regard.attacks._goal import Goal, goal_of
 from regard.attacks._substitutes import whole_words
 from regard.attacks._text import rewritten
+from regard.desk.changes import Replaced
+from regard.desk.questions import answers_to, input_gradients, vocabulary
 from regard.measures.ranking import order
 from regard.measures.text_distance import ngram_overlap
 from regard.protocols import Case
@@ -73,9 +75,9 @@ def _found(
     case: Case, goal: Goal, seen: Sequence[int], threat: Threat, words: int, rounds: int, many: int, first: str
 ) -> tuple[list[str], int]:
     """Return the trigger and the queries spent per example."""
-    vocabulary, vectors = whole_words(case.lexicon())
+    words_known, vectors = whole_words(vocabulary(case))
     protected = {word.casefold() for word in threat.keep}
-    at = {word: k for k, word in enumerate(vocabulary)}
+    at = {word: k for k, word in enumerate(words_known)}
     trigger, spent, best = [first] * words, 0, -np.inf
     sample = case.subset(seen)
     sign = -1 if goal.target_class is None else 1
@@ -84,20 +86,22 @@ def _found(
             room = threat.budget - spent - 1
             if room < 1:
                 return trigger, spent
-            triggered = sample.instead(
-                [_with(e, trigger) for e in sample.examples],
-                None if goal.target_class is None else [goal.target_class] * len(seen),
+            triggered = sample.variant(
+                Replaced(
+                    [_with(e, trigger) for e in sample.examples],
+                    None if goal.target_class is None else [goal.target_class] * len(seen),
+                )
             )
             spent += 1
             slopes = [
                 g[_unit(triggered.units[n].places, triggered.units[n].free, trigger, place)]
-                for n, g in enumerate(triggered.input_gradients())
+                for n, g in enumerate(input_gradients(triggered))
             ]
             gain = (vectors @ (sign * np.mean(slopes, axis=0))).astype(np.float64)
             gain[[at[w] for w in (trigger[place],) if w in at]] = -np.inf
             few = np.sort(np.argpartition(-gain, min(many, len(gain) - 1))[:many])
             candidates = [
-                vocabulary[few[k]] for k in order(gain[few]) if vocabulary[few[k]].casefold() not in protected
+                words_known[few[k]] for k in order(gain[few]) if words_known[few[k]].casefold() not in protected
             ][:room]
             scores = _scores(goal, sample, seen, [[*trigger[:place], w, *trigger[place + 1 :]] for w in candidates])
             spent += len(candidates)
@@ -116,7 +120,7 @@ def _unit(places: Floats, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
 
 def _scores(goal: Goal, some: Case, seen: Sequence[int], triggers: Sequence[Sequence[str]]) -> Floats:
     """Return (triggers,) mean scores over the examples."""
-    answers = some.asked([[_with(e, trigger) for trigger in triggers] for e in some.examples])
+    answers = answers_to(some, [[_with(e, trigger) for trigger in triggers] for e in some.examples])
     assert answers.distribution is not None
     each = [
         goal.score(i, answers.value[answers.rows(n)], answers.distribution[answers.rows(n)]) for n, i in enumerate(seen)
@@ -129,7 +133,7 @@ def _tried(case: Case, goal: Goal, rest: Sequence[int], trigger: Sequence[str]) 
         return {}
     part = case.subset(rest)
     changed_examples = [_with(e, trigger) for e in part.examples]
-    rows = part.asked([[e] for e in changed_examples]).distribution
+    rows = answers_to(part, [[e] for e in changed_examples]).distribution
     assert rows is not None
     out = {}
     for n, i in enumerate(rest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from regard.desk.questions import attacked
 from regard.errors import InputError
 from regard.protocols import Case
 from regard.records import Attacked, Spec, Threat
@@ -36,7 +37,7 @@ def worst_case(case: Case, threat: Threat, *, attacks: tuple[str, ...] = DEFAULT
     for text in attacks:
         if not waiting:
             break
-        attempts = case.subset(waiting).attacked(Spec.parse("attack", text), share)
+        attempts = attacked(case.subset(waiting), Spec.parse("attack", text), share)
         for i, one in zip(waiting, attempts, strict=True):
             curve = tuple((spent[i] + at, p) for at, p in one.curve)
             spent[i] += one.queries

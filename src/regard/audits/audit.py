@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.audits import plan as planning
 from regard.audits.conclude import store_conclusions
-from regard.audits.estimate import Estimate, Probe, estimate, probe
+from regard.audits.estimate import CaptureCheck, Estimate, check_capture
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan, make_plan
 from regard.audits.preconditions import of_run
@@ -22,6 +22,7 @@ from regard.audits.scheduler import Progress, engine_of, run_shards, worker_coun
 from regard.audits.stored_summaries import summaries_from_tables
 from regard.audits.studies import cost_in_words, run_studies
 from regard.audits.torch_threads import recorded_threads
+from regard.desk.encoding import encoded_once
 from regard.errors import CaptureError, InputError, RegardError
 from regard.judge.shift import FOLDER as SHIFT
 from regard.judge.shift import shift_of
@@ -40,7 +41,7 @@ from regard.tap.pass_history import forget_passes
 Say = Callable[[Text], None]
 MOST_NOTES = 8
 MOST_PROBES = 20
-"""Examples that are tried before the audit starts without an estimate."""
+"""Examples that are tried before the audit starts without a check of its capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +88,27 @@ def audit(
 
 
 def _run(path: Path, plan: Plan, options: AuditOptions, session: _Session) -> None:
-    """The steps on one data set: estimate, shards, studies, fold, conclude, judge, export."""
+    """The steps on one data set: shards, a pilot first, studies, fold, conclude, judge, export."""
     if not options.resume and Ledger.exists(path):
         raise InputError(f"--out {path}", expected="a new directory", got="a run", remedy="resume it, or another --out")
     workers, subject, say = worker_count(options), plan.subject, session.say
     writer = RunWriter(path, plan.identity, text=options.text)
     with writer, recorded_threads(writer, subject.model, workers) as threads:
         forget_passes()
-        seen = _probed(plan)
-        cost = estimate(subject.model, subject.examples, plan.settings, seen) if seen else None
-        for sentence in (*_sentences(subject.about_data, cost, workers), cost_in_words(plan.settings)):
+        check_of_capture = _capture_check(plan)
+        for sentence in (*_sentences(subject.about_data), cost_in_words(plan.settings)):
             if sentence:
                 say(sentence)
-        writer.open(_manifest(plan, options, session, seen, cost), subject.examples)
+        writer.open(_manifest(plan, options, session, check_of_capture), subject.examples)
         with _marked_interrupted(writer):
             check = _repeat_check(writer, plan, say)
             engine, setup = engine_of(subject.model, options, threads, say)
-            guess = cost.seconds / max(1, workers) if cost else None
-            run_shards(writer, plan, engine, setup, progress=session.progress, first_guess=guess)
+
+            def forecast(cost: Estimate) -> None:
+                writer.note_estimate(cost.to_json())
+                say(cost.sentence(workers))
+
+            run_shards(writer, plan, engine, setup, progress=session.progress, forecast=forecast)
             run_studies(writer, subject.model, subject.examples, plan.settings, say)
             _finish_check(check, writer, Run(path), say)
             _check_preconditions(writer, plan, say)
@@ -128,9 +132,7 @@ def _marked_interrupted(writer: RunWriter) -> Iterator[None]:
         raise
 
 
-def _manifest(
-    plan: Plan, options: AuditOptions, session: _Session, seen: Probe | None, cost: Estimate | None
-) -> dict[str, Json]:
+def _manifest(plan: Plan, options: AuditOptions, session: _Session, capture: CaptureCheck) -> dict[str, Json]:
     subject = plan.subject
     return {
         "model": subject.about_model,
@@ -144,12 +146,11 @@ def _manifest(
         "versions": versions(),
         "created": now(),
         "command": [*session.command_line] if session.command_line else command(),
-        "estimate": cost.to_json() if cost else None,
         "limit": _limit(plan),
         "labelled": any(example.label is not None for example in subject.examples),
         "label_table": subject.label_table,
-        "checked": seen.checked if seen else "never",
-        "rejected": [[*pair] for pair in seen.rejected] if seen else [],
+        "checked": capture.checked,
+        "rejected": [[*pair] for pair in capture.rejected],
         **({} if options.text else {"veil": "no text"}),
     }
 
@@ -166,7 +167,7 @@ def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
         say(sentence)
 
 
-def _silent(sentence: str) -> None:
+def _silent(sentence: Text) -> None:
     """Nobody listens."""
 
 
@@ -208,18 +209,18 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
         say(joined(seen.sentences))
 
 
-def _probed(plan: Plan) -> Probe | None:
-    """A look at the model through an example of middling length; None where none can be read."""
+def _capture_check(plan: Plan) -> CaptureCheck:
+    """Capture an example of middling length; an empty check where none can be read."""
     for example in _middling(plan)[:MOST_PROBES]:
         try:
-            encoded = plan.subject.model.encode(example)
+            encoded = encoded_once(plan.subject.model, example)
             if encoded.units.free.any():
-                return probe(plan.subject.model, encoded, keyed_rng(plan.settings.seed, example.id, "probe"))
+                return check_capture(plan.subject.model, encoded, keyed_rng(plan.settings.seed, example.id, "probe"))
         except CaptureError:  # about the model, not about this example
             raise
         except Exception:  # a bad example is reported when its turn comes
             continue
-    return None
+    return CaptureCheck()
 
 
 def _limit(plan: Plan) -> dict[str, Json] | None:
@@ -231,14 +232,9 @@ def _limit(plan: Plan) -> dict[str, Json] | None:
     return {"forward_flops": middle * flops_per_position(torch_module(model)), "machine_flops": machine_flops()}
 
 
-def _sentences(data: Mapping[str, Json], cost: Estimate | None, workers: int) -> list[Message]:
+def _sentences(data: Mapping[str, Json]) -> list[Message]:
     notes = data["notes"] if isinstance(data["notes"], list) else []
     said = [Message.of("data.note", name=data["name"], note=note) for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
         said.append(Message.of("data.more_notes", name=data["name"], n=len(notes) - MOST_NOTES))
-    if cost is not None:
-        minutes, seconds = divmod(round(cost.seconds / max(1, workers)), 60)
-        key = "estimate.minutes" if minutes else "estimate.seconds"
-        passes = {"n": cost.examples, "forwards": cost.forwards, "backwards": cost.backwards}
-        said.append(Message.of(key, **passes, minutes=minutes, seconds=seconds))
     return said

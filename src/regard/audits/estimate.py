@@ -1,553 +1,97 @@
-"""What an audit will cost, before it starts: the same methods and the same desk, over a model that only counts.
-
-The stand-in answers with numbers made of the question, so methods whose requests do not depend on the answers are
-counted exactly; methods that look at the answers (the k most relevant units) are counted as if answers were random.
-"""
+"""The cost of an audit, estimated from a pilot: the shard of middling length runs first, and is scaled to the rest."""
 
 from __future__ import annotations
 
-import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regard.audits.shard import Settings, compute
 from regard.errors import Unsupported
-from regard.models.ask.add_noise import add_noise
-from regard.models.ask.batch_function import batch_function
-from regard.models.ask.decomposition import decomposition
-from regard.models.ask.gradients import input_gradients, slopes
-from regard.models.ask.input_function import input_function
-from regard.models.ask.lexicon import lexicon
-from regard.models.ask.patching import patched_output
-from regard.models.ask.randomised import randomised_copy
-from regard.models.ask.reorder import reorder
-from regard.models.ask.sparse_recompute import approximately
-from regard.models.ask.token_ids import token_ids
-from regard.models.ask.value_zeroing import value_zeroing
-from regard.models.ask.weight_batches import weight_function, with_weights
-from regard.models.ask.weight_slopes import weight_slopes
-from regard.models.read_rows import read_rows
-from regard.protocols import (
-    BatchFunction,
-    Capture,
-    Encoded,
-    InputFunction,
-    Lexicon,
-    Model,
-    Parts,
-    Point,
-    Read,
-    SiteAttention,
-    Slopes,
-    Target,
-    WeightFunction,
-    WeightGradientKind,
-    WeightSlopes,
-    Zeroed,
-)
-from regard.records import (
-    Answers,
-    Attention,
-    Bools,
-    Check,
-    Edit,
-    Edits,
-    Example,
-    Floats,
-    Ints,
-    Json,
-    Mode,
-    Site,
-    Spec,
-    Units,
-)
-from regard.store.shard_result import Cost
-
-_ROWS = 8
-MOST_KINDS = 12
-ABOVE = 0.25
-"""What lies above an edited attention, as a share of the whole pass: about one layer of four."""
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What one real look at the model tells: its sites and its speed. Refusals are kept as they were given."""
-
-    length: int
-    target: Target
-    classes: int | None
-    sites: tuple[tuple[Site, tuple[int, int, int, int]], ...]
-    no_capture: Unsupported | None
-    no_slopes: Unsupported | None
-    forward_seconds: float
-    slope_seconds: float
-    capture_seconds: float
-    checked: str = "never"
-    rejected: tuple[tuple[str, str], ...] = ()
-
-
-def probe(model: Model, encoded: Encoded, rng: np.random.Generator) -> Probe:
-    """Time the model on half of an example, so that no question of the audit itself is asked twice."""
-    free = np.flatnonzero(encoded.units.free)
-    drop = np.zeros(len(encoded.units), np.bool_)
-    drop[free[: max(1, len(free) // 2)]] = True
-    half = model.remove(encoded, drop, model.operators[0], rng)
-    answers, (target,) = model.predict([half])
-    forward = _seconds(lambda: model.forward([half] * _ROWS, [target] * _ROWS)) / _ROWS
-    sites: tuple[tuple[Site, tuple[int, int, int, int]], ...] = ()
-    no_capture = no_slopes = None
-    slope = capture = 0.0
-    checked = "never"
-    rejected: tuple[tuple[str, str], ...] = ()
-    try:
-        first = model.capture([half], [target])
-        sites, checked, rejected = tuple((s.site, s.shape) for s in first.sites), first.checked, tuple(first.rejected)
-        capture = _seconds(lambda: model.capture([half], [target]))
-    except Unsupported as error:
-        no_capture = error
-    try:
-        path = [Point(alpha=(k + 0.5) / _ROWS) for k in range(_ROWS)]
-        slope = _seconds(lambda: slopes(model, [half] * 2, [target] * 2, path)) / (2 * _ROWS)
-    except Unsupported as error:
-        no_slopes = error
-    classes = None if answers.distribution is None else int(np.shape(answers.distribution)[1])
-    return Probe(half.length, target, classes, sites, no_capture, no_slopes, forward, slope, capture, checked, rejected)
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    """The fastest of three calls: the first one may have to warm up, and the machine may be busy."""
-    spent = []
-    for _ in range(3):
-        start = time.perf_counter()
-        call()
-        spent.append(time.perf_counter() - start)
-    return min(spent)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ghost:
-    """An encoded example without its content."""
-
-    units: Units
-    length: int
-    key: int
-
-    def random(self, *more: int) -> np.random.Generator:
-        return np.random.default_rng([self.key, *more])
-
-
-@dataclass(frozen=True, slots=True)
-class _GhostSite:
-    """Attention of the right shape, made up."""
-
-    site: Site
-    shape: tuple[int, int, int, int]
-    ghosts: tuple[_Ghost, ...]
-
-    def _weights(self) -> NDArray[np.float32]:
-        key, shape = zlib.crc32(self.site.key.encode()), self.shape[1:]
-        weights = np.stack([ghost.random(key).random(shape, np.float32) for ghost in self.ghosts])
-        return np.asarray(weights / weights.sum(-1, keepdims=True), np.float32)
-
-    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        chosen = self._weights()[example][:, list(queries)]
-        return np.asarray(chosen if heads is None else chosen[list(heads)], np.float32)
-
-    def dense(self) -> Attention:
-        return Attention(self.site, self._weights())
-
-
-@dataclass(frozen=True, slots=True)
-class _GhostFunction:
-    """A function of one number per unit, made up; who asks for it works with torch anyway."""
-
-    ghost: _Ghost
-    spend: Callable[[int], None]
-
-    @property
-    def x(self) -> Any:
-        import torch
-
-        return torch.from_numpy(self.ghost.random().normal(size=(1, len(self.ghost.units)))).float()
-
-    @property
-    def owner(self) -> Any:
-        import torch
-
-        return torch.arange(len(self.ghost.units))[None]
-
-    @property
-    def module(self) -> Any:
-        import torch
-
-        return torch.nn.Identity()
-
-    def baseline(self, name: str) -> Any:
-        return self.x * 0
-
-    def __call__(self, x: Any) -> Any:
-        self.spend(len(x))
-        return x.sum(-1)
-
-
-@dataclass(frozen=True, slots=True)
-class _GhostCapture:
-    sites: Sequence[SiteAttention]
-    units: Sequence[Units]
-    answers: Answers
-    rejected: Sequence[tuple[str, str]] = ()
-    checked: str = "never"
-
-
-@dataclass(frozen=True, slots=True)
-class _GhostSteering:
-    """Equal probabilities, which depend on the weights in the eyes of autograd alone."""
-
-    classes: int
-    spend: Callable[[int], None]
-
-    def __call__(self, weights: Sequence[Any]) -> Any:
-        self.spend(len(weights[0]))
-        nothing = sum(w.flatten(1).sum(1, keepdim=True) for w in weights) * 0
-        return nothing + nothing.new_full((1, self.classes), 1 / self.classes)
-
-
-@dataclass(frozen=True)
-class _GhostTogether:
-    """The inputs as they are and equal answers, which depend on them in the eyes of autograd alone."""
-
-    examples: tuple[Example, ...]
-    real: BatchFunction
-    classes: int
-    spend: Callable[[int], None]
-
-    @property
-    def x(self) -> Any:
-        return self.real.x
-
-    @property
-    def free(self) -> Any:
-        return self.real.free
-
-    @property
-    def owner(self) -> Any:
-        return self.real.owner
-
-    @property
-    def user(self) -> bool:
-        return self.real.user
-
-    def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
-        self.spend(len(x))
-        return (x.flatten(1).sum(1, keepdim=True) * 0).expand(-1, self.classes)
-
-    def back(self, row: int, x: Any) -> Example:
-        return self.real.back(row, x)
-
-
-def _variants(edits: Sequence[Edit]) -> int:
-    return 0 if not edits or edits[0].values is None else len(edits[0].values)
-
-
-class CountingModel:
-    """Implements `protocols.Model` without ever running the model; `seconds` is what that would have taken."""
-
-    def __init__(self, model: Model, seen: Probe) -> None:
-        self._model, self._probe = model, seen
-        self.seconds = 0.0
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def task(self) -> str:
-        return self._model.task
-
-    @property
-    def modality(self) -> str:
-        return self._model.modality
-
-    @property
-    def notes(self) -> Sequence[str]:
-        return self._model.notes
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._model.labels
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return self._model.operators
-
-    @property
-    def baselines(self) -> tuple[str, ...]:
-        return self._model.baselines
-
-    @property
-    def fingerprint(self) -> str:
-        return self._model.fingerprint
-
-    @property
-    def spec(self) -> Spec | None:
-        return None
-
-    def encode(self, example: Example) -> Encoded:
-        real = self._model.encode(example)
-        return _Ghost(real.units, real.length, zlib.crc32(example.id.encode()))
-
-    def windows(self, example: Example) -> list[Example]:
-        return [example]
-
-    def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> Encoded:
-        return _Ghost(encoded.units, encoded.length, zlib.crc32(drop.tobytes(), _ghost(encoded).key))
-
-    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
-        return self.forward(batch, []), [self._probe.target] * len(batch)
-
-    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
-        self._spend(batch, self._probe.forward_seconds)
-        share = np.array([_ghost(e).key / 2**32 for e in batch])
-        many = self._probe.classes
-        rows = None if many is None else np.full((len(batch), many), 1.0 / many)
-        return Answers(np.arange(len(batch) + 1, dtype=np.int64), 4 * share - 2, share, rows)
-
-    def capture(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], *, mode: Mode = "qk", check: Check = "first"
-    ) -> Capture:
-        if self._probe.no_capture is not None:
-            raise self._probe.no_capture
-        ghosts = tuple(_ghost(e) for e in batch)
-        ghost = ghosts[0]
-        self._spend(batch, self._probe.capture_seconds)
-
-        def scaled(size: int) -> int:  # an axis as long as the probe stands for positions
-            return ghost.length if size == self._probe.length else size
-
-        sites = [
-            _GhostSite(site, (len(ghosts), heads, scaled(queries), scaled(keys)), ghosts)
-            for site, (_, heads, queries, keys) in self._probe.sites
-        ]
-        answers = Answers(np.arange(len(ghosts) + 1), np.zeros(len(ghosts)), np.full(len(ghosts), 0.5))
-        return _GhostCapture(sites, [g.units for g in ghosts], answers)
-
-    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
-        if self._probe.no_slopes is not None:
-            raise self._probe.no_slopes
-        self._spend(batch, self._probe.slope_seconds * len(points))
-        found = []
-        for e in batch:
-            dot: Floats = _ghost(e).random().normal(size=(len(points), len(e.units))) * e.units.free
-            found.append(Slopes(dot, np.abs(dot), np.zeros(len(points)), (1.0, 0.0)))
-        return found
-
-    def continuous(self, encoded: Encoded, target: Target) -> InputFunction:
-        if self._probe.no_slopes is not None:
-            raise self._probe.no_slopes
-        ghost = _ghost(encoded)
-        return _GhostFunction(ghost, lambda rows: self._spend([ghost] * rows, self._probe.slope_seconds))
-
-    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
-        if self._probe.no_slopes is not None:
-            raise self._probe.no_slopes
-        self._spend(batch, self._probe.slope_seconds)
-        return [_ghost(e).random(1).standard_normal((len(e.units), 8)).astype(np.float32) for e in batch]
-
-    def lexicon(self) -> Lexicon:
-        real = lexicon(self._model)
-        few = np.random.default_rng(0).standard_normal((len(real.ids), 8)).astype(np.float32)
-        return replace(real, vectors=few)  # as wide as the gradients that are made up
-
-    def tokens(self, encoded: Encoded) -> Ints:
-        return np.zeros(len(encoded.units), np.int64)
-
-    def together(self, examples: Sequence[Example]) -> BatchFunction:
-        if self._probe.no_slopes is not None:
-            raise self._probe.no_slopes
-        ghosts = [_ghost(self.encode(example)) for example in examples]
-        classes = self._probe.classes or 2
-        return _GhostTogether(
-            tuple(examples), batch_function(self._model, examples), classes,
-            lambda rows: self._spend(ghosts[:1] * rows, self._probe.slope_seconds),
-        )  # fmt: skip
-
-    def nearly(
-        self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: Sequence[float]
-    ) -> Answers:
-        before = self.seconds
-        answers = self.forward(variants, [])
-        self.seconds = before + (self.seconds - before) * float(np.mean(schedule))
-        return answers
-
-    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
-        return (0,)
-
-    def _weight_slopes(self, encoded: Encoded, target: Target) -> list[WeightSlopes]:
-        if self._probe.no_slopes is not None:
-            raise self._probe.no_slopes
-        self._spend([encoded], self._probe.slope_seconds)
-        found = []
-        for site in self.capture([encoded], [target]).sites:
-            weights = site.dense().weights[0]
-            found.append(WeightSlopes(site.site, weights, weights))
-        return found
-
-    def weight_slopes(
-        self, batch: Sequence[Encoded], targets: Sequence[Target], kind: WeightGradientKind
-    ) -> list[list[WeightSlopes]]:
-        return [self._weight_slopes(encoded, None) for encoded in batch]
-
-    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
-        found = []
-        for site in self._these(encoded, target, keys):
-            weights = site.dense().weights[0]
-            self._spend([encoded] * (1 + site.site.heads), self._probe.forward_seconds)
-            values = np.ones((len(weights), weights.shape[2], 1), np.float32)
-            own = np.ones((weights.shape[1], 1), np.float32)
-            found.append(Parts(site.site, weights, values, own, own[0] * 0, own + len(weights), (), 0.0))
-        return found
-
-    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
-        found = []
-        for site in self._these(encoded, target, keys):
-            weights = site.dense().weights[0]
-            self._spend([encoded] * weights.shape[2], self._probe.forward_seconds / max(1, len(self._probe.sites)))
-            found.append(Zeroed(site.site, weights.mean(0, dtype=np.float64), 0.0))
-        return found
-
-    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[Encoded, float]:
-        if self._probe.no_slopes is not None:  # continuous inputs are what gradients are taken of
-            raise self._probe.no_slopes
-        return _Ghost(encoded.units, encoded.length, int(rng.integers(2**32))), noise
-
-    def reordered(self, encoded: Encoded, order: Ints) -> Encoded:
-        return _Ghost(encoded.units, encoded.length, zlib.crc32(order.tobytes(), _ghost(encoded).key))
-
-    def routed(
-        self,
-        encoded: Encoded,
-        target: Target,
-        reads: Sequence[Read],
-        donors: Sequence[tuple[Encoded, Target, Sequence[Read]]],
-    ) -> Answers:
-        self._spend([e for e, _, _ in donors] * 2, self._probe.forward_seconds)
-        return self.forward([encoded] * len(donors), [])
-
-    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
-        rows = [e for e, some in zip(batch, edits, strict=True) for _ in range(_variants(some))]
-        before = self.seconds
-        answers = self.forward(rows, [])
-        self.seconds = before + (self.seconds - before) * ABOVE
-        return answers
-
-    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> WeightFunction:
-        if self._probe.no_slopes is not None:
-            raise self._probe.no_slopes
-        return _GhostSteering(
-            self._probe.classes or 1, lambda rows: self._spend([encoded] * rows, ABOVE * self._probe.slope_seconds)
-        )
-
-    def randomised(self, share: float, draw: int) -> CountingModel:
-        return self  # it answers at random as it is
-
-    def _these(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[SiteAttention]:
-        by_key = {site.site.key: site for site in self.capture([encoded], [target]).sites}
-        return [by_key[key] for key in keys]
-
-    def _spend(self, batch: Sequence[Encoded], seconds: float) -> None:
-        self.seconds += seconds * sum(e.length for e in batch) / max(1, self._probe.length)
-
-
-slopes.register(CountingModel, CountingModel.slopes)
-input_gradients.register(CountingModel, CountingModel.input_gradients)
-input_function.register(CountingModel, CountingModel.continuous)
-batch_function.register(CountingModel, CountingModel.together)
-weight_function.register(CountingModel, CountingModel.steered)
-weight_slopes.register(CountingModel, CountingModel.weight_slopes)
-decomposition.register(CountingModel, CountingModel.parts)
-value_zeroing.register(CountingModel, CountingModel.zeroed)
-approximately.register(CountingModel, CountingModel.nearly)
-with_weights.register(CountingModel, CountingModel.swept)
-patched_output.register(CountingModel, CountingModel.routed)
-randomised_copy.register(CountingModel, CountingModel.randomised)
-read_rows.register(CountingModel, CountingModel.reading)
-add_noise.register(CountingModel, CountingModel.noisy)
-reorder.register(CountingModel, CountingModel.reordered)
-lexicon.register(CountingModel, CountingModel.lexicon)
-token_ids.register(CountingModel, CountingModel.tokens)
-
-
-def _ghost(encoded: Encoded) -> _Ghost:
-    if not isinstance(encoded, _Ghost):
-        raise TypeError(f"a counting model was given {type(encoded).__name__}")
-    return encoded
+from regard.protocols import Encoded, Model
+from regard.records import Json, Message
+from regard.store.shard_result import ShardResult
+
+Forecast = Callable[["Estimate"], None]
+"""Called once, when the pilot is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an audit will cost. `skipped` are methods that this model does not support."""
+    """The cost of the examples that are still open. `skipped` are methods that this model does not support."""
 
     examples: int
     forwards: int
     backwards: int
     seconds: float
-    methods: tuple[Cost, ...]
-    skipped: dict[str, str]
+    skipped: Mapping[str, str]
 
     def to_json(self) -> dict[str, Json]:
         return {
-            "examples": self.examples, "forwards": self.forwards, "backwards": self.backwards,
-            "seconds": round(self.seconds, 2), "skipped": dict(self.skipped),
-        }  # fmt: skip
+            "examples": self.examples,
+            "forwards": self.forwards,
+            "backwards": self.backwards,
+            "seconds": round(self.seconds, 2),
+            "skipped": dict(self.skipped),
+        }
+
+    def sentence(self, workers: int) -> Message:
+        minutes, seconds = divmod(round(self.seconds / max(1, workers)), 60)
+        passes = {"n": self.examples, "forwards": self.forwards, "backwards": self.backwards}
+        if minutes:
+            return Message.of("estimate.minutes", **passes, minutes=minutes, seconds=seconds)
+        return Message.of("estimate.seconds", **passes, seconds=seconds)
 
 
-def estimate(model: Model, examples: Sequence[Example], settings: Settings, seen: Probe) -> Estimate:
-    """The cost of all examples. Those with the same number of units cost the same, so one of each kind is counted.
+def middle_first(shards: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """The shards, which are sorted by length, with the middle one in front as the pilot.
 
-    Of more than MOST_KINDS kinds, neighbours in length are counted as one: what methods do grows evenly with length.
+    >>> middle_first([["a"], ["b"], ["c"]])
+    [['b'], ['a'], ['c']]
     """
-    kinds: dict[tuple[int, int, int], list[Example]] = {}
-    for example in examples:
-        try:
-            encoded = model.encode(example)
-        except Exception:  # it will be reported when its turn comes
-            continue
-        units = encoded.units
-        kinds.setdefault((encoded.length, len(units), int(units.free.sum())), []).append(example)
-    total: dict[tuple[str, str], Cost] = {}
-    skipped: dict[str, str] = {}
-    for number, alike in enumerate(_few(kinds)):
-        if not number:  # what is only paid once (imports, first calls) is not multiplied
-            compute(CountingModel(model, seen), alike[:1], settings)
-        counter = CountingModel(model, seen)
-        page = compute(counter, alike[:1], settings)
-        skipped.update(page.skipped)
-        own = sum(c.seconds for c in page.costs) + counter.seconds
-        spent = sum(c.forwards + c.backwards for c in page.costs) or 1
-        for c in page.costs:
-            m = len(alike)
-            share = own * (c.forwards + c.backwards) / spent
-            cost = Cost(c.kind, c.method, share * m, c.forwards * m, c.backwards * m, c.requests * m)
-            key = (c.kind, c.method)
-            total[key] = total[key].plus(cost) if key in total else cost
-    costs = tuple(total.values())
+    middle = len(shards) // 2
+    return [*shards[middle : middle + 1], *shards[:middle], *shards[middle + 1 :]]
+
+
+def estimate(
+    pilot: ShardResult, names: Sequence[str], lengths: Mapping[str, int], still_open: Sequence[str]
+) -> Estimate:
+    """The cost of the open examples from that of the pilot (`names`).
+
+    The number of passes grows with the length of an example, as its leave-one-outs do, and their time with its square.
+    """
+    passes = _weight(still_open, lengths, 1) / _weight(names, lengths, 1)
+    time = _weight(still_open, lengths, 2) / _weight(names, lengths, 2)
     return Estimate(
-        sum(map(len, kinds.values())), sum(c.forwards for c in costs), sum(c.backwards for c in costs),
-        sum(c.seconds for c in costs), costs, skipped,
-    )  # fmt: skip
+        examples=len(still_open),
+        forwards=round(passes * sum(c.forwards for c in pilot.costs)),
+        backwards=round(passes * sum(c.backwards for c in pilot.costs)),
+        seconds=time * sum(c.seconds for c in pilot.costs),
+        skipped=pilot.skipped,
+    )
 
 
-def _few(kinds: Mapping[tuple[int, int, int], list[Example]]) -> list[list[Example]]:
-    """Groups of examples that cost about the same, the one of middling length first."""
-    if len(kinds) <= MOST_KINDS:
-        return list(kinds.values())
-    sorted_ = [example for key in sorted(kinds) for example in kinds[key]]
-    cuts = np.linspace(0, len(sorted_), MOST_KINDS + 1).astype(int).tolist()
-    groups = [sorted_[a:b] for a, b in pairwise(cuts)]
-    return [[group[len(group) // 2], *group[: len(group) // 2], *group[len(group) // 2 + 1 :]] for group in groups]
+def _weight(names: Sequence[str], lengths: Mapping[str, int], power: int) -> float:
+    return float(sum(max(1, lengths[name]) ** power for name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureCheck:
+    """How the captured attention was checked, and which softmaxes are not attention, with the reason."""
+
+    checked: str = "never"
+    rejected: tuple[tuple[str, str], ...] = ()
+
+
+def check_capture(model: Model, encoded: Encoded, rng: np.random.Generator) -> CaptureCheck:
+    """Capture half of an example before the audit, so that an attention that cannot be captured stops it at once."""
+    free = np.flatnonzero(encoded.units.free)
+    drop = np.zeros(len(encoded.units), np.bool_)
+    drop[free[: max(1, len(free) // 2)]] = True
+    half = model.remove(encoded, drop, model.operators[0], rng)
+    _, targets = model.predict([half])
+    try:
+        capture = model.capture([half], targets)
+    except Unsupported:  # the methods that need attention report it
+        return CaptureCheck()
+    return CaptureCheck(capture.checked, tuple(capture.rejected))

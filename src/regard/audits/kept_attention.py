@@ -33,14 +33,14 @@ def facts_of(desk: Desk, case: DeskCase, i: int, *, walk: bool) -> dict[str, Jso
     audited = _or_none(lambda: list(chosen_sites(case, i, "all", "kept attention")))
     walks: list[Json] = []
     if walk and audited:
-        with desk.paid_by("model", "kept attention"):
+        with desk.charged_to("model", "kept attention"):
             walks += _or_none(lambda: _walks(desk, case, i, audited[-1]))
     return {"reading": reading, "audited": [s.site.key for s in audited], "walks": walks}
 
 
 def _walks(desk: Desk, case: DeskCase, i: int, site: SiteAttention) -> list[Json]:
     heads = range(min(HEADS, site.shape[1]))
-    encoded = desk.model.encode(case.examples[i])
+    encoded = desk.encode(case.examples[i])
     return [found.cut() for found in walked_heads(desk.model, encoded, case.targets[i], site, heads)]
 
 

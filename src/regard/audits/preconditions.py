@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.desk.encoding import encoded_once
 from regard.desk.finite_answers import unknown
 from regard.errors import CaptureError, RegardError, Unsupported
 from regard.measures.degenerate import LIMIT, constant_gap, uniform_gap
@@ -144,7 +145,7 @@ def examine(
     read: list[_Read] = []
     for example in examples:
         try:
-            encoded = model.encode(example)
+            encoded = encoded_once(model, example)
             if _says_nothing(model, encoded):
                 continue
             target, plain = said[example.id] if example.id in said else _asked(model, encoded)
@@ -161,7 +162,7 @@ def examine(
     if not read:
         return Preconditions(0, 0, (), (Message("defect.nothing_tested"),))
     defects: list[Defect] = []
-    notes: list[str] = []
+    notes: list[Text] = []
     for found in seen.values():
         defects += _of_weights(found, decoder=encoder_decoder(model))
         try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from regard.desk.encoding import encoded_once
 from regard.errors import InputError
 from regard.protocols import Dataset, Model
 from regard.records import Example
@@ -42,7 +43,7 @@ def _check_shapes(model: Model, data: Dataset, examples: Sequence[Example]) -> N
     problems: list[InputError] = []
     for example in examples:
         try:
-            model.encode(example)
+            encoded_once(model, example)
         except InputError as error:
             problems.append(error)
             continue

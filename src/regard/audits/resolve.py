@@ -15,6 +15,7 @@ import numpy as np
 from regard.audits.default_methods import profile
 from regard.audits.options import AuditOptions
 from regard.audits.readable import check_modality
+from regard.desk.encoding import encoded_once
 from regard.errors import InputError
 from regard.files import exists, slug
 from regard.models.open.labels import named
@@ -111,7 +112,7 @@ def _subject(model: Model, name: str, data: Dataset, source: Source, options: Au
 
 def _length(model: Model, example: Example) -> int:
     try:
-        return model.encode(example).length
+        return encoded_once(model, example).length
     except Exception:  # reported as a problem when its turn comes
         return 1
 
@@ -302,7 +303,7 @@ def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
     unknown = units = 0
     for example in examples:
         try:
-            encoded = model.encode(example)
+            encoded = encoded_once(model, example)
         except Exception:  # unreadable: it is reported as a problem when its turn comes
             continue
         unknown += unknown_units(model, encoded)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from regard.audits.estimate import Forecast, estimate, middle_first
 from regard.audits.options import AuditOptions
 from regard.audits.plan import Plan
 from regard.audits.plan import shards as shards_of
@@ -17,6 +18,7 @@ from regard.records import Json, Spec
 from regard.registry import build, entry
 from regard.store.ledger import Problem
 from regard.store.run import RunWriter
+from regard.store.shard_result import ShardResult
 
 RETRIES = 1
 """How often a shard is given out again after its worker died."""
@@ -55,7 +57,6 @@ class _Clock:
 
     weights: Mapping[str, float]
     tell: Progress | None
-    first_guess: float | None
     done: int = 0
     before: float = 0.0
     now: float = 0.0
@@ -74,7 +75,7 @@ class _Clock:
             return
         left = self._total - self.before - self.now
         spent = time.monotonic() - self._start
-        eta = spent * left / self.now if self.now else self.first_guess
+        eta = spent * left / self.now if self.now else None
         self.tell(self.done, len(self.weights), eta)
 
 
@@ -85,10 +86,13 @@ def run_shards(
     setup: Mapping[str, Json],
     *,
     progress: Progress | None = None,
-    first_guess: float | None = None,
+    forecast: Forecast | None = None,
 ) -> None:
-    """Do what is not settled yet. Returns when every example is done or reported."""
-    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in plan.subject.lengths.items()}, progress, first_guess)
+    """Do what is not settled yet. Returns when every example is done or reported.
+
+    The shard of middling length goes first; `forecast` gets the cost of all open shards, scaled from its own.
+    """
+    clock = _Clock({name: float(max(1, n)) ** 2 for name, n in plan.subject.lengths.items()}, progress)
     settled = writer.settled()
     open_shards, singles = [], []
     for shard in shards_of(plan.subject.lengths):
@@ -104,7 +108,13 @@ def run_shards(
         else:
             clock.advance(shard, computed=False)
     clock.report()
-    singles += _through(writer, plan, engine, setup, open_shards, clock)
+    ordered = middle_first(open_shards)
+
+    def pilot(shard: Sequence[str], page: ShardResult) -> None:
+        if forecast is not None and shard is ordered[0]:
+            forecast(estimate(page, shard, plan.subject.lengths, [name for names in ordered for name in names]))
+
+    singles += _through(writer, plan, engine, setup, ordered, clock, committed=pilot)
     for shard in _through(writer, plan, engine, setup, singles, clock, alone=True):
         raise AssertionError(f"{shard} was not settled")
 
@@ -118,6 +128,7 @@ def _through(
     clock: _Clock,
     *,
     alone: bool = False,
+    committed: Callable[[Sequence[str], ShardResult], None] | None = None,
 ) -> list[list[str]]:
     """Enter every outcome; examples of a shard that failed as a whole come back, to be tried alone."""
     by_key = {writer.key(shard): shard for shard in shards}
@@ -130,6 +141,8 @@ def _through(
             shard = by_key[outcome.key]
             if outcome.status == "ok":
                 writer.commit(shard, outcome.result)
+                if committed is not None:
+                    committed(shard, outcome.result)
             elif len(shard) > 1:
                 writer.split(shard)
                 again += [[name] for name in shard]

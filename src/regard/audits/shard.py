@@ -17,6 +17,7 @@ from regard.desk.batching import BATCH, TOKENS
 from regard.desk.case import DeskCase, label
 from regard.desk.desk import Desk
 from regard.desk.finite_answers import UnknownAnswer, unknown
+from regard.desk.site_questions import Sites
 from regard.errors import RegardError, Unsupported
 from regard.models.ask.answers_in_words import names_of_tokens
 from regard.models.open.labels import named
@@ -123,13 +124,13 @@ def compute(
         part.learn(spec, relevance)
         for metric in settings.metrics:
             name = f"{metric.name} of {relevance.method}"
-            with desk.paid_by("metric", metric.name):
+            with desk.charged_to("metric", metric.name):
                 scores += _isolated(part, "metric", name, partial(_scored, spec=spec, metric=metric), notes)
     findings: list[Score] = []
     for spec in settings.experiments:
         if entry(spec.kind, spec.name).facts.get("scope") != "case":
             continue
-        with desk.paid_by("experiment", spec.name):
+        with desk.charged_to("experiment", spec.name):
             for found in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
                 findings += found
     kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
@@ -156,7 +157,7 @@ def _admitted(desk: Desk, examples: Sequence[Example], settings: Settings, notes
     readable = []
     for example in examples:
         try:
-            if desk.welcome(example).free.any():
+            if desk.admit(example).free.any():
                 readable.append(example)
             else:
                 notes.problems.append(Problem(example.id, "encode", "there is nothing in it that could be removed"))
@@ -235,8 +236,8 @@ def named_findings(found: Sequence[Score], spec: Spec) -> list[Score]:
 
 def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
     try:
-        with desk.paid_by("model", "kept attention"):
-            sites = [site.dense() for site in desk.attention(name)]
+        with desk.charged_to("model", "kept attention"):
+            sites = [site.dense() for site in desk.ask([Sites(name)])[0]]
         bad = sum(not np.isfinite(site.weights).all() for site in sites)
         if bad:  # no picture is drawn of what is not known
             raise unknown(f"attention of {desk.model.name}", bad, len(sites))

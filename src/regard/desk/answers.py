@@ -1,50 +1,97 @@
-"""What a model said: answers of a batch taken apart, and put together again."""
+"""Split the answers of a batch into one per question, join them again, and cache them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
 from regard.errors import InputError
 from regard.records import Answers, Floats
 
+LIMIT = 1 << 28
+"""Bytes of large answers that stay cached; the oldest are dropped first."""
+
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The model's answer to one question."""
+class Answer:
+    """The model's answer to one question: one row of `Answers`."""
 
     value: float
     probability: float
     distribution: Floats | None
 
 
-def one_by_one(answers: Answers) -> list[Said]:
-    """The answer to each question."""
+def split(answers: Answers) -> list[Answer]:
+    """One `Answer` per row."""
     rows = answers.distribution
     return [
-        Said(float(value), float(probability), None if rows is None else np.asarray(rows[i], np.float64))
+        Answer(float(value), float(probability), None if rows is None else np.asarray(rows[i], np.float64))
         for i, (value, probability) in enumerate(zip(answers.value, answers.probability, strict=True))
     ]
 
 
-def some_of(answers: Answers, start: int, stop: int) -> Answers:
-    """Some of them, as the answers about one example."""
+def stacked(counts: Sequence[int], answers: Sequence[Answer]) -> Answers:
+    """The rows of all examples as one record; counts: rows per example."""
+    rows = [answer.distribution for answer in answers]
+    full = [row for row in rows if row is not None]
+    return Answers(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.array([answer.value for answer in answers], np.float64),
+        np.array([answer.probability for answer in answers], np.float64),
+        np.stack(full) if full and len(full) == len(rows) else None,
+    )
+
+
+def section(answers: Answers, start: int, stop: int) -> Answers:
+    """The rows from start to stop, as the answers about one example."""
     rows = None if answers.distribution is None else answers.distribution[start:stop]
     return Answers(np.array([0, stop - start]), answers.value[start:stop], answers.probability[start:stop], rows)
 
 
-def joined(counts: Sequence[int], parts: Sequence[Answers]) -> Answers:
-    """The answers of all examples that were asked something, one after the other."""
+def concatenated(parts: Sequence[Answers]) -> Answers:
+    """The answers of several examples, one record after the other."""
     rows = [part.distribution for part in parts if part.distribution is not None]
+    asked = [part for part in parts if len(part.value)]
     nothing = np.zeros(0)
     return Answers(
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([[0], np.cumsum([len(part.value) for part in parts])]).astype(np.int64),
         np.concatenate([nothing, *(part.value for part in parts)]),
         np.concatenate([nothing, *(part.probability for part in parts)]),
-        np.concatenate(rows) if rows and len(rows) == len(parts) else None,
+        np.concatenate(rows) if rows and len(rows) == len(asked) else None,
     )
+
+
+class AnswerCache:
+    """Answers by question. Large arrays stay within LIMIT bytes; small answers stay for good."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Hashable, Any] = {}
+        self._bytes: dict[Hashable, int] = {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._answers
+
+    def __getitem__(self, key: Hashable) -> Any:
+        return self._answers[key]
+
+    def store(self, key: Hashable, answer: Any, *, large: bool = False) -> None:
+        self._answers[key] = answer
+        if not large:
+            return
+        self._bytes[key] = _size(answer)
+        while len(self._bytes) > 1 and sum(self._bytes.values()) > LIMIT:
+            oldest = next(iter(self._bytes))
+            del self._answers[oldest], self._bytes[oldest]
+
+
+def _size(answer: Any) -> int:
+    """Bytes of the arrays in a record, or in a sequence of records."""
+    records = [answer] if is_dataclass(answer) else answer
+    arrays = (getattr(record, f.name) for record in records for f in fields(record))
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 def finite(rows: Floats, name: str) -> Floats:
@@ -55,7 +102,9 @@ def finite(rows: Floats, name: str) -> Floats:
     bad = int((~np.isfinite(rows).all(-1)).sum())
     if bad:
         raise InputError(
-            f"answers of {name}", expected="finite numbers", got=f"NaN or infinite ones for {bad} of {len(rows)}",
+            f"answers of {name}",
+            expected="finite numbers",
+            got=f"NaN or infinite ones for {bad} of {len(rows)}",
             remedy="look at its weights: a training that diverged, or a damaged file",
-        )  # fmt: skip
+        )
     return rows

@@ -1,15 +1,16 @@
-"""Who pays for what the model computes: seconds, forwards, backwards and requests, by method."""
+"""Per-method cost accounting: wall time, forward and backward passes, requests."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from regard.store.shard_result import Cost
 
 
-class Till:
+class CostMeter:
     """The costs of one audit; the desks of its variants share it."""
 
     def __init__(self) -> None:
@@ -19,11 +20,12 @@ class Till:
 
     @property
     def payer(self) -> tuple[str, str]:
+        """The (kind, method) that is charged now."""
         return self._payers[-1]
 
     @contextmanager
-    def paid_by(self, kind: str, method: str) -> Iterator[None]:
-        """Everything inside is charged to this method, and to no other."""
+    def charged_to(self, kind: str, method: str) -> Iterator[None]:
+        """Charge everything inside to this method, and to no other."""
         self._clock()
         self._payers.append((kind, method))
         try:
@@ -34,18 +36,49 @@ class Till:
 
     def costs(self) -> tuple[Cost, ...]:
         return tuple(
-            Cost(kind, method, seconds, int(forwards), int(backwards), int(requests))
+            Cost(
+                kind=kind,
+                method=method,
+                seconds=seconds,
+                forwards=int(forwards),
+                backwards=int(backwards),
+                requests=int(requests),
+            )
             for (kind, method), (seconds, forwards, backwards, requests) in self._costs.items()
         )
 
     def _clock(self) -> None:
         now = time.perf_counter()
-        self.pay(seconds=now - self._since)
+        self.charge(seconds=now - self._since)
         self._since = now
 
-    def pay(self, *, seconds: float = 0.0, forwards: int = 0, backwards: int = 0, requests: int = 0) -> None:
-        sums = self._costs.setdefault(self._payers[-1], [0.0, 0, 0, 0])
+    def charge(self, *, seconds: float = 0.0, forwards: int = 0, backwards: int = 0, requests: int = 0) -> None:
+        sums = self._costs.setdefault(self.payer, [0.0, 0, 0, 0])
         sums[0] += seconds
         sums[1] += forwards
         sums[2] += backwards
         sums[3] += requests
+
+
+class Metered:
+    """A differentiable function of a model whose rows are charged; other attributes are those of the function.
+
+    check: raises where an output is not a finite number. A backward pass is assumed where the output requires one.
+    """
+
+    def __init__(self, function: Any, meter: CostMeter, check: Callable[[Any], Any]) -> None:
+        self._function, self._meter, self._check = function, meter, check
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __call__(self, x: Any) -> Any:
+        return self._charged(self._function(x), len(x[0]) if isinstance(x, list | tuple) else len(x))
+
+    def logits(self, x: Any, rows: Any = None) -> Any:
+        return self._charged(self._function.logits(x, rows), len(x))
+
+    def _charged(self, output: Any, rows: int) -> Any:
+        self._check(output)
+        self._meter.charge(requests=rows, forwards=rows, backwards=rows if output.requires_grad else 0)
+        return output

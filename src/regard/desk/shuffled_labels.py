@@ -17,9 +17,11 @@ def shuffled_twin(model: Model) -> Model:
     trainable = known and spec is not None and "labels" in {p.name for p in entry("source", spec.name).parameters}
     if spec is None or model.spec is None or not trainable:
         raise Unsupported(
-            f"shuffled labels for {model.name}", expected="a model by name whose recipe takes labels=shuffled",
-            got="a model that is not trained here", remedy='change="head", which swaps the classes instead',
-        )  # fmt: skip
+            f"shuffled labels for {model.name}",
+            expected="a model by name whose recipe takes labels=shuffled",
+            got="a model that is not trained here",
+            remedy='change="head", which swaps the classes instead',
+        )
     key = (model.spec, model.fingerprint)
     if key not in _TWINS:
         from regard.models.open.load import rebuild

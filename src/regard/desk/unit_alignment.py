@@ -22,9 +22,11 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
     if made.origin is None or after.place_kind != "span":
         if len(before) != len(after):
             raise InputError(
-                f"example {original.id!r} under noise", expected=f"{len(before)} units in the same places",
-                got=f"{len(after)} units", remedy="a noise that changes how many units there are needs an origin",
-            )  # fmt: skip
+                f"example {original.id!r} under noise",
+                expected=f"{len(before)} units in the same places",
+                got=f"{len(after)} units",
+                remedy="a noise that changes how many units there are needs an origin",
+            )
         return np.arange(len(after))
     here, there = words_of_units(after, made.example), words_of_units(before, original)
     origin = np.append(made.origin, -1)[here]  # word -1 (a special unit) reads the appended -1

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from regard.desk.changes import Replaced
 from regard.desk.unit_alignment import unit_origins
 from regard.errors import Unsupported
 from regard.measures.agreement import ragged, spearman
@@ -23,9 +24,12 @@ TOP = 5
 LEAST_CHANGE = 0.02
 """An answer that moves by less than this (total variation) counts as moved by this much."""
 QUANTITIES: Mapping[str, Literal["higher", "lower", "none"]] = {
-    "explanation_rank": "higher", "explanation_top_k": "higher", "explanation_jsd": "lower",
-    "explanation_centre": "lower", "explanation_unaligned": "none",
-}  # fmt: skip
+    "explanation_rank": "higher",
+    "explanation_top_k": "higher",
+    "explanation_jsd": "lower",
+    "explanation_centre": "lower",
+    "explanation_unaligned": "none",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +53,14 @@ def aligned(before: Floats, after: Floats, units: Units, origins: Ints) -> Align
     """
     groups = units.groups
     count = int(groups.max(initial=-1)) + 1
-    known = (origins >= 0) & (np.append(groups, -1)[origins] >= 0)
-    into = groups[origins[known]]
+    traceable = (origins >= 0) & (np.append(groups, -1)[origins] >= 0)
+    into = groups[origins[traceable]]
     x = np.bincount(groups[units.free], weights=before[units.free], minlength=count).astype(np.float64)
-    y = np.bincount(into, weights=after[known], minlength=count).astype(np.float64)
-    there = np.bincount(into, minlength=count) > 0
-    lost = _share(np.abs(x[~there]).sum(), np.abs(x).sum())
-    new = _share(np.abs(after[~known]).sum(), np.abs(after).sum())
-    return Aligned(x[there], y[there], (lost + new) / 2, _places(units, count, there))
+    y = np.bincount(into, weights=after[traceable], minlength=count).astype(np.float64)
+    covered = np.bincount(into, minlength=count) > 0
+    lost = _share(np.abs(x[~covered]).sum(), np.abs(x).sum())
+    new = _share(np.abs(after[~traceable]).sum(), np.abs(after).sum())
+    return Aligned(x[covered], y[covered], (lost + new) / 2, _places(units, count, covered))
 
 
 def _share(part: float, whole: float) -> float:
@@ -121,23 +125,28 @@ def attacked_drift(
     same = [i for i, r in enumerate(results) if r.example is not None and r.after == r.before]
     if not same:
         return []
-    part, made = case.subset(same), [results[i] for i in same]
+    part, part_results = case.subset(same), [results[i] for i in same]
     # under other names, so that an explainer that draws draws anew
-    inputs = [replace(r.example, id=f"{r.id}~{r.attack}") for r in made if r.example is not None]
-    after = part.instead(inputs)
+    inputs = [replace(r.example, id=f"{r.id}~{r.attack}") for r in part_results if r.example is not None]
+    after = part.variant(Replaced(inputs))
     origins = []
-    for k, r in enumerate(made):
+    for k, r in enumerate(part_results):
         words = Perturbed(inputs[k], None if r.origin is None else np.array(r.origin))
         origins.append(unit_origins(part.units[k], after.units[k], part.examples[k], words))
-    kept = np.array([np.argmax(a) == np.argmax(b) for a, b in zip(_rows(part), _rows(after), strict=True)], np.bool_)
-    found = []
+    same_prediction = np.array(
+        [np.argmax(a) == np.argmax(b) for a, b in zip(_rows(part), _rows(after), strict=True)], np.bool_
+    )
+    scores = []
     for method in explainers:
         try:
-            values = drift(part.relevance(method), after.relevance(method), part.units, origins, kept)
+            values = drift(part.relevance(method), after.relevance(method), part.units, origins, same_prediction)
         except Unsupported:  # the audit itself says why
             continue
-        found += [Score(q, method, part.ids, values[q], better, dict(where)) for q, better in QUANTITIES.items()]
-    return found
+        scores += [
+            Score(metric=q, method=method, ids=part.ids, values=values[q], better=better, where=dict(where))
+            for q, better in QUANTITIES.items()
+        ]
+    return scores
 
 
 def _rows(case: Case) -> Floats:

@@ -16,7 +16,7 @@ def lost_without(case: Case) -> list[list[Floats]]:
     drops = [np.eye(len(units), dtype=np.bool_)[f] for units, f in zip(case.units, free, strict=True)]
     ways = []
     for operator in leave_one_outs(case).values():
-        said = case.removed(drops, operator)
-        rows = [said.probability[said.rows(i)] for i in range(len(free))]
+        answers = case.removed(drops, operator)
+        rows = [answers.probability[answers.rows(i)] for i in range(len(free))]
         ways.append([np.asarray(p.mean() - p) if len(p) else p for p in rows])
     return ways

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.desk.finite_answers import unknown
+from regard.desk.questions import edited
 from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
@@ -37,9 +38,13 @@ class Rows:
     def edit(self, weights: Floats) -> Edit:
         """These weights instead."""
         return Edit(
-            "replace", site=self.read.site, heads=self.read.heads, queries=self.read.queries, keys=self.keys,
+            "replace",
+            site=self.read.site,
+            heads=self.read.heads,
+            queries=self.read.queries,
+            keys=self.keys,
             values=np.asarray(weights, np.float32),
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,11 +79,11 @@ class Map:
 
 
 def _moved(rows: Rows, order: Ints) -> Floats:
-    changed = rows.weights.copy()
-    for row, seen in enumerate(rows.open):
-        mine = order[seen[order]]
-        changed[:, row, np.flatnonzero(seen)] = rows.weights[:, row, mine]
-    return changed
+    weights = rows.weights.copy()
+    for row, visible in enumerate(rows.open):
+        source = order[visible[order]]
+        weights[:, row, np.flatnonzero(visible)] = rows.weights[:, row, source]
+    return weights
 
 
 def _given(rows: Rows, share: Floats) -> Floats:
@@ -106,13 +111,13 @@ def _map(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Map:
             raise unknown(f"attention {site.site.key}", 1, 1)
         read.append(pooled_heads(weights.mean(1), heads))
         only = (heads,) if isinstance(heads, int) else None
-        chosen = weights if only is None else weights[list(only)]
+        selected_heads = weights if only is None else weights[list(only)]
         part = Read(site.site.key, queries, only)
-        sites.append(Rows(part, keys, chosen[:, :, list(keys)], _open(site, queries, keys, chosen)))
+        sites.append(Rows(part, keys, selected_heads[:, :, list(keys)], _open(site, queries, keys, selected_heads)))
     alpha, _ = on_units(read, units, renormalise=True)
-    kept = alpha[free]
+    alpha_free = alpha[free]
     # nothing on any unit (all on special tokens): there is no preference among them
-    return Map(kept if kept.sum() > 0 else np.full(len(free), 1 / max(1, len(free))), free, tuple(sites))
+    return Map(alpha_free if alpha_free.sum() > 0 else np.full(len(free), 1 / max(1, len(free))), free, tuple(sites))
 
 
 def _open(site: SiteAttention, queries: Sequence[int], keys: Sequence[int], weights: NDArray[np.float64]) -> Bools:
@@ -184,8 +189,8 @@ def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change:
     `CHANGE_null` and `FLIPS_null`: the same weights, put back by the same intervention; anything above 0 is the
     intervention's own doing. `CHANGE_ceiling` and `FLIPS_ceiling`: the most that all of the weight on one unit does.
     """
-    asked = [[m.moved(np.arange(len(m))), *(m.single(t) for t in range(len(m)))] for m in found]
-    apart, flipped = distances(case, case.variants(asked))
+    edit_lists = [[m.moved(np.arange(len(m))), *(m.single(t) for t in range(len(m)))] for m in found]
+    apart, flipped = distances(case, edited(case, edit_lists))
     rows = {name: np.full(len(found), np.nan) for name in (f"{change}_null", f"{flips}_null")}
     rows |= {name: np.full(len(found), np.nan) for name in (f"{change}_ceiling", f"{flips}_ceiling")}
     for i, m in enumerate(found):
@@ -193,6 +198,13 @@ def yardsticks(case: Case, found: Sequence[Map], where: dict[str, Json], change:
             for name, values in ((change, apart[i]), (flips, flipped[i])):
                 rows[f"{name}_null"][i], rows[f"{name}_ceiling"][i] = values[0], values[1:].max()
     return [
-        Score(name, "attention", case.ids, values, "none", {**where, "role": name.rpartition("_")[2]})
+        Score(
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where={**where, "role": name.rpartition("_")[2]},
+        )
         for name, values in rows.items()
     ]

@@ -17,10 +17,10 @@ STEPS = 8
 
 def operators(case: Case, most: int = 3) -> list[str]:
     """At most three operators, the preferred ones first."""
-    known = [o for o in OPERATORS if o in case.operators]
-    known += [o for o in case.operators if o not in known and o != "attention_mask"]
-    known += [o for o in case.operators if o not in known]
-    return sorted(known[:most], key=case.operators.index)
+    available = [o for o in OPERATORS if o in case.operators]
+    available += [o for o in case.operators if o not in available and o != "attention_mask"]
+    available += [o for o in case.operators if o not in available]
+    return sorted(available[:most], key=case.operators.index)
 
 
 def leave_one_outs(case: Case) -> dict[str, str]:
@@ -32,23 +32,23 @@ def leave_one_outs(case: Case) -> dict[str, str]:
 def references(case: Case) -> dict[str, list[Floats]]:
     """Name -> (free unit,) scores of each example, the larger the earlier; those that the model supports."""
     zero = "zero" if "zero" in case.baselines else case.baselines[0]
-    made = {
+    specs = {
         "integrated_gradients": Spec("explainer", "integrated_gradients", {"steps": STEPS, "baseline": zero}),
         "gradient": Spec("explainer", "input_x_gradient"),
     }
-    made |= {n: Spec("explainer", BY_REMOVAL, {"operator": way}) for n, way in leave_one_outs(case).items()}
-    found, reasons = {}, []
-    for name, spec in made.items():
+    specs |= {n: Spec("explainer", BY_REMOVAL, {"operator": way}) for n, way in leave_one_outs(case).items()}
+    rankings, reasons = {}, []
+    for name, spec in specs.items():
         try:
             relevance = case.relevance(spec)
         except Unsupported as refusal:
             reasons.append(str(refusal))
             continue
         rows = [np.asarray(row)[units.free] for row, units in zip(relevance, case.units, strict=True)]
-        found[name] = [np.abs(row) for row in rows] if name == "gradient" else rows
-    if not found:
+        rankings[name] = [np.abs(row) for row in rows] if name == "gradient" else rows
+    if not rankings:
         raise Unsupported("other rankings", expected="gradients or removals", got="; ".join(reasons))
-    return found
+    return rankings
 
 
 def first(values: Floats, count: int) -> Ints:

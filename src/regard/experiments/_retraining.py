@@ -60,9 +60,11 @@ def origin(study: Study, data: str, name: str) -> Origin:
     folder = _checkpoint(study.model)
     if folder is None:
         raise Unsupported(
-            who, expected="a network that regard trained: it must be trained again", got="a model from elsewhere",
+            who,
+            expected="a network that regard trained: it must be trained again",
+            got="a model from elsewhere",
             remedy="regard train",
-        )  # fmt: skip
+        )
     network, about = load_checkpoint(folder)
     own = isinstance(network, AttentionClassifier) and network.config["attention"] not in ("frozen", "uniform")
     if not isinstance(network, AttentionClassifier) or not own or network.config["aspects"]:
@@ -80,10 +82,10 @@ def _checkpoint(model: Model) -> Path | None:
     if model.spec is None:
         return None
     folder = Path(model.spec.name).expanduser()
-    named = None if folder.exists() else named_model(model.spec.name)
-    if named is not None:
-        made = build(named)()
-        folder = Path(made) if isinstance(made, str) else folder
+    source = None if folder.exists() else named_model(model.spec.name)
+    if source is not None:
+        checkpoint = build(source)()
+        folder = Path(checkpoint) if isinstance(checkpoint, str) else folder
     if is_family(folder):
         folder = folder / read_family(folder).best
     return folder if (folder / "regard.json").is_file() else None
@@ -118,10 +120,16 @@ def again(
 ) -> Trained:
     """One training, kept under `name`: found again where another experiment, or this one before a stop, made it."""
     return train(
-        learner or made.learner, splits or made.splits, out=study.folder / f"{name}-{seed}", seed=seed,
-        settings=made.settings, terms=terms, reference=reference, hide=hide,
+        learner or made.learner,
+        splits or made.splits,
+        out=study.folder / f"{name}-{seed}",
+        seed=seed,
+        settings=made.settings,
+        terms=terms,
+        reference=reference,
+        hide=hide,
         class_weights="none" if terms is not None and "cross_entropy" not in terms else "balanced",
-    )  # fmt: skip
+    )
 
 
 def adversary(study: Study, made: Origin, weight: float, seed: int) -> Trained:
@@ -174,17 +182,31 @@ def over_seeds(
     baseline: float | None = None,
 ) -> Score:
     """One value per training seed; `where` has their mean with a 95 % interval over seeds (Student), n and baseline."""
-    found = np.array([*values.values()])
-    mean = float(found.mean())
+    seed_values = np.array([*values.values()])
+    mean = float(seed_values.mean())
     half = (
-        t_quantile(0.025, len(found) - 1) * float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else None
+        t_quantile(0.025, len(seed_values) - 1) * float(seed_values.std(ddof=1)) / math.sqrt(len(seed_values))
+        if len(seed_values) > 1
+        else None
     )
     about: dict[str, Json] = {
-        **where, "n": len(made.splits.test), "data": made.splits.test.name, "seeds": [*values], "mean": mean,
-        "low": None if half is None else mean - half, "high": None if half is None else mean + half,
+        **where,
+        "n": len(made.splits.test),
+        "data": made.splits.test.name,
+        "seeds": [*values],
+        "mean": mean,
+        "low": None if half is None else mean - half,
+        "high": None if half is None else mean + half,
         "baseline": baseline,
-    }  # fmt: skip
-    return Score(metric, method, tuple(f"seed {seed}" for seed in values), found, better, about)
+    }
+    return Score(
+        metric=metric,
+        method=method,
+        ids=tuple(f"seed {seed}" for seed in values),
+        values=seed_values,
+        better=better,
+        where=about,
+    )
 
 
 def by_text(metric: str, columns: Mapping[int, Floats], data: Dataset, where: Mapping[str, Json]) -> Score:
@@ -192,4 +214,13 @@ def by_text(metric: str, columns: Mapping[int, Floats], data: Dataset, where: Ma
     table = np.stack([*columns.values()], -1)
     about: dict[str, Json] = {**where, "rows": "texts", "of seeds": [*columns]}
     ids, grid = tuple(e.id for e in data), tuple(map(float, columns))
-    return Score(metric, "attention", ids, table.mean(-1), "none", about, {"seeds": table}, grid)
+    return Score(
+        metric=metric,
+        method="attention",
+        ids=ids,
+        values=table.mean(-1),
+        better="none",
+        where=about,
+        curves={"seeds": table},
+        grid=grid,
+    )

@@ -19,14 +19,27 @@ Chosen = tuple[str, ...] | int
 
 USUAL = {
     "text": (
-        "keyboard", "drop_words", "filler", "ocr", "swap_letters", "homoglyphs", "letter_case", "whitespace",
-        "punctuation", "word_order", "drop_letters", "insert_letters", "repeat_letters", "neutral_suffix", "diacritics",
+        "keyboard",
+        "drop_words",
+        "filler",
+        "ocr",
+        "swap_letters",
+        "homoglyphs",
+        "letter_case",
+        "whitespace",
+        "punctuation",
+        "word_order",
+        "drop_letters",
+        "insert_letters",
+        "repeat_letters",
+        "neutral_suffix",
+        "diacritics",
     ),
     "image": ("gaussian_noise", "gaussian_blur", "brightness", "contrast", "pixelate", "jpeg", "fog", "motion_blur"),
     "audio": ("audio_noise", "clipping", "audio_dropout", "gain", "band_limit", "audio_shift"),
     "series": ("jitter", "series_dropout", "drift", "spikes", "scaling", "time_warp", "quantisation"),
     "table": ("missing_values", "column_noise", "rounding"),
-}  # fmt: skip
+}
 """Noises by modality, those first that are unlike each other; what is not here follows by name."""
 ATTACKS = {
     "text": ("greedy_word", "greedy_char", "hotflip", "beam"),
@@ -44,10 +57,10 @@ LARGEST_SHOWN = 4096
 
 def modality(case: Case, name: str) -> str:
     """That of the examples; refused where nothing here knows it."""
-    found = modality_of(case.examples[0]) if case.examples else ""
-    if not found:
+    kind = modality_of(case.examples[0]) if case.examples else ""
+    if not kind:
         raise Unsupported(f"experiment {name}", expected="text, an image, sound, a series or a row", got="other inputs")
-    return found
+    return kind
 
 
 def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
@@ -55,15 +68,15 @@ def chosen_noises(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     if not isinstance(wanted, int):
         return [Spec.parse("perturbation", noise) for noise in wanted]
     kind = modality(case, name)
-    there = {spec.name: spec for spec in noises(kind)}
+    available = {spec.name: spec for spec in noises(kind)}
     usual = USUAL.get(kind, ())
-    own = [n for n in there if entry("perturbation", n).facts.get("family") == "chinese"]
+    own = [n for n in available if entry("perturbation", n).facts.get("family") == "chinese"]
     # noises for one script leave others as they are, and would look harmless
     first = own if own and _chinese(case) else []
-    order = [*first, *(n for n in usual if n in there), *sorted(n for n in there if n not in (*usual, *own))]
+    order = [*first, *(n for n in usual if n in available), *sorted(n for n in available if n not in (*usual, *own))]
     if not order:
         raise Unsupported(f"experiment {name}", expected=f"noises for {kind}", got="none")
-    return [there[n] for n in order[:wanted]]
+    return [available[n] for n in order[:wanted]]
 
 
 def _chinese(case: Case) -> bool:
@@ -77,12 +90,12 @@ def chosen_attacks(case: Case, wanted: Chosen, name: str) -> list[Spec]:
     if not isinstance(wanted, int):
         return [Spec.parse("attack", attack) for attack in wanted]
     kind = modality(case, name)
-    known = {n: entry("attack", n).facts for n in names("attack")}
-    mine = {n: f for n, f in known.items() if _fits(f.get("modality"), kind) and f.get("goal") == "prediction"}
-    usual = [s for s in (Spec.parse("attack", a) for a in ATTACKS.get(kind, ())) if s.name in mine][:wanted]
+    facts_of = {n: entry("attack", n).facts for n in names("attack")}
+    fitting = {n: f for n, f in facts_of.items() if _fits(f.get("modality"), kind) and f.get("goal") == "prediction"}
+    usual = [s for s in (Spec.parse("attack", a) for a in ATTACKS.get(kind, ())) if s.name in fitting][:wanted]
     if not usual:
         raise Unsupported(f"experiment {name}", expected=f"attacks on {kind}", got="none")
-    return [*usual, *(Spec("attack", n) for n, f in mine.items() if f.get("role") == "baseline")]
+    return [*usual, *(Spec("attack", n) for n, f in fitting.items() if f.get("role") == "baseline")]
 
 
 def _fits(modalities: Json, kind: str) -> bool:
@@ -128,25 +141,37 @@ def witness(case: Case, variant: Case, i: int, where: dict[str, Json]) -> list[S
 
     Nothing where the input is too large to be kept among numbers.
     """
-    said, example, units = variant.base(), variant.examples[i], variant.units[i]
-    shown: dict[str, Json] = {}
+    answers, example, units = variant.base(), variant.examples[i], variant.units[i]
+    inputs: dict[str, Json] = {}
     for name, value in example.inputs.items():
         if isinstance(value, str):
-            shown[name] = value
+            inputs[name] = value
         elif np.size(value) <= LARGEST_SHOWN:
-            shown[name] = np.asarray(value).round(6).tolist()
+            inputs[name] = np.asarray(value).round(6).tolist()
         else:
             return []
-    rows = said.distribution
+    rows = answers.distribution
     top = -1 if rows is None else int(rows[i].argmax())
     facts: dict[str, Json] = {
-        **where, "witness": True, "inputs": shown, "units": units_to_json(units),
+        **where,
+        "witness": True,
+        "inputs": inputs,
+        "units": units_to_json(units),
         "predicted": None if rows is None else case.labels[top] if top < len(case.labels) else top,
-        "probability": round(float(said.probability[i] if rows is None else rows[i][top]), 6),
+        "probability": round(float(answers.probability[i] if rows is None else rows[i][top]), 6),
         "relevance": _looked_at(variant, i, units),
-    }  # fmt: skip
+    }
     before = case.base().probability[i]
-    return [Score("witness", MODEL, (case.ids[i],), np.array([said.probability[i] - before]), "none", facts)]
+    return [
+        Score(
+            metric="witness",
+            method=MODEL,
+            ids=(case.ids[i],),
+            values=np.array([answers.probability[i] - before]),
+            better="none",
+            where=facts,
+        )
+    ]
 
 
 def _looked_at(variant: Case, i: int, units: Units) -> Json:

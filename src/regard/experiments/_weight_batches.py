@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regard.desk.questions import with_weights
+from regard.desk.site_questions import weight_gradients
 from regard.errors import Unsupported
 from regard.experiments._map import Heads, Layers, Map, Rows, maps
 from regard.measures.divergence import tvd
@@ -35,11 +37,11 @@ def moved(m: Map, orders: Ints) -> list[Floats]:
 def _moved(rows: Rows, orders: Ints) -> Floats:
     if rows.open.all():
         return np.moveaxis(rows.weights[:, :, orders], 2, 0)
-    found = np.repeat(rows.weights[None], len(orders), 0)
-    for row, seen in enumerate(rows.open):
-        mine = np.stack([order[seen[order]] for order in orders]) if len(orders) else orders[:, :0]
-        found[:, :, row, np.flatnonzero(seen)] = np.moveaxis(rows.weights[:, row][:, mine], 1, 0)
-    return found
+    weights = np.repeat(rows.weights[None], len(orders), 0)
+    for row, visible in enumerate(rows.open):
+        sources = np.stack([order[visible[order]] for order in orders]) if len(orders) else orders[:, :0]
+        weights[:, :, row, np.flatnonzero(visible)] = np.moveaxis(rows.weights[:, row][:, sources], 1, 0)
+    return weights
 
 
 def given(m: Map, shares: Floats) -> list[Floats]:
@@ -87,32 +89,32 @@ def read(case: Case, layers: Layers, heads: Heads, name: str) -> tuple[list[Map]
     """The attention of every example, and every answer as a linear function of it; None where that is not so."""
     count = len(case.ids)
     longest = sorted(range(count), key=lambda i: -int(case.units[i].free.sum()))[:TRIED]
-    tried = case.subset(longest)
-    said = tried.base().distribution if longest else None
-    two = said is not None and said.shape[1] == 2 and all(t in (0, 1) for t in tried.targets)
-    if not two or not _is_linear(tried, layers, heads, name):
+    sample = case.subset(longest)
+    distribution = sample.base().distribution if longest else None
+    two = distribution is not None and distribution.shape[1] == 2 and all(t in (0, 1) for t in sample.targets)
+    if not two or not _is_linear(sample, layers, heads, name):
         return maps(case, layers, heads, name), None
     for i in range(count):  # before the answers and the maps, which are then known: one pass tells all three
-        case.weight_slopes(i, "frozen")
-    base, targets, found = case.base(), case.targets, maps(case, layers, heads, name)
-    return found, [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
+        weight_gradients(case, i, "frozen")
+    base, targets, map_list = case.base(), case.targets, maps(case, layers, heads, name)
+    return map_list, [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(map_list)]
 
 
 def _is_linear(case: Case, layers: Layers, heads: Heads, name: str) -> bool:
     """Whether the answers to equal weights and to one unit are what the gradient foretells."""
-    base, targets, found = case.base(), case.targets, maps(case, layers, heads, name)
+    base, targets, map_list = case.base(), case.targets, maps(case, layers, heads, name)
     try:
-        lines = [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(found)]
+        lines = [_linear(case, i, m, base.value[i], targets[i]) for i, m in enumerate(map_list)]
     except Unsupported:
         return False
-    asked = [given(m, _corners(len(m))) for m in found]
-    said = case.swept([edits(m, weights) for m, weights in zip(found, asked, strict=True)])
-    if said.distribution is None:
+    corner_weights = [given(m, _corners(len(m))) for m in map_list]
+    swept = with_weights(case, [edits(m, weights) for m, weights in zip(map_list, corner_weights, strict=True)])
+    if swept.distribution is None:
         return False
-    for i, (line, weights) in enumerate(zip(lines, asked, strict=True)):
-        rows = said.rows(i)
-        off = np.abs(line.values(weights) - said.value[rows]) > LINEAR * (1 + np.abs(said.value[rows]))
-        if off.any() or not np.allclose(said.distribution[rows], line.distribution(weights), atol=LINEAR):
+    for i, (line, weights) in enumerate(zip(lines, corner_weights, strict=True)):
+        rows = swept.rows(i)
+        off = np.abs(line.values(weights) - swept.value[rows]) > LINEAR * (1 + np.abs(swept.value[rows]))
+        if off.any() or not np.allclose(swept.distribution[rows], line.distribution(weights), atol=LINEAR):
             return False
     return True
 
@@ -134,23 +136,23 @@ def _logits(case: Case, found: Sequence[Map], *, check: bool) -> list[Floats] | 
     if base is None:
         return None
     mixtures = [np.stack([m.alpha, np.full(len(m), 1 / len(m)), _halves(len(m))]) for m in found]
-    asked = [
+    share_lists = [
         np.concatenate([np.eye(len(m)), *([mixed] if check else [])]) for m, mixed in zip(found, mixtures, strict=True)
     ]
-    made = []
-    for said, m, mixed in zip(
-        answers(case, found, [given(m, s) for m, s in zip(found, asked, strict=True)], None),
+    singles = []
+    for probabilities, m, mixed in zip(
+        answers(case, found, [given(m, s) for m, s in zip(found, share_lists, strict=True)], None),
         found,
         mixtures,
         strict=True,
     ):
-        if said.min() < SMALLEST:
+        if probabilities.min() < SMALLEST:
             return None
-        single = np.log(said[: len(m)])
-        if check and not np.allclose(softmax(mixed @ single), said[len(m) :], atol=LINEAR):
+        single = np.log(probabilities[: len(m)])
+        if check and not np.allclose(softmax(mixed @ single), probabilities[len(m) :], atol=LINEAR):
             return None
-        made.append(single)
-    return made
+        singles.append(single)
+    return singles
 
 
 def _halves(n: int) -> Floats:
@@ -169,17 +171,17 @@ def _corners(n: int) -> Floats:
 
 
 def _linear(case: Case, i: int, m: Map, value: float, target: object) -> Linear:
-    held = {slope.site.key: slope.gradient for slope in case.weight_slopes(i, "frozen")}
+    gradients = {slope.site.key: slope.gradient for slope in weight_gradients(case, i, "frozen")}
     slopes = []
     for rows in m.sites:
-        if rows.read.site not in held:
+        if rows.read.site not in gradients:
             raise Unsupported("a linear answer", expected=f"a gradient of {rows.read.site}", got="none")
-        gradient = np.asarray(held[rows.read.site], np.float64)
-        chosen = gradient if rows.read.heads is None else gradient[list(rows.read.heads)]
-        slopes.append(chosen[:, list(rows.read.queries)][:, :, list(rows.keys)])
-    there = sum(float((rows.weights * slope).sum()) for rows, slope in zip(m.sites, slopes, strict=True))
+        gradient = np.asarray(gradients[rows.read.site], np.float64)
+        head_gradient = gradient if rows.read.heads is None else gradient[list(rows.read.heads)]
+        slopes.append(head_gradient[:, list(rows.read.queries)][:, :, list(rows.keys)])
+    attained = sum(float((rows.weights * slope).sum()) for rows, slope in zip(m.sites, slopes, strict=True))
     assert isinstance(target, int)
-    return Linear(value - there, tuple(slopes), target)
+    return Linear(value - attained, tuple(slopes), target)
 
 
 def answers(
@@ -188,10 +190,10 @@ def answers(
     """For each example (variants, classes): what is said to these weights; `lines` answer where there are any."""
     if lines is not None:
         return [line.distribution(some) for line, some in zip(lines, weights, strict=True)]
-    said = case.swept([edits(m, some) for m, some in zip(found, weights, strict=True)])
-    if said.distribution is None:
+    swept = with_weights(case, [edits(m, some) for m, some in zip(found, weights, strict=True)])
+    if swept.distribution is None:
         raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
-    return [said.distribution[said.rows(i)] for i in range(len(found))]
+    return [swept.distribution[swept.rows(i)] for i in range(len(found))]
 
 
 def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
@@ -205,7 +207,7 @@ def changes(said: Sequence[Floats], base: Floats) -> list[Floats]:
 
 def decided(case: Case) -> tuple[Floats, Ints]:
     """(examples, classes) what the model says undisturbed, and (examples,) what it decides."""
-    said = case.base().distribution
-    if said is None:
+    distribution = case.base().distribution
+    if distribution is None:
         raise Unsupported("other attention", expected="a model that decides among classes", got="another task")
-    return said, np.asarray(said.argmax(-1))
+    return distribution, np.asarray(distribution.argmax(-1))

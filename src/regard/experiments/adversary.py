@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import weight_function
 from regard.experiments._map import Map, setting
 from regard.experiments._search import Answer, linear_answer, linear_answer_of_many, padded, search
 from regard.experiments._weight_batches import Linear, answers, changes, decided, edits, given, logits, read
@@ -59,44 +60,50 @@ def adversary(
     Deviations: penalty and acceptance have the same cap, each alternative keeps its best point, not its last, and the
     alternatives differ by the divergence from their mean.
     """
-    found, lines = read(case, layers, heads, "adversary")
-    singles = logits(case, found) if lines is None else None
+    map_list, lines = read(case, layers, heads, "adversary")
+    singles = logits(case, map_list) if lines is None else None
     if lines is None and singles is None and share < 1:
-        chosen = [i for i in range(len(found)) if case.rng(i, "adversary", "share").random() < share]
-        case, found = case.subset(chosen), [found[i] for i in chosen]
-        if not found:
+        sample = [i for i in range(len(map_list)) if case.rng(i, "adversary", "share").random() < share]
+        case, map_list = case.subset(sample), [map_list[i] for i in sample]
+        if not map_list:
             return []
     base, own = decided(case)
-    starts = [starting(case, i, len(m), alternatives) for i, m in enumerate(found)]
+    starts = [starting(case, i, len(m), alternatives) for i, m in enumerate(map_list)]
     safe = [cap * SAFE for cap in caps]
     if lines is not None:
-        single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, found, strict=True)]
-        sought = through_lines([m.alpha for m in found], single, base[np.arange(len(own)), own], starts, safe)
+        single = [line.values(given(m, np.eye(len(m)))) for line, m in zip(lines, map_list, strict=True)]
+        sought = through_lines([m.alpha for m in map_list], single, base[np.arange(len(own)), own], starts, safe)
     elif singles is not None:
-        sought = _through_logits([m.alpha for m in found], singles, base, starts, safe)
+        sought = _through_logits([m.alpha for m in map_list], singles, base, starts, safe)
     else:
-        sought = [_through_the_model(case, i, m, base[i], starts[i], safe) for i, m in enumerate(found)]
-    lots = [case.rng(i, "adversary", "random").dirichlet(np.ones(len(m)), alternatives) for i, m in enumerate(found)]
-    short = np.array([len(m) < 2 for m in found])
-    feasible = np.array([max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))) for m in found])
+        sought = [
+            _through_the_model(case, i, m=m, base=base[i], starts=starts[i], caps=safe) for i, m in enumerate(map_list)
+        ]
+    lots = [case.rng(i, "adversary", "random").dirichlet(np.ones(len(m)), alternatives) for i, m in enumerate(map_list)]
+    short = np.array([len(m) < 2 for m in map_list])
+    feasible = np.array([max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))) for m in map_list])
     where: dict[str, Json] = setting(layers, heads)
-    scores = [_score(case, "adversary_jsd", "feasible", feasible, short, {**where, "role": "ceiling"})]
+    scores = [
+        _score(
+            case, "adversary_jsd", method="feasible", values=feasible, short=short, where={**where, "role": "ceiling"}
+        )
+    ]
     for k, cap in enumerate(caps):
-        tried = {"search": [some[k] for some in sought], "random": lots}
+        share_lists = {"search": [some[k] for some in sought], "random": lots}
         if lines is not None:
-            tried["exact"] = [_exact(m, line, safe[k]) for m, line in zip(found, lines, strict=True)]
+            share_lists["exact"] = [_exact(m, line, safe[k]) for m, line in zip(map_list, lines, strict=True)]
         brackets = []
         if singles is not None:
             brackets = [
                 most_distant_of_many(m.alpha, z, base[i], safe[k], sought[i][k])
-                for i, (m, z) in enumerate(zip(found, singles, strict=True))
+                for i, (m, z) in enumerate(zip(map_list, singles, strict=True))
             ]
-            tried["enumerated"] = [bracket.other[None] for bracket in brackets]
-        for name, shares in tried.items():
+            share_lists["enumerated"] = [bracket.other[None] for bracket in brackets]
+        for name, shares in share_lists.items():
             # whatever found them, the model itself is asked about every candidate
-            said = answers(case, found, [given(m, s) for m, s in zip(found, shares, strict=True)], None)
-            far = changes(said, base)
-            rows = np.array([_accepted(m, s, f, cap) for m, s, f in zip(found, shares, far, strict=True)])
+            outputs = answers(case, map_list, [given(m, s) for m, s in zip(map_list, shares, strict=True)], None)
+            far = changes(outputs, base)
+            rows = np.array([_accepted(m, s, f, cap) for m, s, f in zip(map_list, shares, far, strict=True)])
             assert (rows[:, 1] <= cap).all(), "a candidate beyond its cap was accepted"
             closed = name == "enumerated" and all(b.proved for b, few in zip(brackets, short, strict=True) if not few)
             bound = "exact" if name == "exact" or closed else "lower"
@@ -104,10 +111,12 @@ def adversary(
             columns = {"change": rows[:, 1:2]}
             if name == "enumerated":
                 columns["upper"] = np.array([[b.upper] for b in brackets])
-            scores.append(_score(case, "adversary_jsd", name, rows[:, 0], short, at, columns))
+            scores.append(
+                _score(case, "adversary_jsd", method=name, values=rows[:, 0], short=short, where=at, curves=columns)
+            )
             if name == "search":
-                scores.append(_score(case, "adversary_accepted", name, rows[:, 2], short, at))
-                scores.append(_score(case, "adversary_spread", name, rows[:, 3], short, at))
+                scores.append(_score(case, "adversary_accepted", method=name, values=rows[:, 2], short=short, where=at))
+                scores.append(_score(case, "adversary_spread", method=name, values=rows[:, 3], short=short, where=at))
     return scores
 
 
@@ -117,10 +126,23 @@ ROLES = {"random": "null", "exact": "ceiling", "enumerated": "ceiling"}
 
 
 def _score(
-    case: Case, metric: str, method: str, values: Floats, short: np.ndarray, where: dict[str, Json],
+    case: Case,
+    metric: str,
+    method: str,
+    values: Floats,
+    short: np.ndarray,
+    where: dict[str, Json],
     curves: dict[str, Floats] | None = None,
-) -> Score:  # fmt: skip
-    return Score(metric, method, case.ids, np.where(short, np.nan, values), "none", where, curves or {})
+) -> Score:
+    return Score(
+        metric=metric,
+        method=method,
+        ids=case.ids,
+        values=np.where(short, np.nan, values),
+        better="none",
+        where=where,
+        curves=curves or {},
+    )
 
 
 def starting(case: Case, i: int, n: int, alternatives: int) -> Floats:
@@ -187,22 +209,22 @@ def _through_the_model(case: Case, i: int, m: Map, base: Floats, starts: Floats,
 def _steered(case: Case, i: int, m: Map, base: Floats) -> Answer:
     import torch
 
-    function = case.steered(i, edits(m, given(m, m.alpha[None])))
-    opened = [
+    function = weight_function(case, i, edits(m, given(m, m.alpha[None])))
+    masks = [
         (torch.from_numpy(r.open.astype(np.float32)), torch.from_numpy(r.weights.sum(-1, keepdims=True)).float())
         for r in m.sites
     ]
-    said = torch.from_numpy(np.asarray(base)).float()
+    base_distribution = torch.from_numpy(np.asarray(base)).float()
 
     def answer(share: Floats) -> tuple[Floats, Floats]:
         with torch.inference_mode(False), torch.enable_grad():
             x = torch.from_numpy(share[0]).float().requires_grad_()
             weights = []
-            for seen, mass in opened:
-                part = x[:, None, None, :] * seen
+            for visible, mass in masks:
+                part = x[:, None, None, :] * visible
                 weights.append(mass * part / part.sum(-1, keepdim=True).clamp(min=1e-12))
             p = function(weights)
-            change = 0.5 * (p - said.to(p.device)).abs().sum(-1)
+            change = 0.5 * (p - base_distribution.to(p.device)).abs().sum(-1)
             (slope,) = torch.autograd.grad(change.sum(), x)
         return change.detach().double().cpu().numpy()[None], slope.double().cpu().numpy()[None]
 

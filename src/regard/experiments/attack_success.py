@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from regard.desk.changes import Replaced
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import (
@@ -58,42 +60,56 @@ def attack_success(
     part = case.subset(positions)
     classes = truth(part)
     clean = np.where(classes >= 0, distribution(part.base(), name).argmax(-1) == classes, np.nan)
-    threat, found, reasons = Threat(budget=budget), list[Score](), list[str]()
+    threat, scores, reasons = Threat(budget=budget), list[Score](), list[str]()
     turned: list[Floats] = []
     for spec in chosen_attacks(part, attacks, name):
         try:
-            results = part.attacked(spec, threat)
+            results = attacked(part, spec, threat)
         except Unsupported as refusal:
             reasons.append(str(refusal))
             continue
         facts = entry("attack", spec.name).facts
         where: dict[str, Json] = {
-            "attack": str(spec), "access": facts.get("access"), "budget": budget, "constraints": _allowed(spec, threat)
-        }  # fmt: skip
+            "attack": str(spec),
+            "access": facts.get("access"),
+            "budget": budget,
+            "constraints": _allowed(spec, threat),
+        }
         if facts.get("role") == "baseline":
             where["role"] = "baseline"
         success = _success(results)
-        found += _table(part, results, success, where)
+        scores += _table(part, results, success, where)
         under = np.where(np.isnan(clean), np.nan, np.where(np.nan_to_num(success) > 0, 0.0, clean))
         if not np.isnan(clean).all():
-            found.append(Score("accuracy", MODEL, part.ids, under, "higher", where))
+            scores.append(
+                Score(metric="accuracy", method=MODEL, ids=part.ids, values=under, better="higher", where=where)
+            )
         if facts.get("role") != "baseline":
             turned.append(under)
-        found += attacked_drift(part, results, explainers or part.explainers, where)
-        found += _shown(part, results, where)
-    if not found:
+        scores += attacked_drift(part, results, explainers or part.explainers, where)
+        scores += _shown(part, results, where)
+    if not scores:
         raise Unsupported(f"experiment {name}", expected="an attack that works here", got="; ".join(reasons) or "none")
     if turned and not np.isnan(clean).all():
         worst = {"attacks_tried": len(turned), "budget": budget}
-        found.append(Score("worst_case_attack_accuracy", MODEL, part.ids, per_example(turned), "higher", worst))
-    return found
+        scores.append(
+            Score(
+                metric="worst_case_attack_accuracy",
+                method=MODEL,
+                ids=part.ids,
+                values=per_example(turned),
+                better="higher",
+                where=worst,
+            )
+        )
+    return scores
 
 
 def _allowed(spec: Spec, threat: Threat) -> str:
     """The constraints as they are printed: those of the threat, and the size of the ball where there is one."""
-    known = entry("attack", spec.name)
-    text = "text" in str(known.facts.get("modality"))
-    own = {p.name: spec.params.get(p.name, p.default) for p in known.parameters if p.name in ("eps", "norm")}
+    attack_entry = entry("attack", spec.name)
+    text = "text" in str(attack_entry.facts.get("modality"))
+    own = {p.name: spec.params.get(p.name, p.default) for p in attack_entry.parameters if p.name in ("eps", "norm")}
     return ", ".join([threat.words(text=text), *(f"{k} {v}" for k, v in own.items())])
 
 
@@ -107,16 +123,36 @@ def _table(case: Case, results: Sequence[Attacked], success: Floats, where: dict
     spent = np.array([r.queries for r in results], np.float64)
     curve = np.where(np.isnan(success)[:, None], np.nan, (success[:, None] > 0) & (spent[:, None] <= np.array(grid)))
     turned = success > 0
-    found = [Score("attack_success", MODEL, case.ids, success, "lower", where, {"success": curve}, tuple(grid))]
+    scores = [
+        Score(
+            metric="attack_success",
+            method=MODEL,
+            ids=case.ids,
+            values=success,
+            better="lower",
+            where=where,
+            curves={"success": curve},
+            grid=tuple(grid),
+        )
+    ]
     kinds = {r.similarity_is for r in results}
-    named: dict[str, Json] = {**where, "similarity": ", ".join(sorted(kinds))}
+    similarity_facts: dict[str, Json] = {**where, "similarity": ", ".join(sorted(kinds))}
     for metric, values, keep, about in (
         ("attack_queries", spent, ~np.isnan(success), where),
         ("attack_perturbed", np.array([r.perturbed for r in results]), turned, where),
-        ("attack_similarity", np.array([r.similarity for r in results]), turned, named),
+        ("attack_similarity", np.array([r.similarity for r in results]), turned, similarity_facts),
     ):
-        found.append(Score(metric, MODEL, case.ids, np.where(keep, values, np.nan), "none", about))
-    return found
+        scores.append(
+            Score(
+                metric=metric,
+                method=MODEL,
+                ids=case.ids,
+                values=np.where(keep, values, np.nan),
+                better="none",
+                where=about,
+            )
+        )
+    return scores
 
 
 def _shown(case: Case, results: Sequence[Attacked], where: dict[str, Json]) -> list[Score]:
@@ -125,10 +161,10 @@ def _shown(case: Case, results: Sequence[Attacked], where: dict[str, Json]) -> l
     if not turned or where.get("role") == "baseline":
         return []
     i = min(turned)[1]
-    one, changed = case.subset([i]), results[i].example
-    if changed is None:
+    one, attacked = case.subset([i]), results[i].example
+    if attacked is None:
         return []
-    after = one.instead([replace(changed, id=f"{case.ids[i]}~shown")])
+    after = one.variant(Replaced([replace(attacked, id=f"{case.ids[i]}~shown")]))
     facts: dict[str, Json] = {
         "attack": where["attack"],
         "queries": results[i].queries,

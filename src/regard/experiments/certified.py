@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from regard.desk.questions import batch_function
 from regard.errors import InputError, Unsupported
 from regard.experiments._robustness import MODEL, distribution, modality, sampled, truth
 from regard.measures.intervals import clopper_pearson
@@ -49,9 +50,10 @@ def certified(
     name = "certified"
     if samples < 10 or not 0 < keep < 1 or sigma <= 0 or not 0 < alpha < 1:
         raise InputError(
-            f"experiment {name}", expected="samples of at least 10, keep and alpha in 0..1, sigma above 0",
+            f"experiment {name}",
+            expected="samples of at least 10, keep and alpha in 0..1, sigma above 0",
             got=f"{samples}, {keep}, {alpha}, {sigma}",
-        )  # fmt: skip
+        )
     kind = modality(case, name)
     positions = sampled(case, share)
     if not positions:
@@ -60,34 +62,52 @@ def certified(
     distribution(part.base(), name)
     masked = kind == "text"
     votes = _masked_votes(part, samples + FIRST, keep) if masked else _noisy_votes(part, samples + FIRST, sigma, kind)
-    chosen, radius = np.full(len(part.ids), -1), np.zeros(len(part.ids))
+    top_classes, radius = np.full(len(part.ids), -1), np.zeros(len(part.ids))
     for i, voted in enumerate(votes):
         top = int(np.bincount(voted[:FIRST]).argmax())
         low = clopper_pearson(int((voted[FIRST:] == top).sum()), samples, level=1 - 2 * alpha)[0]
         if low > 0.5:
-            chosen[i] = top
+            top_classes[i] = top
             radius[i] = _words(low, *_sizes(part, i, keep)) if masked else sigma * NormalDist().inv_cdf(low)
     radii = WORDS if masked else tuple(round(s * sigma, 6) for s in SHARES)
     smoothing: dict[str, Json] = {"smoothing": f"masks, {keep:g} kept"} if masked else {"smoothing": "Gaussian"}
     where: dict[str, Json] = {**smoothing, "sigma": None if masked else sigma, "samples": samples, "alpha": alpha}
-    return _scores(part, truth(part), chosen, radius, radii, where)
+    return _scores(part, truth(part), chosen=top_classes, radius=radius, radii=radii, where=where)
 
 
 def _scores(
     case: Case, classes: Ints, chosen: Ints, radius: Floats, radii: tuple[float, ...], where: dict[str, Json]
 ) -> list[Score]:
-    found = [
-        Score("abstained", MODEL, case.ids, (chosen < 0).astype(np.float64), "lower", where),
-        Score("certified_radius", MODEL, case.ids, radius, "higher", where),
+    scores = [
+        Score(
+            metric="abstained",
+            method=MODEL,
+            ids=case.ids,
+            values=(chosen < 0).astype(np.float64),
+            better="lower",
+            where=where,
+        ),
+        Score(metric="certified_radius", method=MODEL, ids=case.ids, values=radius, better="higher", where=where),
     ]
     if (classes < 0).all():
-        return found
+        return scores
     right = np.where(classes >= 0, chosen == classes, np.nan)
-    found.append(Score("smoothed_accuracy", MODEL, case.ids, right, "higher", where))
+    scores.append(
+        Score(metric="smoothed_accuracy", method=MODEL, ids=case.ids, values=right, better="higher", where=where)
+    )
     for r in radii:
-        held = np.where(np.isnan(right), np.nan, (right > 0) & (radius >= r - 1e-12))
-        found.append(Score("certified_accuracy", MODEL, case.ids, held, "higher", {**where, "radius": r}))
-    return found
+        certified_right = np.where(np.isnan(right), np.nan, (right > 0) & (radius >= r - 1e-12))
+        scores.append(
+            Score(
+                metric="certified_accuracy",
+                method=MODEL,
+                ids=case.ids,
+                values=certified_right,
+                better="higher",
+                where={**where, "radius": r},
+            )
+        )
+    return scores
 
 
 def _sizes(case: Case, i: int, keep: float) -> tuple[int, int]:
@@ -115,17 +135,17 @@ def _masked_votes(case: Case, draws: int, keep: float) -> list[Ints]:
     """For each example the class of every copy in which all but k words, drawn by lot, are taken away."""
     drops = []
     for i, units in enumerate(case.units):
-        n, kept = _sizes(case, i, keep)
-        rng = case.rng(i, "certified", draws, kept)
+        n, kept_count = _sizes(case, i, keep)
+        rng = case.rng(i, "certified", draws, kept_count)
         away = np.ones((draws, n + 1), np.bool_)
         away[:, n] = False  # where special units (group -1) look
         for row in away if n else ():
-            row[rng.choice(n, kept, replace=False)] = False
+            row[rng.choice(n, kept_count, replace=False)] = False
         drops.append(away[:, units.groups])
     operator = "mask" if "mask" in case.operators else case.operators[0]
-    said = case.removed(drops, operator)
-    rows = distribution(said, "certified")
-    return [rows[said.rows(i)].argmax(-1) for i in range(len(case.ids))]
+    answers = case.removed(drops, operator)
+    rows = distribution(answers, "certified")
+    return [rows[answers.rows(i)].argmax(-1) for i in range(len(case.ids))]
 
 
 def _scale(case: Case, kind: str) -> Floats:
@@ -153,23 +173,23 @@ def _noisy_votes(case: Case, draws: int, sigma: float, kind: str) -> list[Ints]:
     """For each example the class of every copy with Gaussian noise in the user's own units."""
     import torch
 
-    spread, found = sigma * _scale(case, kind), []
+    spread, votes = sigma * _scale(case, kind), []
     for i in range(len(case.ids)):
-        together = case.together([i])
+        together = batch_function(case, [i])
         if not together.user:
             raise Unsupported(
                 "experiment certified",
                 expected="inputs in the user's own units",
                 got="embeddings, whose noise nobody adds",
             )
-        drawn = case.rng(i, "certified", draws).standard_normal((draws, *together.x.shape[1:]))
+        normals = case.rng(i, "certified", draws).standard_normal((draws, *together.x.shape[1:]))
         noise = (
-            torch.from_numpy(drawn).to(together.x)
+            torch.from_numpy(normals).to(together.x)
             * torch.from_numpy(spread).to(together.x)
             * together.free.to(together.x)
         )
-        found.append(_classes(together.logits, together.x + noise))
-    return found
+        votes.append(_classes(together.logits, together.x + noise))
+    return votes
 
 
 def _classes(logits: Callable[..., object], x: object, batch: int = 64) -> Ints:

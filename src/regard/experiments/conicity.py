@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import decomposition
 from regard.experiments._map import maps, setting
 from regard.measures.conicity import conicity as cone
 from regard.protocols import Case, Findings
@@ -28,18 +29,25 @@ def conicity(case: Case, *, layers: str | int = "last", heads: str | int = "mean
     behind the output projection, which is what is mixed, rather than of the encoder's states. `conicity_null`: of as
     many vectors of random directions in as many dimensions. The ceiling is 1: all point the same way.
     """
-    found, null = [], []
+    values, null = [], []
     for i, m in enumerate(maps(case, layers, heads, "conicity")):
-        cones, drawn = [], []
-        for part, rows in zip(case.parts(i, [r.site for r in m.reads]), m.sites, strict=True):
-            chosen = part.values if rows.read.heads is None else part.values[list(rows.read.heads)]
-            mixed = chosen[:, list(rows.keys)]
+        cones, null_cones = [], []
+        for part, rows in zip(decomposition(case, i, [r.site for r in m.reads]), m.sites, strict=True):
+            head_values = part.values if rows.read.heads is None else part.values[list(rows.read.heads)]
+            mixed = head_values[:, list(rows.keys)]
             cones += cone(mixed).tolist()
-            drawn += cone(case.rng(i, "conicity", rows.read.site).standard_normal(mixed.shape)).tolist()
-        found.append(float(np.mean(cones)))
-        null.append(float(np.mean(drawn)))
+            null_cones += cone(case.rng(i, "conicity", rows.read.site).standard_normal(mixed.shape)).tolist()
+        values.append(float(np.mean(cones)))
+        null.append(float(np.mean(null_cones)))
     where = setting(layers, heads)
     return [
-        Score("conicity", "attention", case.ids, np.array(found), "none", where),
-        Score("conicity_null", "attention", case.ids, np.array(null), "none", {**where, "role": "null"}),
+        Score(metric="conicity", method="attention", ids=case.ids, values=np.array(values), better="none", where=where),
+        Score(
+            metric="conicity_null",
+            method="attention",
+            ids=case.ids,
+            values=np.array(null),
+            better="none",
+            where={**where, "role": "null"},
+        ),
     ]

@@ -48,40 +48,42 @@ def deceptive_attention(
     accuracy and use as before. words: default the `count` whose frequency differs most between the classes of the
     training data.
     """
-    made = origin(study, data, "deceptive_attention")
-    learner = made.made()
-    hide = tuple(w.lower() for w in words) or telling(made.splits.train, learner, count)
-    test = _with(made.splits.test, learner, hide)
+    source = origin(study, data, "deceptive_attention")
+    learner = source.made()
+    hide = tuple(w.lower() for w in words) or telling(source.splits.train, learner, count)
+    test = _with(source.splits.test, learner, hide)
     if len(test) < LEAST:
         raise Unsupported(
-            "experiment deceptive_attention", expected=f"{LEAST} test texts with one of {', '.join(hide[:5])}",
-            got=str(len(test)), remedy="deceptive_attention:words=[...]",
-        )  # fmt: skip
-    bare = Splits(*(_without(d, learner, hide) for d in (made.splits.train, made.splits.dev, made.splits.test)))
+            "experiment deceptive_attention",
+            expected=f"{LEAST} test texts with one of {', '.join(hide[:5])}",
+            got=str(len(test)),
+            remedy="deceptive_attention:words=[...]",
+        )
+    bare = Splits(*(_without(d, learner, hide) for d in (source.splits.train, source.splits.dev, source.splits.test)))
     good: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}, "without": {}}
     mass: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
     use: dict[str, dict[int, float]] = {"honest": {}, "deceptive": {}}
     texts: dict[tuple[str, str], dict[int, Floats]] = {(m, n): {} for m in ("mass", "use") for n in mass}
     terms, cut = {"cross_entropy": 1.0, "hidden_mass": weight}, _without(test, learner, hide)
-    for seed in made.seeds(seeds):
+    for seed in source.seeds(seeds):
         folders = {
-            "honest": again(study, made, "same", seed).directory,
-            "deceptive": again(study, made, "deceptive", seed, terms=terms, hide=hide).directory,
+            "honest": again(study, source, "same", seed).directory,
+            "deceptive": again(study, source, "deceptive", seed, terms=terms, hide=hide).directory,
         }
         for name, folder in folders.items():
-            said = answers(folder, test, learner)
-            good[name][seed] = right(said, test, learner)
+            outputs = answers(folder, test, learner)
+            good[name][seed] = right(outputs, test, learner)
             texts["mass", name][seed] = _mass(folder, test, learner, hide)
-            texts["use", name][seed] = np.asarray(tvd(said, answers(folder, cut, learner)))
+            texts["use", name][seed] = np.asarray(tvd(outputs, answers(folder, cut, learner)))
             mass[name][seed], use[name][seed] = (float(texts[m, name][seed].mean()) for m in ("mass", "use"))
-        anew = again(study, made, "without", seed, splits=bare).directory
+        anew = again(study, source, "without", seed, splits=bare).directory
         good["without"][seed] = right(answers(anew, cut, learner), cut, learner)
     floor = float(np.mean([*good["without"].values()]))
     shared: dict[str, Json] = {"words": [*hide], "texts": len(test), "weight": weight}
     each = {"mass": "hidden_attention", "use": "hidden_use"}
     columns = [("deceptive_accuracy", good, floor), ("hidden_attention", mass, None), ("hidden_use", use, 0.0)]
     return [
-        over_seeds(metric, "attention", values, made, {**shared, "network": name}, baseline=baseline)
+        over_seeds(metric, "attention", values, source, {**shared, "network": name}, baseline=baseline)
         for metric, networks, baseline in columns
         for name, values in networks.items()
     ] + [by_text(each[m], values, test, {**shared, "network": name}) for (m, name), values in texts.items()]
@@ -92,12 +94,12 @@ def telling(data: Dataset, learner: Learner, count: int) -> tuple[str, ...]:
     assert learner.spans is not None
     labels = learner.rows(data, False).labels
     classes = sorted(set(labels.tolist()))
-    seen: dict[int, Counter[str]] = {c: Counter() for c in classes}
+    counts_of: dict[int, Counter[str]] = {c: Counter() for c in classes}
     for example, label in zip(data, labels.tolist(), strict=True):
-        seen[label].update(set(_words(example, learner)))
+        counts_of[label].update(set(_words(example, learner)))
     sizes = {c: max(1, int((labels == c).sum())) for c in classes}
-    words = {w for counts in seen.values() for w in counts}
-    gaps = {w: [seen[c][w] / sizes[c] for c in classes] for w in words}
+    words = {w for counts in counts_of.values() for w in counts}
+    gaps = {w: [counts_of[c][w] / sizes[c] for c in classes] for w in words}
     return tuple(sorted(words, key=lambda w: (min(gaps[w]) - max(gaps[w]), w))[:count])
 
 
@@ -108,8 +110,8 @@ def _words(example: Example, learner: Learner) -> list[str]:
 
 
 def _with(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
-    kept = [e for e in data if set(_words(e, learner)) & set(hide)]
-    return Examples(f"{data.name} with hidden words", tuple(kept), labels=data.labels)
+    matching = [e for e in data if set(_words(e, learner)) & set(hide)]
+    return Examples(f"{data.name} with hidden words", tuple(matching), labels=data.labels)
 
 
 def _without(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
@@ -121,6 +123,6 @@ def _without(data: Dataset, learner: Learner, hide: Sequence[str]) -> Examples:
 
 def _mass(folder: Path, data: Dataset, learner: Learner, hide: Sequence[str]) -> Floats:
     """(texts,) the attention on these words."""
-    marked = [np.array([w in set(hide) for w in _words(e, learner)]) for e in data]
+    masks = [np.array([w in set(hide) for w in _words(e, learner)]) for e in data]
     maps: list[Floats] = looks(folder, data, learner)
-    return np.array([float(row @ mark) for row, mark in zip(maps, marked, strict=True)])
+    return np.array([float(row @ mark) for row, mark in zip(maps, masks, strict=True)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import weight_gradients
 from regard.errors import Unsupported
 from regard.experiments._map import Map, setting
 from regard.experiments._weight_batches import answers, decided, read, without
@@ -39,29 +40,41 @@ def erasure(case: Case, *, steps: int = 32, layers: str | int = "last", heads: s
     go, 1 where the decision stays to the last unit; `erased_mass`, their share of the attention; `erased_never`.
     All sizes are tried up to `steps` units, else as many even steps. Undefined below two units. States are kept.
     """
-    found, lines = read(case, layers, heads, "erasure")
+    map_list, lines = read(case, layers, heads, "erasure")
     _, own = decided(case)
-    short = np.array([len(m) < 2 for m in found])
+    short = np.array([len(m) < 2 for m in map_list])
     where: dict[str, Json] = setting(layers, heads)
     scores = _single(
-        case, found, where, answers(case, found, [without(m, _one(case, i, m)) for i, m in enumerate(found)], lines)
+        case,
+        map_list,
+        where,
+        answers(case, map_list, [without(m, _one(case, i, m)) for i, m in enumerate(map_list)], lines),
     )
-    orders = _orders(case, found)
+    orders = _orders(case, map_list)
     columns: dict[str, dict[str, Floats]] = {}
     for name, ranked in orders.items():
-        sizes = [_sizes(len(m), steps) for m in found]
-        away = [_first(ranked[i], sizes[i], len(m)) for i, m in enumerate(found)]
-        said = answers(case, found, [without(m, a) for m, a in zip(found, away, strict=True)], lines)
-        ends = np.array([_end(rows, int(own[i])) for i, rows in enumerate(said)])
+        sizes = [_sizes(len(m), steps) for m in map_list]
+        away = [_first(ranked[i], sizes[i], len(m)) for i, m in enumerate(map_list)]
+        outputs = answers(case, map_list, [without(m, a) for m, a in zip(map_list, away, strict=True)], lines)
+        ends = np.array([_end(rows, int(own[i])) for i, rows in enumerate(outputs)])
         never = ends < 0
-        units = np.array([1.0 if e < 0 else sizes[i][e] / len(found[i]) for i, e in enumerate(ends)])
-        mass = np.array([1.0 if e < 0 else found[i].alpha[away[i][e]].sum() for i, e in enumerate(ends)])
+        units = np.array([1.0 if e < 0 else sizes[i][e] / len(map_list[i]) for i, e in enumerate(ends)])
+        mass = np.array([1.0 if e < 0 else map_list[i].alpha[away[i][e]].sum() for i, e in enumerate(ends)])
         columns[name] = {"erased_units": units, "erased_mass": mass, "erased_never": never.astype(np.float64)}
     best = {metric: np.min([c[metric] for c in columns.values()], axis=0) for metric in columns["attention"]}
     for name, values in {**columns, "best of these": best}.items():
         for metric, column in values.items():
             role = {**where, "role": ROLES.get(name, "method")}
-            scores.append(Score(metric, name, case.ids, np.where(short, np.nan, column), "none", role))
+            scores.append(
+                Score(
+                    metric=metric,
+                    method=name,
+                    ids=case.ids,
+                    values=np.where(short, np.nan, column),
+                    better="none",
+                    where=role,
+                )
+            )
     return scores
 
 
@@ -83,8 +96,26 @@ def _single(case: Case, found: list[Map], where: dict[str, Json], said: list[Flo
         role: dict[str, Json] = {**where, "role": ROLES.get(name, "method")}
         far = np.array([float(jsd(rows[k], base[i])) for i, rows in enumerate(said)])
         flips = np.array([float(rows[k].argmax() != own[i]) for i, rows in enumerate(said)])
-        scores.append(Score("erased_js", name, case.ids, np.where(short, np.nan, far), "none", role))
-        scores.append(Score("erased_flips", name, case.ids, np.where(short, np.nan, flips), "none", role))
+        scores.append(
+            Score(
+                metric="erased_js",
+                method=name,
+                ids=case.ids,
+                values=np.where(short, np.nan, far),
+                better="none",
+                where=role,
+            )
+        )
+        scores.append(
+            Score(
+                metric="erased_flips",
+                method=name,
+                ids=case.ids,
+                values=np.where(short, np.nan, flips),
+                better="none",
+                where=role,
+            )
+        )
     return scores
 
 
@@ -102,14 +133,14 @@ def _orders(case: Case, found: list[Map]) -> dict[str, list[Ints]]:
 
 def _slopes(case: Case, i: int, m: Map) -> tuple[Floats, Floats]:
     """(unit,) the gradient by the weights of a unit, and the same times the weights, summed over rows and heads."""
-    held = {s.site.key: np.asarray(s.gradient, np.float64) for s in case.weight_slopes(i, "frozen")}
+    gradients = {s.site.key: np.asarray(s.gradient, np.float64) for s in weight_gradients(case, i, "frozen")}
     gradient, product = np.zeros(len(m)), np.zeros(len(m))
     for rows in m.sites:
-        if rows.read.site not in held:
+        if rows.read.site not in gradients:
             raise Unsupported("erasure", expected=f"a gradient of {rows.read.site}", got="none")
-        whole = held[rows.read.site]
-        chosen = whole if rows.read.heads is None else whole[list(rows.read.heads)]
-        part = chosen[:, list(rows.read.queries)][:, :, list(rows.keys)]
+        whole = gradients[rows.read.site]
+        head_gradient = whole if rows.read.heads is None else whole[list(rows.read.heads)]
+        part = head_gradient[:, list(rows.read.queries)][:, :, list(rows.keys)]
         gradient += part.sum((0, 1))
         product += (part * rows.weights).sum((0, 1))
     return gradient, product

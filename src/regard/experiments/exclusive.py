@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import Map, distances, maps, setting
 from regard.experiments._weight_batches import SMALLEST, softmax
 from regard.measures.divergence import jsd
@@ -58,48 +59,50 @@ def exclusive(
     many units drawn by lot). Exact where `linear` is 1; elsewhere attentions on one unit (on one or two, where several
     logits are linear) and the rest of the attention are tried, which is a lower bound.
     """
-    found = maps(case, layers, heads, "exclusive")
+    map_list = maps(case, layers, heads, "exclusive")
     # equal weights besides: attention on one unit alone would be called linear whatever lies above it
-    asked = case.variants([[*(m.single(t) for t in range(len(m))), m.uniform()] for m in found])
-    apart = [rows[:-1] for rows in distances(case, asked)[0]]
+    swept = edited(case, [[*(m.single(t) for t in range(len(m))), m.uniform()] for m in map_list])
+    apart = [rows[:-1] for rows in distances(case, swept)[0]]
     base = case.base()
-    linear = [_linear(m, asked, i, float(base.value[i]), base) for i, m in enumerate(found)]
-    several = [None if linear[i] else _logits(m, asked, i, base) for i, m in enumerate(found)]
-    chosen: list[list[tuple[float, Floats]]] = []
-    proved = dict.fromkeys(range(len(found)), False)
-    for i, m in enumerate(found):
-        single, p, many = asked.value[asked.rows(i)][:-1], float(base.probability[i]), several[i]
+    linear = [_linear(m, swept, i, float(base.value[i]), base) for i, m in enumerate(map_list)]
+    several = [None if linear[i] else _logits(m, swept, i, base) for i, m in enumerate(map_list)]
+    alternatives: list[list[tuple[float, Floats]]] = []
+    proved = dict.fromkeys(range(len(map_list)), False)
+    for i, m in enumerate(map_list):
+        single, p, many = swept.value[swept.rows(i)][:-1], float(base.probability[i]), several[i]
         if linear[i]:
-            chosen.append([most_distant(m.alpha, single, *log_odds_within(p, cap)) for cap in caps])
+            alternatives.append([most_distant(m.alpha, single, *log_odds_within(p, cap)) for cap in caps])
         elif many is not None:
             assert base.distribution is not None
             brackets = [most_distant_of_many(m.alpha, many, base.distribution[i], cap * SAFE) for cap in caps]
-            chosen.append([(b.value, b.other) for b in brackets])
+            alternatives.append([(b.value, b.other) for b in brackets])
             proved[i] = all(b.proved for b in brackets)
         else:
-            chosen.append([_best_single(m, apart[i], cap) for cap in caps])
-    tried: list[list[list[Edit]]] = []
-    for i, m in enumerate(found):
+            alternatives.append([_best_single(m, apart[i], cap) for cap in caps])
+    edit_lists: list[list[list[Edit]]] = []
+    for i, m in enumerate(map_list):
         rest = _without(m, heaviest(m.alpha)), _without(m, _lot(case, i, m))
-        tried.append([m.given(other) for _, other in chosen[i]] + [m.given(share) for share in rest])
-    checked, _ = distances(case, case.variants(tried))
-    curves = np.full((2, len(found), len(caps)), np.nan)
-    others = np.tile(NONE, (len(found), 1))
+        edit_lists.append([m.given(other) for _, other in alternatives[i]] + [m.given(share) for share in rest])
+    checked, _ = distances(case, edited(case, edit_lists))
+    curves = np.full((2, len(map_list), len(caps)), np.nan)
+    others = np.tile(NONE, (len(map_list), 1))
     columns: dict[str, list[float]] = {
         name: [] for name in ("reach", "linear", "feasible_jsd", "displaceable", "displaceable_random")
     }
-    for i, m in enumerate(found):
+    for i, m in enumerate(map_list):
         if len(m) < 2:
             for values in columns.values():
                 values.append(math.nan)
             continue
-        single, slab = asked.value[asked.rows(i)][:-1], log_odds_within(float(base.probability[i]), CAP)
-        for k, (value, _) in enumerate(chosen[i]):
+        single, slab = swept.value[swept.rows(i)][:-1], log_odds_within(float(base.probability[i]), CAP)
+        for k, (value, _) in enumerate(alternatives[i]):
             change = float(checked[i][k])
-            kept = value >= 0 and change <= caps[k] + 1e-4
-            curves[:, i, k] = (value, change) if kept else (0.0, 0.0)  # attention itself always keeps the prediction
-            if kept and caps[k] == CAP:
-                others[i] = _on_two(m, chosen[i][k][1])
+            keeps_prediction = value >= 0 and change <= caps[k] + 1e-4
+            curves[:, i, k] = (
+                (value, change) if keeps_prediction else (0.0, 0.0)
+            )  # attention itself always keeps the prediction
+            if keeps_prediction and caps[k] == CAP:
+                others[i] = _on_two(m, alternatives[i][k][1])
         columns["reach"].append(float(apart[i].max()))
         columns["feasible_jsd"].append(max(float(jsd(np.eye(len(m))[t], m.alpha)) for t in range(len(m))))
         for name, away, at in (
@@ -110,17 +113,33 @@ def exclusive(
             many = several[i]
             if many is not None and not could:
                 assert base.distribution is not None
-                known = displaceable_of_many(many, away, base.distribution[i], CAP)
-                could, proved[i] = bool(known), proved[i] and known is not None
+                verdict = displaceable_of_many(many, away, base.distribution[i], CAP)
+                could, proved[i] = bool(verdict), proved[i] and verdict is not None
             columns[name].append(float(displaceable(single, away, *slab) if linear[i] else could))
         columns["linear"].append(float(linear[i] or proved[i]))
     where = setting(layers, heads)
-    at_cap = curves[0][:, caps.index(CAP)] if CAP in caps else np.full(len(found), np.nan)
+    at_cap = curves[0][:, caps.index(CAP)] if CAP in caps else np.full(len(map_list), np.nan)
     both = {"jsd": curves[0], "change": curves[1], "other": others}
     return [
-        Score("max_jsd", "attention", case.ids, at_cap, "none", where, both, tuple(caps)),
+        Score(
+            metric="max_jsd",
+            method="attention",
+            ids=case.ids,
+            values=at_cap,
+            better="none",
+            where=where,
+            curves=both,
+            grid=tuple(caps),
+        ),
         *(
-            Score(name, "attention", case.ids, np.array(v), "none", {**where, "role": ROLES.get(name, "method")})
+            Score(
+                metric=name,
+                method="attention",
+                ids=case.ids,
+                values=np.array(v),
+                better="none",
+                where={**where, "role": ROLES.get(name, "method")},
+            )
             for name, v in columns.items()
         ),
     ]
@@ -128,11 +147,11 @@ def exclusive(
 
 def _on_two(m: Map, share: Floats) -> Floats:
     """The attention as (unit, share, unit, share): units by their number among all units of the example."""
-    kept = NONE.copy()
+    pair = NONE.copy()
     for k, place in enumerate(np.argsort(-share, kind="stable")[:2]):
         if share[place] > 0:
-            kept[2 * k : 2 * k + 2] = m.free[place], share[place]
-    return kept
+            pair[2 * k : 2 * k + 2] = m.free[place], share[place]
+    return pair
 
 
 def _linear(m: Map, asked: Answers, i: int, value: float, base: Answers) -> bool:
@@ -148,12 +167,12 @@ def _logits(m: Map, asked: Answers, i: int, base: Answers) -> Floats | None:
     """(unit, class) with more than two classes, where the answers to one unit each tell all others."""
     if len(m) < 2 or asked.distribution is None or base.distribution is None or base.distribution.shape[1] < 3:
         return None
-    said = asked.distribution[asked.rows(i)]
-    if said.min() < SMALLEST:
+    probabilities = asked.distribution[asked.rows(i)]
+    if probabilities.min() < SMALLEST:
         return None
-    single = np.log(said[:-1])
+    single = np.log(probabilities[:-1])
     own, equal = softmax(m.alpha @ single), softmax(single.mean(0))
-    return single if np.allclose((own, equal), (base.distribution[i], said[-1]), atol=LINEAR) else None
+    return single if np.allclose((own, equal), (base.distribution[i], probabilities[-1]), atol=LINEAR) else None
 
 
 def _best_single(m: Map, apart: Floats, cap: float) -> tuple[float, Floats]:

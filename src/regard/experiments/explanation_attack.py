@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.experiments._drift import attacked_drift
 from regard.experiments._robustness import modality, sampled
@@ -42,22 +43,35 @@ def explanation_attack(
     part = case.subset(positions)
     methods = [m for m in explainers or part.explainers if explainers or not _is_baseline(m)]
     aims = [(m, Spec("attack", "explanation_words", {"explainer": m})) for m in methods]
-    found, reasons = list[Score](), list[str]()
+    scores, reasons = list[Score](), list[str]()
     for aim, spec in aims if text else [("input_x_gradient", Spec("attack", "explanation_pgd"))]:
         try:
-            results = part.attacked(spec, Threat(budget=budget))
+            results = attacked(part, spec, Threat(budget=budget))
         except Unsupported as refusal:
             reasons.append(str(refusal))
             continue
         where: dict[str, Json] = {"attack": spec.name, "aimed_at": aim, "budget": budget}
-        tried = np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
-        spent = np.where(np.isnan(tried), np.nan, [r.queries for r in results])
-        found.append(Score("explanation_attack_success", aim, part.ids, tried, "lower", where))
-        found.append(Score("explanation_attack_queries", aim, part.ids, spent, "none", where))
-        found += attacked_drift(part, results, [aim] if text else methods, where)
-    if not found:
+        success = np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
+        spent = np.where(np.isnan(success), np.nan, [r.queries for r in results])
+        scores.append(
+            Score(
+                metric="explanation_attack_success",
+                method=aim,
+                ids=part.ids,
+                values=success,
+                better="lower",
+                where=where,
+            )
+        )
+        scores.append(
+            Score(
+                metric="explanation_attack_queries", method=aim, ids=part.ids, values=spent, better="none", where=where
+            )
+        )
+        scores += attacked_drift(part, results, [aim] if text else methods, where)
+    if not scores:
         raise Unsupported(f"experiment {name}", expected="an explanation that can be attacked", got="; ".join(reasons))
-    return found
+    return scores
 
 
 def _is_baseline(method: str) -> bool:

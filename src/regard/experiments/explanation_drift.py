@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from regard.desk.changes import PerturbedBy, Replaced
+from regard.desk.questions import UnitOrigins
 from regard.errors import Unsupported
 from regard.experiments._drift import LEAST_CHANGE, QUANTITIES, drift
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, said_by, sampled
@@ -55,7 +57,7 @@ def explanation_drift(
         return []
     part = case.subset(positions)
     clean = said_by(part, name)
-    found: list[Score] = []
+    scores: list[Score] = []
     methods = dict(_supported(part, explainers or part.explainers))
     if not methods:
         raise Unsupported(f"experiment {name}", expected="an explainer that works here", got="none")
@@ -64,20 +66,39 @@ def explanation_drift(
         for quantity in ("rank", "jsd"):
             better = QUANTITIES[f"explanation_{quantity}"]
             column = values[f"explanation_{quantity}"]
-            found.append(Score(f"explanation_seed_{quantity}", method, part.ids, column, better))
+            scores.append(Score(f"explanation_seed_{quantity}", method, part.ids, column, better))
     for spec in chosen_noises(case, noises, name):
         for severity in severities:
             where: dict[str, Json] = {"noise": str(spec), "severity": severity}
-            variant = part.changed(spec, severity)
-            said = clean.like(variant.base())
-            kept = clean.same(said)
-            found.append(Score("prediction_kept", MODEL, part.ids, kept.astype(np.float64), "higher", where))
-            change = clean.change(said)
+            variant = part.variant(PerturbedBy(spec, severity))
+            noisy = clean.like(variant.base())
+            same_prediction = clean.same(noisy)
+            scores.append(
+                Score(
+                    metric="prediction_kept",
+                    method=MODEL,
+                    ids=part.ids,
+                    values=same_prediction.astype(np.float64),
+                    better="higher",
+                    where=where,
+                )
+            )
+            change = clean.change(noisy)
             # under other names, so that an explainer that draws does not draw the same numbers and look stable
-            fresh = part.instead([replace(e, id=f"{e.id}~{spec}~{severity}") for e in variant.examples])
+            fresh = part.variant(Replaced([replace(e, id=f"{e.id}~{spec}~{severity}") for e in variant.examples]))
+            origins = variant.ask([UnitOrigins(name) for name in variant.ids])
             for method, relevance in methods.items():
-                found += _under(part, fresh, relevance, variant.origins, kept, change, seeds[method], where)
-    return found
+                scores += _under(
+                    part,
+                    fresh,
+                    relevance=relevance,
+                    origins=origins,
+                    kept=same_prediction,
+                    change=change,
+                    seed=seeds[method],
+                    where=where,
+                )
+    return scores
 
 
 def _supported(case: Case, names: tuple[str, ...]) -> Iterator[tuple[str, Relevance]]:
@@ -90,7 +111,7 @@ def _supported(case: Case, names: tuple[str, ...]) -> Iterator[tuple[str, Releva
 
 def _other_seed(case: Case, method: str, relevance: Relevance) -> dict[str, Floats]:
     """The same inputs under other names have other random numbers: what moves then is the explainer's own noise."""
-    again = case.instead([replace(e, id=f"{e.id}~again") for e in case.examples])
+    again = case.variant(Replaced([replace(e, id=f"{e.id}~again") for e in case.examples]))
     other = again.relevance(method)
     places = [np.arange(len(units)) for units in case.units]
     return drift(relevance, other, case.units, places, np.ones(len(case.ids), np.bool_))
@@ -109,13 +130,40 @@ def _under(
     method = relevance.method
     after = variant.relevance(method)
     values = drift(relevance, after, case.units, origins, kept)
-    found = [Score(q, method, case.ids, values[q], better, where) for q, better in QUANTITIES.items()]
+    scores = [
+        Score(metric=q, method=method, ids=case.ids, values=values[q], better=better, where=where)
+        for q, better in QUANTITIES.items()
+    ]
     apart = values["explanation_jsd"]
     relative = apart / np.maximum(change, LEAST_CHANGE)
-    found.append(Score("explanation_per_change", method, case.ids, relative, "lower", where))
-    found.append(Score("explanation_excess", method, case.ids, apart - seed["explanation_jsd"], "lower", where))
+    scores.append(
+        Score(
+            metric="explanation_per_change", method=method, ids=case.ids, values=relative, better="lower", where=where
+        )
+    )
+    scores.append(
+        Score(
+            metric="explanation_excess",
+            method=method,
+            ids=case.ids,
+            values=apart - seed["explanation_jsd"],
+            better="lower",
+            where=where,
+        )
+    )
     operator = case.operators[0]
-    judged: Score = build(Spec("metric", FAITHFUL, {"operator": operator}))(variant, after)
-    faithful = np.where(kept, judged.values, np.nan)  # where the answer is another one, there is nothing left to lose
-    found.append(Score(FAITHFUL, method, case.ids, faithful, "higher", {**where, "operator": operator}))
-    return found
+    faithfulness: Score = build(Spec("metric", FAITHFUL, {"operator": operator}))(variant, after)
+    faithful = np.where(
+        kept, faithfulness.values, np.nan
+    )  # where the answer is another one, there is nothing left to lose
+    scores.append(
+        Score(
+            metric=FAITHFUL,
+            method=method,
+            ids=case.ids,
+            values=faithful,
+            better="higher",
+            where={**where, "operator": operator},
+        )
+    )
+    return scores

@@ -38,30 +38,32 @@ def frozen_diagnostic(study: Study, *, weight: float = 2e-3, seeds: int = 3, dat
     better than uniform, the attention carries nothing that words alone could use; where the adversary's weights do as
     well as the base's, neither is needed. weight: of KL in the adversary (twice the published lambda).
     """
-    made = origin(study, data, "frozen_diagnostic")
-    found: dict[str, dict[int, float]] = {"base": {}, "trained": {}, "uniform": {}, "adversary": {}}
-    texts: dict[str, dict[int, Floats]] = {name: {} for name in found}
-    plain, reader = "additive", made.made()
-    for seed in made.seeds(seeds):
-        other = adversary(study, made, weight, seed).directory
+    source = origin(study, data, "frozen_diagnostic")
+    accuracies: dict[str, dict[int, float]] = {"base": {}, "trained": {}, "uniform": {}, "adversary": {}}
+    texts: dict[str, dict[int, Floats]] = {name: {} for name in accuracies}
+    plain, reader = "additive", source.made()
+    for seed in source.seeds(seeds):
+        other = adversary(study, source, weight, seed).directory
         ways = {
-            "base": ("frozen", made.folder), "trained": (plain, None), "uniform": ("uniform", None),
+            "base": ("frozen", source.folder),
+            "trained": (plain, None),
+            "uniform": ("uniform", None),
             "adversary": ("frozen", other),
-        }  # fmt: skip
+        }
         for name, (attention, reference) in ways.items():
-            learner = made.changed(encoder="average", attention=attention)
-            trained = again(study, made, f"words-{name}", seed, learner=learner, reference=reference)
-            found[name][seed] = accuracy(trained)
-            texts[name][seed] = correct(trained.directory, made.splits.test, reader)
-    floor = commonest(made)
-    gain = {s: found["base"][s] - found["uniform"][s] for s in found["base"]}
-    loss = {s: found["uniform"][s] - found["adversary"][s] for s in found["base"]}
+            learner = source.changed(encoder="average", attention=attention)
+            trained = again(study, source, f"words-{name}", seed, learner=learner, reference=reference)
+            accuracies[name][seed] = accuracy(trained)
+            texts[name][seed] = correct(trained.directory, source.splits.test, reader)
+    floor = commonest(source)
+    gain = {s: accuracies["base"][s] - accuracies["uniform"][s] for s in accuracies["base"]}
+    loss = {s: accuracies["uniform"][s] - accuracies["adversary"][s] for s in accuracies["base"]}
     return [
         *(
-            over_seeds("probe_accuracy", "attention", v, made, {"attention": k}, better="higher", baseline=floor)
-            for k, v in found.items()
+            over_seeds("probe_accuracy", "attention", v, source, {"attention": k}, better="higher", baseline=floor)
+            for k, v in accuracies.items()
         ),
-        *(by_text("probe_correct", v, made.splits.test, {"attention": k}) for k, v in texts.items()),
-        over_seeds("probe_gain", "attention", gain, made, {"weight": weight}, baseline=0.0),
-        over_seeds("probe_loss", "attention", loss, made, {"weight": weight}, baseline=0.0),
+        *(by_text("probe_correct", v, source.splits.test, {"attention": k}) for k, v in texts.items()),
+        over_seeds("probe_gain", "attention", gain, source, {"weight": weight}, baseline=0.0),
+        over_seeds("probe_loss", "attention", loss, source, {"weight": weight}, baseline=0.0),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import Shuffled
+from regard.desk.questions import UnitOrder
 from regard.errors import Unsupported
 from regard.experiments._map import in_words, maps, setting
 from regard.measures.divergence import tvd
@@ -36,25 +38,27 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
     for weights drawn at random (flat Dirichlet); `flat_ceiling`: for all of the weight on one unit. `shuffled_ceiling`:
     what `locked` is of a map about units alone, and `follows` of one about places alone.
     """
-    found = maps(case, layers, heads, "map_shape")
+    map_list = maps(case, layers, heads, "map_shape")
     words = in_words(case, 0, layers, heads, "map_shape") if case.ids else ""
-    sites: list[Json] = [read.site for read in found[0].reads] if found else []
+    sites: list[Json] = [read.site for read in map_list[0].reads] if map_list else []
     where = setting(layers, heads)
-    drawn = [case.rng(i, "map_shape").dirichlet(np.ones(max(1, len(m))))[: len(m)] for i, m in enumerate(found)]
+    random_maps = [
+        case.rng(i, "map_shape").dirichlet(np.ones(max(1, len(m))))[: len(m)] for i, m in enumerate(map_list)
+    ]
     columns: dict[str, Floats] = {
-        "keys": np.array([float(len(m)) for m in found]),
-        "flat": np.array([_from_equal(m.alpha) for m in found]),
-        "flat_null": np.array([_from_equal(alpha) for alpha in drawn]),
-        "flat_ceiling": np.array([_from_equal(np.eye(max(1, len(m)))[0][: len(m)]) for m in found]),
+        "keys": np.array([float(len(m)) for m in map_list]),
+        "flat": np.array([_from_equal(m.alpha) for m in map_list]),
+        "flat_null": np.array([_from_equal(alpha) for alpha in random_maps]),
+        "flat_ceiling": np.array([_from_equal(np.eye(max(1, len(m)))[0][: len(m)]) for m in map_list]),
     }
     try:
-        other = case.shuffled()
+        other = case.variant(Shuffled())
         again = maps(other, layers, heads, "map_shape")
     except Unsupported:  # units of different sizes cannot change places: it stays open whether the map is about places
         other, again = None, []
     if other is not None:
         at_places, along, most = [], [], []
-        for m, shuffled, order in zip(found, again, other.orders, strict=True):
+        for m, shuffled, order in zip(map_list, again, other.ask([UnitOrder(name) for name in other.ids]), strict=True):
             place = np.full(len(order), -1)
             place[m.free] = np.arange(len(m))
             carried = m.alpha[place[order[m.free]]]
@@ -64,16 +68,18 @@ def map_shape(case: Case, *, layers: str | int = "last", heads: str | int = "mea
         columns |= {"locked": np.array(at_places), "follows": np.array(along), "shuffled_ceiling": np.array(most)}
     about: dict[str, dict[str, Json]] = {
         "keys": {"attention": encoded(words), "sites": sites},
-        "flat_null": {"role": "null"}, "flat_ceiling": {"role": "ceiling"}, "shuffled_ceiling": {"role": "ceiling"},
-    }  # fmt: skip
+        "flat_null": {"role": "null"},
+        "flat_ceiling": {"role": "ceiling"},
+        "shuffled_ceiling": {"role": "ceiling"},
+    }
     return [
         Score(
-            name,
-            "attention",
-            case.ids,
-            values,
-            "none",
-            {**where, **about.get(name, {})},
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where={**where, **about.get(name, {})},
         )
         for name, values in columns.items()
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import PerturbedBy
 from regard.experiments._robustness import MODEL, Chosen, chosen_noises, per_example, said_by, truth, witness
 from regard.measures.answer_change import Answered
 from regard.measures.calibration import brier, nll
@@ -46,55 +47,79 @@ def noise(case: Case, *, noises: Chosen = 3, severities: tuple[int, ...] = (1, 3
         return _of_other_answers(case, clean, noises, severities)
     classes = truth(case)
     labelled = bool((classes >= 0).any())
-    found = _calibration(case, clean.rows, classes, {"noise": "none", "severity": 0})
+    scores = _calibration(case, clean.rows, classes, {"noise": "none", "severity": 0})
     right: dict[int, list[Floats]] = {}
-    kept: dict[int, list[Floats]] = {}
+    stable_by_severity: dict[int, list[Floats]] = {}
     worst: tuple[float, int, Case, dict[str, Json]] | None = None
     for spec in chosen_noises(case, noises, name):
         for severity in severities:
             where: dict[str, Json] = {"noise": str(spec), "severity": severity}
-            variant = case.changed(spec, severity)
-            said = clean.like(variant.base())
-            flips = (~clean.same(said)).astype(np.float64)
-            kept.setdefault(severity, []).append(1 - flips)
-            found.append(Score("flips", MODEL, case.ids, flips, "lower", where))
-            found.append(Score("output_change", MODEL, case.ids, clean.change(said), "lower", where))
-            found += _calibration(case, said.rows, classes, where)
+            variant = case.variant(PerturbedBy(spec, severity))
+            noisy = clean.like(variant.base())
+            flips = (~clean.same(noisy)).astype(np.float64)
+            stable_by_severity.setdefault(severity, []).append(1 - flips)
+            scores.append(Score(metric="flips", method=MODEL, ids=case.ids, values=flips, better="lower", where=where))
+            scores.append(
+                Score(
+                    metric="output_change",
+                    method=MODEL,
+                    ids=case.ids,
+                    values=clean.change(noisy),
+                    better="lower",
+                    where=where,
+                )
+            )
+            scores += _calibration(case, noisy.rows, classes, where)
             if labelled:
-                hits = _hits(said.rows, classes)
+                hits = _hits(noisy.rows, classes)
                 right.setdefault(severity, []).append(hits)
-                found.append(Score("accuracy", MODEL, case.ids, hits, "higher", where))
+                scores.append(
+                    Score(metric="accuracy", method=MODEL, ids=case.ids, values=hits, better="higher", where=where)
+                )
             drop = variant.base().probability - case.base().probability
             if flips.any() and (worst is None or drop.min() < worst[0]):
                 worst = float(drop.min()), int(drop.argmin()), variant, where
-    found += _worst_cases(case, right, "worst_case_accuracy", _hits(clean.rows, classes))
-    found += _worst_cases(case, {s: [1 - k for k in rows] for s, rows in kept.items()}, "worst_case_flips", None)
-    return found + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
+    scores += _worst_cases(case, right, "worst_case_accuracy", _hits(clean.rows, classes))
+    scores += _worst_cases(
+        case, {s: [1 - k for k in rows] for s, rows in stable_by_severity.items()}, "worst_case_flips", None
+    )
+    return scores + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
 
 
 def _of_other_answers(case: Case, clean: Answered, noises: Chosen, severities: tuple[int, ...]) -> list[Score]:
     """Yes-or-no labels, or a number: how far it moves, and how far from the label it is."""
     about: dict[str, Json] = {"answer": clean.kind}
-    wanted = _numbers(case) if clean.kind == "number" else np.full(len(case.ids), np.nan)
-    found = _error(case, clean, wanted, {**about, "noise": "none", "severity": 0})
-    changed: dict[int, list[Floats]] = {}
+    truth = _numbers(case) if clean.kind == "number" else np.full(len(case.ids), np.nan)
+    scores = _error(case, clean, truth, {**about, "noise": "none", "severity": 0})
+    flips_by_severity: dict[int, list[Floats]] = {}
     worst: tuple[float, int, Case, dict[str, Json]] | None = None
     for spec in chosen_noises(case, noises, "noise"):
         for severity in severities:
             where: dict[str, Json] = {**about, "noise": str(spec), "severity": severity}
-            variant = case.changed(spec, severity)
-            said = clean.like(variant.base())
-            moved, flips = clean.change(said), (~clean.same(said)).astype(np.float64)
-            changed.setdefault(severity, []).append(flips)
-            found.append(Score("flips", MODEL, case.ids, flips, "lower", where))
-            found.append(Score("output_change", MODEL, case.ids, moved, "lower", where))
+            variant = case.variant(PerturbedBy(spec, severity))
+            noisy = clean.like(variant.base())
+            change, flips = clean.change(noisy), (~clean.same(noisy)).astype(np.float64)
+            flips_by_severity.setdefault(severity, []).append(flips)
+            scores.append(Score(metric="flips", method=MODEL, ids=case.ids, values=flips, better="lower", where=where))
+            scores.append(
+                Score(metric="output_change", method=MODEL, ids=case.ids, values=change, better="lower", where=where)
+            )
             if clean.kind == "number":
-                found.append(Score("output_shift", MODEL, case.ids, moved * clean.spread, "lower", where))
-            found += _error(case, said, wanted, where)
-            if flips.any() and (worst is None or moved.max() > worst[0]):
-                worst = float(moved.max()), int(moved.argmax()), variant, where
-    found += _worst_cases(case, changed, "worst_case_flips", None)
-    return found + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
+                scores.append(
+                    Score(
+                        metric="output_shift",
+                        method=MODEL,
+                        ids=case.ids,
+                        values=change * clean.spread,
+                        better="lower",
+                        where=where,
+                    )
+                )
+            scores += _error(case, noisy, truth, where)
+            if flips.any() and (worst is None or change.max() > worst[0]):
+                worst = float(change.max()), int(change.argmax()), variant, where
+    scores += _worst_cases(case, flips_by_severity, "worst_case_flips", None)
+    return scores + (witness(case, worst[2], worst[1], worst[3]) if worst else [])
 
 
 def _numbers(case: Case) -> Floats:
@@ -105,7 +130,11 @@ def _numbers(case: Case) -> Floats:
 
 def _error(case: Case, said: Answered, wanted: Floats, where: dict[str, Json]) -> list[Score]:
     off = np.abs(said.rows[:, 0] - wanted)
-    return [] if np.isnan(off).all() else [Score("absolute_error", MODEL, case.ids, off, "lower", where)]
+    return (
+        []
+        if np.isnan(off).all()
+        else [Score(metric="absolute_error", method=MODEL, ids=case.ids, values=off, better="lower", where=where)]
+    )
 
 
 def _hits(said: Floats, classes: Ints) -> Floats:
@@ -114,12 +143,16 @@ def _hits(said: Floats, classes: Ints) -> Floats:
 
 
 def _calibration(case: Case, said: Floats, classes: Ints, where: dict[str, Json]) -> list[Score]:
-    known = classes >= 0
-    found = [Score("confidence", MODEL, case.ids, said.max(-1), "none", where)]
+    labelled = classes >= 0
+    scores = [Score(metric="confidence", method=MODEL, ids=case.ids, values=said.max(-1), better="none", where=where)]
     for metric, measure in (("nll", nll), ("brier", brier)):
-        values = np.where(known, measure(said, np.where(known, classes, 0)), np.nan)
-        found += [Score(metric, MODEL, case.ids, values, "lower", where)] if known.any() else []
-    return found
+        values = np.where(labelled, measure(said, np.where(labelled, classes, 0)), np.nan)
+        scores += (
+            [Score(metric=metric, method=MODEL, ids=case.ids, values=values, better="lower", where=where)]
+            if labelled.any()
+            else []
+        )
+    return scores
 
 
 def _worst_cases(case: Case, rows: dict[int, list[Floats]], metric: str, clean: Floats | None) -> list[Score]:
@@ -132,10 +165,12 @@ def _worst_cases(case: Case, rows: dict[int, list[Floats]], metric: str, clean: 
     count = len(next(iter(rows.values())))
     return [
         Score(
-            metric, MODEL, case.ids,
-            sign * per_example([sign * r for r in (*some, *([] if clean is None else [clean]))]),
-            "higher" if higher else "lower",
-            {"severity": severity if severity == "all" else int(severity), "noises_tried": count},
+            metric=metric,
+            method=MODEL,
+            ids=case.ids,
+            values=sign * per_example([sign * r for r in (*some, *([] if clean is None else [clean]))]),
+            better="higher" if higher else "lower",
+            where={"severity": severity if severity == "all" else int(severity), "noises_tried": count},
         )
         for severity, some in columns.items()
-    ]  # fmt: skip
+    ]

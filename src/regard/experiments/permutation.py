@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -36,20 +37,28 @@ def permutation(case: Case, *, times: int = 20, layers: str | int = "last", head
     that the map that is read is permuted. Only weights on units move; examples of fewer than two units are undefined.
     Null: the order that changes nothing. Ceiling: all of the weight on the one unit that moves the prediction most.
     """
-    found = maps(case, layers, heads, "permutation")
-    orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(found)]
-    answers = case.variants([[m.moved(order) for order in some] for m, some in zip(found, orders, strict=True)])
+    map_list = maps(case, layers, heads, "permutation")
+    orders = [[case.rng(i, "permutation", k).permutation(len(m)) for k in range(times)] for i, m in enumerate(map_list)]
+    answers = edited(case, [[m.moved(order) for order in some] for m, some in zip(map_list, orders, strict=True)])
     apart, flips = distances(case, answers)
-    short = np.array([len(m) < 2 for m in found])
+    short = np.array([len(m) < 2 for m in map_list])
     curve = np.where(short[:, None], np.nan, np.stack(apart))
     columns = {
         "permuted": curve.mean(-1),
         "permuted_median": np.median(curve, axis=-1),
         "permuted_flips": np.where(short, np.nan, np.stack(flips).mean(-1)),
-        "largest_weight": np.array([m.alpha.max(initial=0.0) for m in found]),
+        "largest_weight": np.array([m.alpha.max(initial=0.0) for m in map_list]),
     }
     where = setting(layers, heads)
     return [
-        Score(name, "attention", case.ids, values, "none", where, {"distance": curve} if name == "permuted" else {})
+        Score(
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where=where,
+            curves={"distance": curve} if name == "permuted" else {},
+        )
         for name, values in columns.items()
-    ] + yardsticks(case, found, where, "permuted", "permuted_flips")
+    ] + yardsticks(case, map_list, where, "permuted", "permuted_flips")

@@ -44,7 +44,7 @@ def pointing(
     free = [int(units.free.sum()) for units in case.units]
     for draw in range(randoms):
         rankings[f"random:{draw}"] = [case.rng(i, "pointing", draw).random(n) for i, n in enumerate(free)]
-    own, found = leave_one_outs(case), []
+    own, results = leave_one_outs(case), []
     ordered = {name: [first(row, max(sizes)) for row in scores] for name, scores in rankings.items()}
     for operator in operators(case):
         for name, orders in ordered.items():
@@ -57,8 +57,19 @@ def pointing(
             if own.get(name) == operator:
                 where["own"] = True
             grid = tuple(float(k) for k in sizes)
-            found.append(Score("pointing", name, case.ids, removed[:, 0], "none", where, curves, grid))
-    return found
+            results.append(
+                Score(
+                    metric="pointing",
+                    method=name,
+                    ids=case.ids,
+                    values=removed[:, 0],
+                    better="none",
+                    where=where,
+                    curves=curves,
+                    grid=grid,
+                )
+            )
+    return results
 
 
 def _asked(case: Case, orders: list[Ints], sizes: tuple[int, ...], operator: str, *, keep: bool) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -30,18 +31,26 @@ def random_weights(case: Case, *, times: int = 10, layers: str | int = "last", h
     Curve `distance`: (examples, times). Undefined below two units. Null: the model's own weights put back. Ceiling: all
     of the weight on the one unit that moves the prediction most.
     """
-    found = maps(case, layers, heads, "random_weights")
+    map_list = maps(case, layers, heads, "random_weights")
     edits = [
         [m.given(case.rng(i, "random_weights", k).dirichlet(np.ones(len(m)))) for k in range(times)]
-        for i, m in enumerate(found)
+        for i, m in enumerate(map_list)
     ]
-    apart, flips = distances(case, case.variants(edits))
-    short = np.array([len(m) < 2 for m in found])
+    apart, flips = distances(case, edited(case, edits))
+    short = np.array([len(m) < 2 for m in map_list])
     curve = np.where(short[:, None], np.nan, np.stack(apart))
     flipped = np.where(short, np.nan, np.stack(flips).mean(-1))
     where = setting(layers, heads)
     return [
-        Score("random_weights", "attention", case.ids, curve.mean(-1), "none", where, {"distance": curve}),
-        Score("random_flips", "attention", case.ids, flipped, "none", where),
-        *yardsticks(case, found, where, "random_weights", "random_flips"),
+        Score(
+            metric="random_weights",
+            method="attention",
+            ids=case.ids,
+            values=curve.mean(-1),
+            better="none",
+            where=where,
+            curves={"distance": curve},
+        ),
+        Score(metric="random_flips", method="attention", ids=case.ids, values=flipped, better="none", where=where),
+        *yardsticks(case, map_list, where, "random_weights", "random_flips"),
     ]

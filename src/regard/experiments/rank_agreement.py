@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.errors import Unsupported
 from regard.experiments._map import maps, setting
 from regard.measures.agreement import kendall, null_sd, ragged
@@ -42,7 +43,9 @@ def rank_agreement(
     free = [np.flatnonzero(units.free) for units in case.units]
     columns: dict[str, list[Floats]] = {"attention": [m.alpha for m in maps(case, layers, heads, "rank_agreement")]}
     try:
-        slopes = case.slopes([Point(baseline="zero" if "zero" in case.baselines else case.baselines[0], detached=True)])
+        slopes = slopes_at(
+            case, [Point(baseline="zero" if "zero" in case.baselines else case.baselines[0], detached=True)]
+        )
         columns["gradient"] = [_normed(np.abs(s.dot[0][f])) for s, f in zip(slopes, free, strict=True)]
     except Unsupported:  # a model without gradients is still compared with leave-one-out
         pass
@@ -50,32 +53,47 @@ def rank_agreement(
     columns["random"] = [case.rng(i, "rank_agreement").random(len(f)) for i, f in enumerate(free)]
     count = np.array([len(f) for f in free])
     spread = {"null_sd": null_sd(count)[:, None], "units": count[:, None].astype(np.float64)}
-    found = []
+    scores = []
     for pair, role in PAIRS.items():
         one, _, other = pair.partition("~")
         if one in columns and other in columns:
             tau = ragged(kendall, columns[one], columns[other])
             p = kendall_p(tau, count)
             where: dict[str, Json] = setting(layers, heads, operator=way, role=role)
-            found.append(Score("tau", pair, case.ids, tau, "none", where, spread))
+            scores.append(
+                Score(metric="tau", method=pair, ids=case.ids, values=tau, better="none", where=where, curves=spread)
+            )
             significant = np.where(np.isnan(p), np.nan, p <= LEVEL)
-            found.append(Score("tau_significant", pair, case.ids, significant, "none", where, spread))
-    return found
+            scores.append(
+                Score(
+                    metric="tau_significant",
+                    method=pair,
+                    ids=case.ids,
+                    values=significant,
+                    better="none",
+                    where=where,
+                    curves=spread,
+                )
+            )
+    return scores
 
 
 PAIRS = {
-    "attention~gradient": "method", "attention~leave_one_out": "method", "gradient~leave_one_out": "ceiling",
-    "random~gradient": "null", "random~leave_one_out": "null",
-}  # fmt: skip
+    "attention~gradient": "method",
+    "attention~leave_one_out": "method",
+    "gradient~leave_one_out": "ceiling",
+    "random~gradient": "null",
+    "random~leave_one_out": "null",
+}
 
 
 def _left_out(case: Case, free: list[np.ndarray], operator: str) -> list[Floats]:
     base = case.base().distribution
     drops = [np.eye(len(units), dtype=np.bool_)[f] for units, f in zip(case.units, free, strict=True)]
-    said = case.removed(drops, operator)
-    if base is None or said.distribution is None:
+    answers = case.removed(drops, operator)
+    if base is None or answers.distribution is None:
         raise Unsupported("rank_agreement", expected="a model that decides among classes", got="another task")
-    return [tvd(said.distribution[said.rows(i)], base[i][None]) for i in range(len(free))]
+    return [tvd(answers.distribution[answers.rows(i)], base[i][None]) for i in range(len(free))]
 
 
 def _normed(values: Floats) -> Floats:

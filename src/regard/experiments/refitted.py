@@ -44,10 +44,10 @@ def refitted(
     model = study.model
     if not last_layer.supports(model) or "classification" not in model.task or "token" in model.task:
         raise Unsupported("experiment refitted", expected="a classifier made of torch modules", got=model.task)
-    known = [(e, c) for e in study.examples if (c := _class(e, model.labels)) >= 0]
-    if len(known) < FEWEST:
-        raise Unsupported("experiment refitted", expected=f"{FEWEST} labelled examples", got=str(len(known)))
-    examples, labels = [e for e, _ in known], np.array([c for _, c in known])
+    labelled = [(e, c) for e in study.examples if (c := _class(e, model.labels)) >= 0]
+    if len(labelled) < FEWEST:
+        raise Unsupported("experiment refitted", expected=f"{FEWEST} labelled examples", got=str(len(labelled)))
+    examples, labels = [e for e, _ in labelled], np.array([c for _, c in labelled])
     layer, inputs, logits = last_layer(model, examples)
     fold = keyed_rng(study.seed, "refitted").permutation(len(examples)) % folds
     base = _answers(logits)
@@ -57,8 +57,24 @@ def refitted(
     where: dict[str, Json] = setting(layers, heads, bound="lower", folds=folds)
     ids = tuple(e.id for e in examples)
     return [
-        Score("seed_change", "last layer refitted", ids, table.mean(-1), "none", where, {"seeds": table}),
-        Score("seed_jsd", "last layer refitted", ids, np.zeros(len(ids)), "none", where, {"seeds": 0.0 * table}),
+        Score(
+            metric="seed_change",
+            method="last layer refitted",
+            ids=ids,
+            values=table.mean(-1),
+            better="none",
+            where=where,
+            curves={"seeds": table},
+        ),
+        Score(
+            metric="seed_jsd",
+            method="last layer refitted",
+            ids=ids,
+            values=np.zeros(len(ids)),
+            better="none",
+            where=where,
+            curves={"seeds": 0.0 * table},
+        ),
     ]
 
 
@@ -72,18 +88,20 @@ def _fitted(layer: nn.Linear, inputs: Tensor, labels: Ints, used: np.ndarray, pu
     """(example, class) the logits of the layer that was fitted to the used examples, from where it stands."""
     weight, bias = layer.weight.detach().double(), layer.bias
     start = (weight, torch.zeros(len(weight), dtype=torch.float64) if bias is None else bias.detach().double())
-    chosen, truth = torch.from_numpy(used), torch.from_numpy(labels)
+    rows, truth = torch.from_numpy(used), torch.from_numpy(labels)
     with torch.inference_mode(False), torch.enable_grad():
-        x, y = inputs.clone()[chosen], truth[chosen]
-        made = [s.clone().requires_grad_() for s in start]
-        optimiser = torch.optim.Adam(made, lr=RATE * float(weight.abs().mean() + 1e-6))
+        x, y = inputs.clone()[rows], truth[rows]
+        parameters = [s.clone().requires_grad_() for s in start]
+        optimiser = torch.optim.Adam(parameters, lr=RATE * float(weight.abs().mean() + 1e-6))
         for _ in range(STEPS):
             optimiser.zero_grad()
-            said = x @ made[0].T + made[1]
-            loss = _loss(said, y) + pull * sum(((m - s) ** 2).sum() for m, s in zip(made, start, strict=True)) / len(x)
+            outputs = x @ parameters[0].T + parameters[1]
+            loss = _loss(outputs, y) + pull * sum(
+                ((m - s) ** 2).sum() for m, s in zip(parameters, start, strict=True)
+            ) / len(x)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-    return inputs @ made[0].detach().T + made[1].detach()
+    return inputs @ parameters[0].detach().T + parameters[1].detach()
 
 
 def _loss(said: Tensor, y: Tensor) -> Tensor:

@@ -38,38 +38,68 @@ def replacement(case: Case, *, times: int = 100, layers: str | int = "last", hea
     the right decision, beside that of the model itself (`attention`, the baseline): is attention here only a gate?
     Curve `distance`: (examples, draws) of the permutations. Undefined below two units.
     """
-    found, lines = read(case, layers, heads, "replacement")
+    map_list, lines = read(case, layers, heads, "replacement")
     base, own = decided(case)
-    orders = [_orders(case, i, len(m), times) for i, m in enumerate(found)]
-    shares = [case.rng(i, "replacement", 1).dirichlet(np.ones(len(m)), size=times) for i, m in enumerate(found)]
+    orders = [_orders(case, i, len(m), times) for i, m in enumerate(map_list)]
+    shares = [case.rng(i, "replacement", 1).dirichlet(np.ones(len(m)), size=times) for i, m in enumerate(map_list)]
     ways: dict[str, list[list[Floats]]] = {
-        "permuted": [moved(m, o) for m, o in zip(found, orders, strict=True)],
-        "uniform": [given(m, np.full((1, len(m)), 1 / len(m))) for m in found],
-        "random": [given(m, s) for m, s in zip(found, shares, strict=True)],
-        "one unit": [given(m, np.eye(len(m))) for m in found],
+        "permuted": [moved(m, o) for m, o in zip(map_list, orders, strict=True)],
+        "uniform": [given(m, np.full((1, len(m)), 1 / len(m))) for m in map_list],
+        "random": [given(m, s) for m, s in zip(map_list, shares, strict=True)],
+        "one unit": [given(m, np.eye(len(m))) for m in map_list],
     }
-    short = np.array([len(m) < 2 for m in found])
+    short = np.array([len(m) < 2 for m in map_list])
     labels = _labels(case, base.shape[1])
     scores = []
     for way, weights in ways.items():
-        said = answers(case, found, weights, lines)
-        apart = changes(said, base)
+        outputs = answers(case, map_list, weights, lines)
+        apart = changes(outputs, base)
         change = np.array([np.max(a) if way == "one unit" else np.median(a) for a in apart])
-        flips = np.array([np.mean(rows.argmax(-1) != own[i]) for i, rows in enumerate(said)])
+        flips = np.array([np.mean(rows.argmax(-1) != own[i]) for i, rows in enumerate(outputs)])
         where: dict[str, Json] = setting(layers, heads, role="ceiling" if way == "one unit" else "method")
         curves = {"distance": np.stack(apart)} if way == "permuted" else {}
         change = np.where(short, np.nan, change)
-        scores.append(Score("replaced_change", way, case.ids, change, "none", where, curves))
-        scores += _binned(case, found, way, change, where)
-        scores.append(Score("replaced_flips", way, case.ids, np.where(short, np.nan, flips), "none", where))
+        scores.append(
+            Score(
+                metric="replaced_change",
+                method=way,
+                ids=case.ids,
+                values=change,
+                better="none",
+                where=where,
+                curves=curves,
+            )
+        )
+        scores += _binned(case, map_list, way, change, where)
+        scores.append(
+            Score(
+                metric="replaced_flips",
+                method=way,
+                ids=case.ids,
+                values=np.where(short, np.nan, flips),
+                better="none",
+                where=where,
+            )
+        )
         if labels is not None and way != "one unit":
-            share = [np.mean(rows.argmax(-1) == label) for rows, label in zip(said, labels, strict=True)]
+            share = [np.mean(rows.argmax(-1) == label) for rows, label in zip(outputs, labels, strict=True)]
             right = np.where(np.isnan(labels) | short, np.nan, share)
-            scores.append(Score("replaced_correct", way, case.ids, right, "higher", where))
+            scores.append(
+                Score(metric="replaced_correct", method=way, ids=case.ids, values=right, better="higher", where=where)
+            )
     if labels is not None:
-        known = np.where(np.isnan(labels), np.nan, own == labels)
+        correct = np.where(np.isnan(labels), np.nan, own == labels)
         where = setting(layers, heads, role="baseline")
-        scores.append(Score("replaced_correct", "attention", case.ids, known, "higher", where))
+        scores.append(
+            Score(
+                metric="replaced_correct",
+                method="attention",
+                ids=case.ids,
+                values=correct,
+                better="higher",
+                where=where,
+            )
+        )
     return scores
 
 
@@ -86,7 +116,14 @@ def _binned(case: Case, found: list[Map], way: str, change: Floats, where: dict[
         if len(inside):
             ids = tuple(case.ids[i] for i in inside)
             scores.append(
-                Score("replaced_change", way, ids, change[inside], "none", {**where, "largest_weight": f"{low}-{high}"})
+                Score(
+                    metric="replaced_change",
+                    method=way,
+                    ids=ids,
+                    values=change[inside],
+                    better="none",
+                    where={**where, "largest_weight": f"{low}-{high}"},
+                )
             )
     return scores
 
@@ -94,5 +131,5 @@ def _binned(case: Case, found: list[Map], way: str, change: Floats, where: dict[
 def _labels(case: Case, classes: int) -> Floats | None:
     """(examples,) the class that each label stands for, NaN where there is none; None where none has one."""
     place = {name: k for k, name in enumerate(case.labels)} if len(case.labels) == classes else {}
-    found = np.array([place.get(str(e.label), np.nan) for e in case.examples], np.float64)
-    return None if np.isnan(found).all() else found
+    label_classes = np.array([place.get(str(e.label), np.nan) for e in case.examples], np.float64)
+    return None if np.isnan(label_classes).all() else label_classes

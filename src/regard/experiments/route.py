@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import patched
 from regard.errors import Unsupported
 from regard.experiments._map import maps, setting
 from regard.protocols import Case, Findings
@@ -34,36 +35,43 @@ def route(case: Case, *, donors: int = 2, layers: str | int = "last", heads: str
     put in, which is what the exchange does by itself.
     """
     base, others = case.base(), case.companions
-    known = others.base().distribution if others.ids else np.zeros((0, 2))
-    if base.distribution is None or known is None:
+    donor_distribution = others.base().distribution if others.ids else np.zeros((0, 2))
+    if base.distribution is None or donor_distribution is None:
         raise Unsupported("route", expected="a model that decides among classes", got="another task")
-    decided, theirs = base.distribution.argmax(-1), known.argmax(-1)
-    drawn: list[list[int]] = []
+    decided, donor_classes = base.distribution.argmax(-1), donor_distribution.argmax(-1)
+    donor_lists: list[list[int]] = []
     alike: list[list[int]] = []
     for i, name in enumerate(case.ids):
-        known_ones = [d for d in range(len(theirs)) if others.ids[d] != name]
-        fitting = [d for d in known_ones if theirs[d] != decided[i]]
-        drawn.append([fitting[int(k)] for k in case.rng(i, "route").permutation(len(fitting))[:donors]])
-        same = [d for d in known_ones if theirs[d] == decided[i]]
+        known_ones = [d for d in range(len(donor_classes)) if others.ids[d] != name]
+        fitting = [d for d in known_ones if donor_classes[d] != decided[i]]
+        donor_lists.append([fitting[int(k)] for k in case.rng(i, "route").permutation(len(fitting))[:donors]])
+        same = [d for d in known_ones if donor_classes[d] == decided[i]]
         alike.append([same[int(k)] for k in case.rng(i, "route", "same").permutation(len(same))[:1]])
-    used = sorted({d for some in (*drawn, *alike) for d in some})
-    reads = dict(zip(used, (m.reads for m in maps(others.subset(used), layers, heads, "route")), strict=True))
-    followed, moved, null = np.full((3, len(case.ids)), np.nan)
+    donor_ids = sorted({d for some in (*donor_lists, *alike) for d in some})
+    reads = dict(zip(donor_ids, (m.reads for m in maps(others.subset(donor_ids), layers, heads, "route")), strict=True))
+    followed, change, null = np.full((3, len(case.ids)), np.nan)
     for i, m in enumerate(maps(case, layers, heads, "route")):
-        donated = [*drawn[i], *alike[i]]
+        donated = [*donor_lists[i], *alike[i]]
         if not donated:
             continue
-        said = case.routed(i, m.reads, [(d, reads[d]) for d in donated]).distribution
-        assert said is not None
-        mine = said[: len(drawn[i])]
-        if drawn[i]:
-            followed[i] = np.mean(mine.argmax(-1) == theirs[drawn[i]])
-            moved[i] = np.mean(0.5 * np.abs(mine - base.distribution[i]).sum(-1))
+        patched_distribution = patched(case, i, m.reads, [(d, reads[d]) for d in donated]).distribution
+        assert patched_distribution is not None
+        patched_rows = patched_distribution[: len(donor_lists[i])]
+        if donor_lists[i]:
+            followed[i] = np.mean(patched_rows.argmax(-1) == donor_classes[donor_lists[i]])
+            change[i] = np.mean(0.5 * np.abs(patched_rows - base.distribution[i]).sum(-1))
         if alike[i]:
-            null[i] = np.mean(said[len(mine) :].argmax(-1) != decided[i])
+            null[i] = np.mean(patched_distribution[len(patched_rows) :].argmax(-1) != decided[i])
     where = setting(layers, heads)
     return [
-        Score("route", "attention", case.ids, followed, "none", where),
-        Score("route_moved", "attention", case.ids, moved, "none", where),
-        Score("route_null", "attention", case.ids, null, "none", {**where, "role": "null"}),
+        Score(metric="route", method="attention", ids=case.ids, values=followed, better="none", where=where),
+        Score(metric="route_moved", method="attention", ids=case.ids, values=change, better="none", where=where),
+        Score(
+            metric="route_null",
+            method="attention",
+            ids=case.ids,
+            values=null,
+            better="none",
+            where={**where, "role": "null"},
+        ),
     ]

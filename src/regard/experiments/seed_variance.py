@@ -33,35 +33,46 @@ def seed_variance(study: Study, *, seeds: int = 4, data: str = "") -> Findings:
     weights in another order, which is what maps have in common by their sharpness alone. And per seed the mean over
     examples. An adversary that is not farther away than siblings are shows nothing.
     """
-    made = origin(study, data, "seed_variance")
-    learner = made.made()
-    asked = Examples("audited", study.examples, labels=learner.names)
-    maps, said = looks(made.folder, asked, learner), answers(made.folder, asked, learner)
-    numbers, apart, moved = made.seeds(seeds), [], []
+    source = origin(study, data, "seed_variance")
+    learner = source.made()
+    examples = Examples("audited", study.examples, labels=learner.names)
+    maps, outputs = looks(source.folder, examples, learner), answers(source.folder, examples, learner)
+    numbers, apart, change = source.seeds(seeds), [], []
     for seed in numbers:
-        folder = again(study, made, "same", seed).directory
-        pairs = zip(maps, looks(folder, asked, learner), strict=True)
+        folder = again(study, source, "same", seed).directory
+        pairs = zip(maps, looks(folder, examples, learner), strict=True)
         apart.append([float(jsd(theirs, own)) for own, theirs in pairs])
-        moved.append(tvd(answers(folder, asked, learner), said))
+        change.append(tvd(answers(folder, examples, learner), outputs))
     curve = np.array(apart).T
     chance = [
         float(jsd(own[keyed_rng(study.seed, e.id, "seed_variance").permutation(len(own))], own))
-        for e, own in zip(asked, maps, strict=True)
+        for e, own in zip(examples, maps, strict=True)
     ]
-    ids, where = tuple(e.id for e in asked), setting("last", "mean", seeds=[*numbers])
+    ids, where = tuple(e.id for e in examples), setting("last", "mean", seeds=[*numbers])
     means = {s: float(np.mean(row)) for s, row in zip(numbers, apart, strict=True)}
     return [
         Score(
-            "seed_jsd",
-            "attention",
-            ids,
-            np.median(curve, -1),
-            "none",
-            where,
-            {"seeds": curve},
-            tuple(map(float, numbers)),
+            metric="seed_jsd",
+            method="attention",
+            ids=ids,
+            values=np.median(curve, -1),
+            better="none",
+            where=where,
+            curves={"seeds": curve},
+            grid=tuple(map(float, numbers)),
         ),
-        Score("seed_change", "attention", ids, np.median(np.array(moved).T, -1), "none", where),
-        Score("seed_jsd_chance", "attention", ids, np.array(chance), "none", where),
-        over_seeds("mean_seed_jsd", "attention", means, made, {"examples": len(ids)}, baseline=float(np.mean(chance))),
+        Score(
+            metric="seed_change",
+            method="attention",
+            ids=ids,
+            values=np.median(np.array(change).T, -1),
+            better="none",
+            where=where,
+        ),
+        Score(
+            metric="seed_jsd_chance", method="attention", ids=ids, values=np.array(chance), better="none", where=where
+        ),
+        over_seeds(
+            "mean_seed_jsd", "attention", means, source, {"examples": len(ids)}, baseline=float(np.mean(chance))
+        ),
     ]

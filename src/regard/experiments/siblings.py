@@ -51,13 +51,18 @@ def siblings(
     columns: dict[str, list[Floats]] = {name: [] for name in ("jsd", "change", *KINDS)}
     chance: list[Floats] = []
     for k in range(0, len(study.examples), AT_ONCE):
-        some = study.examples[k : k + AT_ONCE]
-        base = _case(study.model, some, study.seed)
-        ours, said = [m.alpha for m in maps(base, layers, heads, "siblings")], base.base().distribution
-        if said is None:
+        examples = study.examples[k : k + AT_ONCE]
+        base = _case(study.model, examples, study.seed)
+        alphas, distribution = [m.alpha for m in maps(base, layers, heads, "siblings")], base.base().distribution
+        if distribution is None:
             raise Unsupported("experiment siblings", expected="a model that decides among classes", got="another task")
-        chance.append(np.array([_shuffled(a, study.seed, e.id) for a, e in zip(ours, some, strict=True)]))
-        rows = [_beside(base, ours, said, _case(other, some, study.seed), layers, heads) for other in others]
+        chance.append(np.array([_shuffled(a, study.seed, e.id) for a, e in zip(alphas, examples, strict=True)]))
+        rows = [
+            _beside(
+                base, alphas, said=distribution, other=_case(other, examples, study.seed), layers=layers, heads=heads
+            )
+            for other in others
+        ]
         for name in columns:
             columns[name].append(np.stack([row[name] for row in rows], -1))
     tables = {name: np.concatenate(parts) for name, parts in columns.items()}
@@ -65,16 +70,49 @@ def siblings(
         raise Unsupported("experiment siblings", expected="siblings that read the same units", got="other units")
     ids = tuple(e.id for e in study.examples)
     where: dict[str, Json] = setting(layers, heads, siblings=[m.name for m in others])
-    found = [
-        Score("seed_jsd", "attention", ids, _median(tables["jsd"]), "none", where, {"seeds": tables["jsd"]}),
-        Score("seed_change", "attention", ids, _median(tables["change"]), "none", where, {"seeds": tables["change"]}),
-        Score("seed_jsd_chance", "attention", ids, np.concatenate(chance), "none", {**where, "role": "null"}),
+    scores = [
+        Score(
+            metric="seed_jsd",
+            method="attention",
+            ids=ids,
+            values=_median(tables["jsd"]),
+            better="none",
+            where=where,
+            curves={"seeds": tables["jsd"]},
+        ),
+        Score(
+            metric="seed_change",
+            method="attention",
+            ids=ids,
+            values=_median(tables["change"]),
+            better="none",
+            where=where,
+            curves={"seeds": tables["change"]},
+        ),
+        Score(
+            metric="seed_jsd_chance",
+            method="attention",
+            ids=ids,
+            values=np.concatenate(chance),
+            better="none",
+            where={**where, "role": "null"},
+        ),
     ]
     roles = {"attention": "method", "own attention": "method", "best": "ceiling"}
     for kind in KINDS:
         at: dict[str, Json] = {**where, "role": roles[kind]}
-        found.append(Score("transfer_gain", kind, ids, _mean(tables[kind]), "none", at, {"seeds": tables[kind]}))
-    return found
+        scores.append(
+            Score(
+                metric="transfer_gain",
+                method=kind,
+                ids=ids,
+                values=_mean(tables[kind]),
+                better="none",
+                where=at,
+                curves={"seeds": tables[kind]},
+            )
+        )
+    return scores
 
 
 def _opened(folders: Sequence[str], model: Model) -> list[Model]:
@@ -84,7 +122,7 @@ def _opened(folders: Sequence[str], model: Model) -> list[Model]:
         raise Unsupported(
             "experiment siblings", expected="directories of other models", got="none", remedy="--siblings DIR ..."
         )
-    found: dict[str, Model] = {}
+    models: dict[str, Model] = {}
     for folder in folders:
         home = Path(folder).expanduser()
         members = [str(home / name) for name in read_family(home).members] if is_family(home) else [folder]
@@ -94,10 +132,10 @@ def _opened(folders: Sequence[str], model: Model) -> list[Model]:
             except RegardError as error:
                 raise InputError(f"--siblings {member}", expected="a model", got=str(error)) from error
             if other.fingerprint != model.fingerprint:
-                found[other.fingerprint] = other
-    if not found:
+                models[other.fingerprint] = other
+    if not models:
         raise Unsupported("experiment siblings", expected="models other than the audited one", got="only itself")
-    return [*found.values()]
+    return [*models.values()]
 
 
 def _case(model: Model, examples: Sequence[Example], seed: int) -> DeskCase:
@@ -108,23 +146,23 @@ def _beside(
     base: DeskCase, ours: Sequence[Floats], said: Floats, other: DeskCase, layers: str | int, heads: str | int
 ) -> dict[str, Floats]:
     """(examples,) of one sibling."""
-    theirs = [m.alpha for m in maps(other, layers, heads, "siblings")]
+    other_alphas = [m.alpha for m in maps(other, layers, heads, "siblings")]
     answers = other.base().distribution
     if answers is None or answers.shape != said.shape:
         raise Unsupported("experiment siblings", expected="siblings with the same classes", got="other classes")
-    found = {name: np.full(len(ours), np.nan) for name in ("jsd", "change", *KINDS)}
+    columns = {name: np.full(len(ours), np.nan) for name in ("jsd", "change", *KINDS)}
     lost = lost_without(other)
-    for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+    for i, (a, b) in enumerate(zip(ours, other_alphas, strict=True)):
         if base.units[i].names != other.units[i].names or len(a) < 2:
             continue
-        found["jsd"][i], found["change"][i] = float(jsd(b, a)), float(tvd(answers[i], said[i]))
+        columns["jsd"][i], columns["change"][i] = float(jsd(b, a)), float(tvd(answers[i], said[i]))
         ways = [way[i] for way in lost]
         tops = {"attention": [int(first(a, 1)[0])] * len(ways), "own attention": [int(first(b, 1)[0])] * len(ways)}
         # the best unit by another operator than the one that judges it, where there are two
         tops["best"] = [int(first(ways[k - 1], 1)[0]) for k in range(len(ways))]
         for name, units in tops.items():
-            found[name][i] = float(np.mean([way[unit] for way, unit in zip(ways, units, strict=True)]))
-    return found
+            columns[name][i] = float(np.mean([way[unit] for way, unit in zip(ways, units, strict=True)]))
+    return columns
 
 
 def _shuffled(alpha: Floats, seed: int, ident: str) -> float:

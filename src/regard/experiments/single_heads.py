@@ -35,18 +35,35 @@ def single_heads(case: Case, *, layers: str | int = "last", heads: str | int = "
     """
     ways = lost_without(case)
     lost = [np.mean([way[i] for way in ways], axis=0) for i in range(len(case.ids))]
-    ours = [m.alpha for m in maps(case, layers, heads, "single_heads")]
-    found: dict[str, Floats] = {"attention": np.array([_gain(a, row) for a, row in zip(ours, lost, strict=True)])}
+    alphas = [m.alpha for m in maps(case, layers, heads, "single_heads")]
+    gains: dict[str, Floats] = {"attention": np.array([_gain(a, row) for a, row in zip(alphas, lost, strict=True)])}
     for i in range(len(case.ids)):
         for name, row in _heads(case, i).items():
-            found.setdefault(name, np.full(len(case.ids), np.nan))[i] = _gain(row, lost[i])
+            gains.setdefault(name, np.full(len(case.ids), np.nan))[i] = _gain(row, lost[i])
     where = setting(layers, heads)
     lot = [_gain(case.rng(i, "single_heads").random(len(row)), row) for i, row in enumerate(lost)]
     best = [_gain(row, row) for row in lost]
     return [
-        *(Score("head_gain", name, case.ids, values, "higher", where) for name, values in found.items()),
-        Score("head_gain_null", "one unit", case.ids, np.array(lot), "higher", {**where, "role": "null"}),
-        Score("head_gain_ceiling", "one unit", case.ids, np.array(best), "higher", {**where, "role": "ceiling"}),
+        *(
+            Score(metric="head_gain", method=name, ids=case.ids, values=values, better="higher", where=where)
+            for name, values in gains.items()
+        ),
+        Score(
+            metric="head_gain_null",
+            method="one unit",
+            ids=case.ids,
+            values=np.array(lot),
+            better="higher",
+            where={**where, "role": "null"},
+        ),
+        Score(
+            metric="head_gain_ceiling",
+            method="one unit",
+            ids=case.ids,
+            values=np.array(best),
+            better="higher",
+            where={**where, "role": "ceiling"},
+        ),
     ]
 
 
@@ -55,14 +72,14 @@ def _heads(case: Case, i: int) -> dict[str, Floats]:
     units = case.units[i]
     sites = chosen_sites(case, i, "all", "single_heads")
     layers = [s.site.layer for s in sites]
-    found = {}
+    rows = {}
     for site in sites:
         alone = layers.count(site.site.layer) == 1
         name = f"layer {site.site.layer}" if alone else site.site.key
         for head in range(site.shape[1]):
             row, _ = on_units([read_row(case, i, site, head)], units, renormalise=True)
-            found[f"{name}, head {head}"] = row[units.free]
-    return found
+            rows[f"{name}, head {head}"] = row[units.free]
+    return rows
 
 
 def _gain(looked: Floats, lost: Floats) -> float:

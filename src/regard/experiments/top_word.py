@@ -34,7 +34,7 @@ def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean
     `ceiling` (the same between {integrated gradients, gradient} and {leave-one-out by each operator}); `chance` is 1/n.
     Without gradients the ceiling is that of the leave-one-outs among themselves. Undefined below two units.
     """
-    ours = [m.alpha for m in maps(case, layers, heads, "top_word")]
+    alphas = [m.alpha for m in maps(case, layers, heads, "top_word")]
     others = {
         name: [int(first(row, 1)[0]) if len(row) else -1 for row in rows] for name, rows in references(case).items()
     }
@@ -42,7 +42,7 @@ def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean
     slopes = [name for name in others if name not in removals]
     pairs = [(a, b) for a in slopes for b in removals] or [(a, b) for a in removals for b in removals if a < b]
     agreement, ceiling, chance = [], [], []
-    for i, alpha in enumerate(ours):
+    for i, alpha in enumerate(alphas):
         n = len(alpha)
         if n < 2:
             agreement.append(np.nan)
@@ -55,9 +55,18 @@ def top_word(case: Case, *, layers: str | int = "last", heads: str | int = "mean
         ceiling.append(float(np.mean(same)) - 1 / n if same else np.nan)
         chance.append(1 / n)
     columns: dict[str, Floats] = {
-        "agreement": np.array(agreement), "ceiling": np.array(ceiling), "chance": np.array(chance)
-    }  # fmt: skip
+        "agreement": np.array(agreement),
+        "ceiling": np.array(ceiling),
+        "chance": np.array(chance),
+    }
     return [
-        Score(name, "attention", case.ids, values, "none", setting(layers, heads, role=ROLES.get(name, "method")))
+        Score(
+            metric=name,
+            method="attention",
+            ids=case.ids,
+            values=values,
+            better="none",
+            where=setting(layers, heads, role=ROLES.get(name, "method")),
+        )
         for name, values in columns.items()
     ]

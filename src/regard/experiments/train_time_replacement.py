@@ -42,30 +42,42 @@ def train_time_replacement(study: Study, *, seeds: int = 2, data: str = "") -> F
     or unused. Lost at the test only: the network relies on attention, but the task does not need it. Random weights are
     drawn once per example from a flat Dirichlet distribution; permuted ones are the network's own in another order.
     """
-    made = origin(study, data, "train_time_replacement")
-    learner, test = made.made(), made.splits.test
+    source = origin(study, data, "train_time_replacement")
+    learner, test = source.made(), source.splits.test
     plain: dict[int, float] = {}
-    found: dict[tuple[str, str], dict[int, float]] = {(w, t): {} for w in WAYS for t in ("test", "training and test")}
-    for seed in made.seeds(seeds):
-        own = again(study, made, "same", seed)
+    accuracies: dict[tuple[str, str], dict[int, float]] = {
+        (w, t): {} for w in WAYS for t in ("test", "training and test")
+    }
+    for seed in source.seeds(seeds):
+        own = again(study, source, "same", seed)
         plain[seed] = accuracy(own)
         maps = looks(own.directory, test, learner)
         for way in WAYS:
-            changed = [_instead(way, row, study.seed, e.id) for row, e in zip(maps, test, strict=True)]
-            found[way, "test"][seed] = right(under(own.directory, test, changed), test, learner)
+            weights = [_instead(way, row, study.seed, e.id) for row, e in zip(maps, test, strict=True)]
+            accuracies[way, "test"][seed] = right(under(own.directory, test, weights), test, learner)
             attention = "uniform" if way == "uniform" else "frozen"
-            given = None if way == "uniform" else _written(study, made, own.directory, way, seed)
+            reference = None if way == "uniform" else _written(study, source, own.directory, way, seed)
             anew = again(
-                study, made, "uniform" if way == "uniform" else f"under-{way}", seed,
-                learner=made.changed(attention=attention), reference=given,
-            )  # fmt: skip
-            found[way, "training and test"][seed] = accuracy(anew)
+                study,
+                source,
+                "uniform" if way == "uniform" else f"under-{way}",
+                seed,
+                learner=source.changed(attention=attention),
+                reference=reference,
+            )
+            accuracies[way, "training and test"][seed] = accuracy(anew)
     base = float(np.mean([*plain.values()]))
     return [
         over_seeds(
-            "replaced_accuracy", "attention", v, made, {"attention": way, "when": when}, better="higher", baseline=base
+            "replaced_accuracy",
+            "attention",
+            v,
+            source,
+            {"attention": way, "when": when},
+            better="higher",
+            baseline=base,
         )
-        for (way, when), v in found.items()
+        for (way, when), v in accuracies.items()
     ]
 
 
@@ -73,14 +85,14 @@ def under(folder: Path, data: Dataset, weights: Sequence[Floats]) -> Floats:
     """(examples, classes) what the network in `folder` says when its states are mixed with these weights."""
     network, about = load_checkpoint(folder)
     assert isinstance(network, AttentionClassifier)
-    vocabulary, said = Vocabulary.from_json(about["vocabulary"]), []
+    vocabulary, outputs = Vocabulary.from_json(about["vocabulary"]), []
     with torch.no_grad():
         for example, row in zip(data, weights, strict=True):
             tokens = TextRows([vocabulary.encode(text_of(example))[0]], np.zeros(1, np.int64))
             states = network.read(tokens.batch(np.zeros(1, np.int64), None).inputs[0]).states[0]
             mixed = torch.tensor(row, dtype=states.dtype) @ states[: len(row)]
-            said.append(network.output(mixed).softmax(-1).double().numpy())
-    return np.stack(said)
+            outputs.append(network.output(mixed).softmax(-1).double().numpy())
+    return np.stack(outputs)
 
 
 def _instead(way: str, row: Floats, seed: int, ident: str) -> Floats:
@@ -92,9 +104,9 @@ def _instead(way: str, row: Floats, seed: int, ident: str) -> Floats:
 
 def _written(study: Study, made: Origin, own: Path, way: str, seed: int) -> Path:
     """Weights for every example of every split, where `training` reads them from."""
-    folder, learner, kept = study.folder / f"weights-{way}-{seed}", made.made(), dict[str, Floats]()
+    folder, learner, weights = study.folder / f"weights-{way}-{seed}", made.made(), dict[str, Floats]()
     for data in (made.splits.train, made.splits.dev, made.splits.test):
         rows = zip(data, looks(own, data, learner), strict=True)
-        kept |= {e.id: _instead(way, row, study.seed, e.id) for e, row in rows}
-    save_imposed(folder, kept)
+        weights |= {e.id: _instead(way, row, study.seed, e.id) for e, row in rows}
+    save_imposed(folder, weights)
     return folder

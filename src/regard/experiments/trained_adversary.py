@@ -31,21 +31,21 @@ def trained_adversary(
     `adversary_tvd` (mean change of the answer, 0..1) and `adversary_accuracy` (baseline: the audited network's own).
     It never sees a label. Our TVD is twice the published one, so that a weight here is twice the published lambda.
     """
-    made = origin(study, data, "trained_adversary")
-    learner, test = made.made(), made.splits.test
-    maps, said = looks(made.folder, test, learner), answers(made.folder, test, learner)
-    base, found = right(said, test, learner), []
+    source = origin(study, data, "trained_adversary")
+    learner, test = source.made(), source.splits.test
+    maps, outputs = looks(source.folder, test, learner), answers(source.folder, test, learner)
+    base, scores = right(outputs, test, learner), []
     for weight in weights:
-        apart, moved, good = dict[int, float](), dict[int, float](), dict[int, float]()
-        for seed in made.seeds(seeds):
-            trained = adversary(study, made, weight, seed)
+        apart, change, good = dict[int, float](), dict[int, float](), dict[int, float]()
+        for seed in source.seeds(seeds):
+            trained = adversary(study, source, weight, seed)
             pairs = zip(looks(trained.directory, test, learner), maps, strict=True)
             apart[seed] = float(np.mean([jsd(a, b) for a, b in pairs]))
-            moved[seed] = float(np.mean(tvd(answers(trained.directory, test, learner), said)))
+            change[seed] = float(np.mean(tvd(answers(trained.directory, test, learner), outputs)))
             good[seed] = accuracy(trained)
-        found += [
-            over_seeds("adversary_jsd", "attention", apart, made, {"weight": weight}, baseline=0.0),
-            over_seeds("adversary_tvd", "attention", moved, made, {"weight": weight}, baseline=0.0),
-            over_seeds("adversary_accuracy", "attention", good, made, {"weight": weight}, baseline=base),
+        scores += [
+            over_seeds("adversary_jsd", "attention", apart, source, {"weight": weight}, baseline=0.0),
+            over_seeds("adversary_tvd", "attention", change, source, {"weight": weight}, baseline=0.0),
+            over_seeds("adversary_accuracy", "attention", good, source, {"weight": weight}, baseline=base),
         ]
-    return found
+    return scores

@@ -26,17 +26,17 @@ def uniform_control(study: Study, *, seeds: int = 3, data: str = "") -> Findings
     the choice of an epoch is the same on both sides; accuracies are of the test split. `data`: what the network was
     trained on, where that cannot be found by name.
     """
-    made = origin(study, data, "uniform_control")
-    same = {s: again(study, made, "same", s) for s in made.seeds(seeds)}
-    equal = {s: again(study, made, "uniform", s, learner=made.changed(attention="uniform")) for s in same}
+    source = origin(study, data, "uniform_control")
+    same = {s: again(study, source, "same", s) for s in source.seeds(seeds)}
+    equal = {s: again(study, source, "uniform", s, learner=source.changed(attention="uniform")) for s in same}
     own, flat = ({s: accuracy(t) for s, t in trained.items()} for trained in (same, equal))
-    learner, test = made.made(), made.splits.test
+    learner, test = source.made(), source.splits.test
     right = [{s: correct(t.directory, test, learner) for s, t in trained.items()} for trained in (same, equal)]
-    floor = commonest(made)
+    floor = commonest(source)
     return [
-        over_seeds("accuracy", "attention", own, made, {"attention": "trained"}, better="higher", baseline=floor),
-        over_seeds("accuracy", "attention", flat, made, {"attention": "uniform"}, better="higher", baseline=floor),
-        over_seeds("uniform_gain", "attention", {s: own[s] - flat[s] for s in own}, made, {}, baseline=0.0),
+        over_seeds("accuracy", "attention", own, source, {"attention": "trained"}, better="higher", baseline=floor),
+        over_seeds("accuracy", "attention", flat, source, {"attention": "uniform"}, better="higher", baseline=floor),
+        over_seeds("uniform_gain", "attention", {s: own[s] - flat[s] for s in own}, source, {}, baseline=0.0),
         by_text("control_correct", right[0], test, {"attention": "trained"}),
         by_text("control_correct", right[1], test, {"attention": "uniform"}),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.experiments._map import distances, maps, setting, yardsticks
 from regard.protocols import Case, Findings
 from regard.records import Score
@@ -30,12 +31,26 @@ def uniform_weights(case: Case, *, layers: str | int = "last", heads: str | int 
     changes); undefined below two units. Null: the model's own weights put back. Ceiling: all of the weight on the one
     unit that moves the prediction most.
     """
-    found = maps(case, layers, heads, "uniform_weights")
-    apart, flips = distances(case, case.variants([[m.uniform()] for m in found]))
-    short = np.array([len(m) < 2 for m in found])
+    map_list = maps(case, layers, heads, "uniform_weights")
+    apart, flips = distances(case, edited(case, [[m.uniform()] for m in map_list]))
+    short = np.array([len(m) < 2 for m in map_list])
     where = setting(layers, heads)
     return [
-        Score("uniform", "attention", case.ids, np.where(short, np.nan, [a[0] for a in apart]), "none", where),
-        Score("uniform_flips", "attention", case.ids, np.where(short, np.nan, [f[0] for f in flips]), "none", where),
-        *yardsticks(case, found, where, "uniform", "uniform_flips"),
+        Score(
+            metric="uniform",
+            method="attention",
+            ids=case.ids,
+            values=np.where(short, np.nan, [a[0] for a in apart]),
+            better="none",
+            where=where,
+        ),
+        Score(
+            metric="uniform_flips",
+            method="attention",
+            ids=case.ids,
+            values=np.where(short, np.nan, [f[0] for f in flips]),
+            better="none",
+            where=where,
+        ),
+        *yardsticks(case, map_list, where, "uniform", "uniform_flips"),
     ]

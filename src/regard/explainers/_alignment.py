@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.desk.site_questions import read_rows
 from regard.errors import InputError, Unsupported
 from regard.protocols import Case, SiteAttention
 from regard.records import Floats, Units
@@ -29,7 +30,7 @@ def rows_read(case: Case, i: int, attention: SiteAttention) -> Sequence[int]:
 
     (A memory that is asked once or more, attention of a few learned rows.)
     """
-    rows, (_, _, queries, _) = case.reading(i, attention.site), attention.shape
+    rows, (_, _, queries, _) = read_rows(case, i, attention.site), attention.shape
     positions = int(case.units[i].keys.max(initial=-1)) + 1
     asked_everywhere = len(rows) == positions and max(rows, default=0) == positions - 1
     if attention.site.kind == "cross" and queries != positions and asked_everywhere:
@@ -80,9 +81,9 @@ def on_units(rows: Sequence[Floats], units: Units, *, renormalise: bool) -> tupl
     places = np.maximum(units.keys, 0)
     laid = rows[0][places] if len(rows) == 1 else np.mean([row[places] for row in rows], axis=0)
     values = np.where(units.free, laid, 0.0)
-    kept = float(values.sum())
+    mass = float(values.sum())
     # a maximum over heads may sum to more than 1, a row with a sink to less: a share is of the larger
     total = max(1.0, sum(float(row.sum()) for row in rows) / len(rows))
-    if renormalise and kept > 0:
-        values = values / kept
-    return values, max(0.0, 1.0 - kept / total)
+    if renormalise and mass > 0:
+        values = values / mass
+    return values, max(0.0, 1.0 - mass / total)

@@ -47,15 +47,15 @@ def one_head(parts: Parts, heads: str | int) -> tuple[Array, Array]:
 
 def norm_matrix(parts: Parts, method: str, *, norms: int | None = 1) -> Floats:
     """(query, key) norms of the parts with the residual, behind so many normalisations (None: all of them)."""
-    seen = _behind(parts, parts.norms[:norms])
-    return part_norms(seen.weights, seen.values, _kept(parts, seen, method))
+    normed = _behind(parts, parts.norms[:norms])
+    return part_norms(normed.weights, normed.values, _kept(parts, normed, method))
 
 
 def alti_matrix(parts: Parts, method: str) -> Floats:
     """(query, key) shares: how much nearer to the whole each part brings the position, in L1."""
-    seen = _behind(parts, parts.norms[:1])
-    distance = part_distances(seen.weights, seen.values, seen.whole, _kept(parts, seen, method))
-    return shares(np.maximum(0.0, np.abs(seen.whole).sum(-1, keepdims=True) - distance))
+    normed = _behind(parts, parts.norms[:1])
+    distance = part_distances(normed.weights, normed.values, normed.whole, _kept(parts, normed, method))
+    return shares(np.maximum(0.0, np.abs(normed.whole).sum(-1, keepdims=True) - distance))
 
 
 def mixing_ratio(parts: Parts, method: str, rows: Sequence[int]) -> float:
@@ -63,16 +63,16 @@ def mixing_ratio(parts: Parts, method: str, rows: Sequence[int]) -> float:
 
     NaN where queries are not keys. (Kobayashi et al. 2021.)
     """
-    seen = _behind(parts, parts.norms[:1])
-    own = _kept(parts, seen, method)
+    normed = _behind(parts, parts.norms[:1])
+    own = _kept(parts, normed, method)
     if own is None:
         return float("nan")
     place = np.asarray(rows)
-    a = np.moveaxis(seen.weights[:, place], 0, -1)  # (row, key, head)
-    mine = (a[np.arange(len(place)), place][:, None] @ seen.values[:, place].swapaxes(0, 1))[:, 0]
-    mixed = np.einsum("hrk,hkd->rd", seen.weights[:, place], seen.values) - mine
-    others, kept = np.linalg.norm(mixed, axis=-1), np.linalg.norm(mine + own[place], axis=-1)
-    return float(np.mean(others / np.maximum(others + kept, 1e-12)))
+    a = np.moveaxis(normed.weights[:, place], 0, -1)  # (row, key, head)
+    own_attention = (a[np.arange(len(place)), place][:, None] @ normed.values[:, place].swapaxes(0, 1))[:, 0]
+    mixed = np.einsum("hrk,hkd->rd", normed.weights[:, place], normed.values) - own_attention
+    others, preserved = np.linalg.norm(mixed, axis=-1), np.linalg.norm(own_attention + own[place], axis=-1)
+    return float(np.mean(others / np.maximum(others + preserved, 1e-12)))
 
 
 def _kept(parts: Parts, seen: _Seen, method: str) -> Array | None:
@@ -81,7 +81,9 @@ def _kept(parts: Parts, seen: _Seen, method: str) -> Array | None:
         return None
     if not parts.own.any():
         raise Unsupported(
-            f"{method} at {parts.site.key}", expected="a residual stream that attention is added to",
-            got="none before its output is normalised, or none at all", remedy="value_norms",
-        )  # fmt: skip
+            f"{method} at {parts.site.key}",
+            expected="a residual stream that attention is added to",
+            got="none before its output is normalised, or none at all",
+            remedy="value_norms",
+        )
     return seen.own

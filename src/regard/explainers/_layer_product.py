@@ -14,8 +14,8 @@ from regard.measures.rollout import rollout as product
 from regard.protocols import Case
 from regard.records import Floats, Relevance
 
-Look = Callable[[int, Sequence[str]], Sequence[Any]]
-"""(example, keys of sites) -> what is known about each; it has an `error`."""
+Look = Callable[[Case, int, Sequence[str]], Sequence[Any]]
+"""(case, example, keys of sites) -> what is known about each; it has an `error`."""
 
 
 def through_layers(
@@ -28,14 +28,14 @@ def through_layers(
     rows, masses, errors, counts = [], [], [], []
     for i, units in enumerate(case.units):
         chain = chain_of(case, i, method)
-        seen = dict(zip(chain.keys, look(i, chain.keys), strict=True))
-        entrance = chain.entrance(lambda site, seen=seen: matrix(seen[site.site.key]))  # type: ignore[misc]
-        layers = [shares(matrix(seen[site.site.key])) for site in chain.layers]
+        by_key = dict(zip(chain.keys, look(case, i, chain.keys), strict=True))
+        entrance = chain.entrance(lambda site, seen=by_key: matrix(seen[site.site.key]))  # type: ignore[misc]
+        layers = [shares(matrix(by_key[site.site.key])) for site in chain.layers]
         row = entrance @ product(layers, residual=0.0) if layers else entrance
         values, mass = on_units([row], units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
-        errors.append(max(one.error for one in seen.values()))
+        errors.append(max(one.error for one in by_key.values()))
         counts.append(float(len(layers)))
     extras = {error: np.array(errors), "special_mass": np.array(masses), "sites": np.array(counts)}
     return Relevance.of(method, case.ids, rows, extras=extras)

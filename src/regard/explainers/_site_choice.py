@@ -28,22 +28,24 @@ def chosen_sites(case: Case, i: int, layers: str | int, method: str) -> Sequence
                 fitting.append(site)
         if fitting:
             return of_layers(fitting, layers)
-    shown = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
-    raise Unsupported(method, expected="a site whose keys are the units", got=shown)
+    reason_text = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+    raise Unsupported(method, expected="a site whose keys are the units", got=reason_text)
 
 
 def of_layers(sites: Sequence[SiteAttention], layers: str | int) -> Sequence[SiteAttention]:
     """All of them, those of the last layer, or those of one."""
-    known = sorted({s.site.layer for s in sites})
+    layer_numbers = sorted({s.site.layer for s in sites})
     if layers == "all":
         return sites
-    wanted = known[-1] if layers == "last" else layers
-    chosen = [s for s in sites if s.site.layer == wanted]
-    if not chosen:
+    layer = layer_numbers[-1] if layers == "last" else layers
+    matching = [s for s in sites if s.site.layer == layer]
+    if not matching:
         raise InputError(
-            f"layers {layers!r}", expected=f'"last", "all" or one of {", ".join(map(str, known))}', got=repr(layers)
+            f"layers {layers!r}",
+            expected=f'"last", "all" or one of {", ".join(map(str, layer_numbers))}',
+            got=repr(layers),
         )
-    return chosen
+    return matching
 
 
 def sites_over_units(case: Case, i: int, method: str) -> Sequence[SiteAttention]:

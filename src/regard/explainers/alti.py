@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.desk.site_questions import decomposition
 from regard.explainers._decomposition import alti_matrix
 from regard.explainers._layer_product import through_layers
 from regard.protocols import Case
@@ -31,6 +32,10 @@ def alti(case: Case, *, renormalise: bool = True) -> Relevance:
     [0.0, 0.98, 0.02]
     """
     return through_layers(
-        case, "alti", case.parts, lambda parts: alti_matrix(parts, "alti"),
-        error="decomposition_error", renormalise=renormalise,
-    )  # fmt: skip
+        case,
+        "alti",
+        decomposition,
+        lambda parts: alti_matrix(parts, "alti"),
+        error="decomposition_error",
+        renormalise=renormalise,
+    )

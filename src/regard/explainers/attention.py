@@ -44,18 +44,22 @@ def attention(
     """
     rows, masses, counts, sinks = [], [], [], []
     for i, units in enumerate(case.units):
-        chosen = chosen_sites(case, i, layers, "attention")
-        read = [read_row(case, i, site, heads) for site in chosen]
+        read_sites = chosen_sites(case, i, layers, "attention")
+        read = [read_row(case, i, site, heads) for site in read_sites]
         sinks.append(float(np.mean([row[0] for row in read])))
         if drop_sink:
             read = [np.concatenate([[0.0], row[1:]]) for row in read]
         values, mass = on_units(read, units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
-        pooled = 1 if isinstance(heads, int) else chosen[0].shape[1]
-        counts.append((len(chosen), pooled, len(rows_read(case, i, chosen[0]))))
+        pooled = 1 if isinstance(heads, int) else read_sites[0].shape[1]
+        counts.append((len(read_sites), pooled, len(rows_read(case, i, read_sites[0]))))
     sites, width, depth = np.array(counts, np.float64).reshape(-1, 3).T
     extras = {
-        "special_mass": np.array(masses), "sink_mass": np.array(sinks), "sites": sites, "heads": width, "rows": depth,
-    }  # fmt: skip
+        "special_mass": np.array(masses),
+        "sink_mass": np.array(sinks),
+        "sites": sites,
+        "heads": width,
+        "rows": depth,
+    }
     return Relevance.of("attention", case.ids, rows, extras=extras)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from regard.desk.site_questions import weight_gradients
 from regard.explainers._alignment import pooled_heads
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case
@@ -43,10 +44,10 @@ def attention_x_gradient(
     """
     rows = []
     for i, units in enumerate(case.units):
-        chosen = chosen_sites(case, i, layers, "attention_x_gradient")
-        slopes = {s.site.key: s for s in case.weight_slopes(i, gradient)}
-        found = [slopes[site.site.key] for site in chosen]
-        read = [pooled_heads((s.weights.astype(np.float64) * s.gradient).sum(1), heads) for s in found]
+        sites = chosen_sites(case, i, layers, "attention_x_gradient")
+        slopes = {s.site.key: s for s in weight_gradients(case, i, gradient)}
+        site_slopes = [slopes[site.site.key] for site in sites]
+        read = [pooled_heads((s.weights.astype(np.float64) * s.gradient).sum(1), heads) for s in site_slopes]
         laid = np.mean([row[np.maximum(units.keys, 0)] for row in read], axis=0)
         rows.append(np.where(units.free, laid, 0.0))
     return Relevance.of("attention_x_gradient", case.ids, rows, signed=True)

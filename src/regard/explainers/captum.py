@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from regard.desk.questions import input_function
 from regard.errors import EnvironmentProblem, InputError, UnknownName, Unsupported
-from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Case, InputFunction
 from regard.records import Floats, Json, Relevance
 from regard.registry import explainer
@@ -49,17 +49,17 @@ def captum(
     outer, inner = _classes(attribution)
     rows = []
     for i, units in enumerate(case.units):
-        function = case.continuous(i)
-        with _seeded(keyed_rng(case.seed, case.ids[i], "captum", attribution)):
-            found = _attributed(outer, inner, function, dict(params or {}), baseline or case.baselines[0])
-        owner = np.broadcast_to(function.owner.cpu().numpy(), found.shape)
+        function = input_function(case, i)
+        with _seeded(case.rng(None, case.ids[i], "captum", attribution)):
+            attributions = _attributed(outer, inner, function, dict(params or {}), baseline or case.baselines[0])
+        owner = np.broadcast_to(function.owner.cpu().numpy(), attributions.shape)
         inside = owner >= 0
-        if owner.shape == found.shape and _per_feature(outer, inner):
+        if owner.shape == attributions.shape and _per_feature(outer, inner):
             # a feature's value stands on each of its entries: their mean, not their sum
             counts = np.maximum(np.bincount(owner[inside], minlength=len(units)), 1)
-            sums = np.bincount(owner[inside], found[inside], minlength=len(units)) / counts
+            sums = np.bincount(owner[inside], attributions[inside], minlength=len(units)) / counts
         else:
-            sums = np.bincount(owner[inside], found[inside], minlength=len(units)).astype(np.float64)
+            sums = np.bincount(owner[inside], attributions[inside], minlength=len(units)).astype(np.float64)
         rows.append(np.where(units.free, sums, 0.0))
     return Relevance.of("captum", case.ids, rows, signed=True)
 
@@ -72,22 +72,22 @@ def _classes(attribution: str) -> tuple[Any, Any]:
         raise EnvironmentProblem(
             "explainer captum", expected="the package captum", got=str(problem), remedy="pip install 'regard[captum]'"
         ) from problem
-    known = {
+    methods = {
         name: kind
         for name, kind in vars(attr).items()
         if inspect.isclass(kind) and callable(getattr(kind, "attribute", None)) and not inspect.isabstract(kind)
     }
-    fitting = sorted(name for name in known if not name.startswith(("Layer", "Neuron", "LLM", "Remote", "Internal")))
+    fitting = sorted(name for name in methods if not name.startswith(("Layer", "Neuron", "LLM", "Remote", "Internal")))
     parsed = re.fullmatch(r"(\w+)(?:\((\w+)\))?", attribution)
     names = [name for name in (parsed.groups() if parsed else (attribution, None)) if name is not None]
     for name in names:
         if name not in fitting:
-            if name in known:
+            if name in methods:
                 raise Unsupported(f"Captum's {name}", expected="an attribution to the inputs", got="to inner layers")
             raise UnknownName("attribution of Captum", name, fitting)
     if (len(names) == 2) != (names[0] == "NoiseTunnel"):
         raise InputError(f"attribution {attribution!r}", expected="Name, or NoiseTunnel(Name)", got=attribution)
-    return known[names[0]], known[names[1]] if len(names) == 2 else None
+    return methods[names[0]], methods[names[1]] if len(names) == 2 else None
 
 
 def _per_feature(outer: Any, inner: Any) -> bool:
@@ -115,16 +115,16 @@ def _attributed(outer: Any, inner: Any, function: InputFunction, params: dict[st
     if unknown:
         raise UnknownName(f"argument of {outer.__name__}", unknown[0], takes | takes_outer)
     x = function.x.clone().detach().requires_grad_()
-    given: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in params.items()}
+    arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in params.items()}
     if "baselines" in takes:
-        given.setdefault("baselines", function.baseline(baseline))
+        arguments.setdefault("baselines", function.baseline(baseline))
     if "feature_mask" in takes:
         # numbered without gaps, as Captum wants; what no unit owns is a feature that its baseline does not change
-        given.setdefault("feature_mask", torch.unique(function.owner, return_inverse=True)[1])
+        arguments.setdefault("feature_mask", torch.unique(function.owner, return_inverse=True)[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # hooks that it sets and takes away again
-        found = method.attribute(x, **given)
-    tensor = found[0] if isinstance(found, tuple) else found
+        attributions = method.attribute(x, **arguments)
+    tensor = attributions[0] if isinstance(attributions, tuple) else attributions
     return np.asarray(tensor.detach().double().cpu().numpy(), np.float64)
 
 

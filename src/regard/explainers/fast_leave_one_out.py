@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import nearly_removed
 from regard.errors import InputError, Unsupported
 from regard.measures.agreement import kendall, spearman
 from regard.protocols import Case
@@ -50,10 +51,10 @@ def fast_leave_one_out(
     base = case.base()
     every = [np.eye(len(units), dtype=np.bool_)[units.free] for units in case.units]
     short = [len(drop) < FEW for drop in every]
-    nearly = case.nearly_removed([d[:0] if s else d for d, s in zip(every, short, strict=True)], schedule, operator)
-    judged = _spread([i for i, s in enumerate(short) if not s], [len(d) for d in every], checks)
-    asked = [drop if short[i] or i in judged else drop[:0] for i, drop in enumerate(every)]
-    exactly = case.removed(asked, operator)
+    nearly = nearly_removed(case, [d[:0] if s else d for d, s in zip(every, short, strict=True)], schedule, operator)
+    check_examples = _spread([i for i, s in enumerate(short) if not s], [len(d) for d in every], checks)
+    exact_drops = [drop if short[i] or i in check_examples else drop[:0] for i, drop in enumerate(every)]
+    exactly = case.removed(exact_drops, operator)
     rows, rhos, taus = [], [], []
     for i, units in enumerate(case.units):
         source = exactly if short[i] else nearly
@@ -61,19 +62,24 @@ def fast_leave_one_out(
         values = np.zeros(len(units))
         values[units.free] = fall
         rows.append(values)
-        if i in judged:
+        if i in check_examples:
             truth = base.value[i] - exactly.value[exactly.rows(i)]
             rhos.append(_agreed(spearman(truth, fall), truth, fall))
             taus.append(_agreed(kendall(truth, fall), truth, fall))
     rho, tau = (float(np.mean(found)) if found else 1.0 for found in (rhos, taus))
     if rho < bar:
         raise Unsupported(
-            "fast_leave_one_out on this model", expected=f"a rank correlation with the exact one of {bar:g} or more",
-            got=f"{rho:.3f} on {len(judged)} example{'s' * (len(judged) > 1)}",
+            "fast_leave_one_out on this model",
+            expected=f"a rank correlation with the exact one of {bar:g} or more",
+            got=f"{rho:.3f} on {len(check_examples)} example{'s' * (len(check_examples) > 1)}",
             remedy="leave_one_out, or a schedule with larger shares",
-        )  # fmt: skip
+        )
     n = len(rows)
-    extras = {"spearman": np.full(n, rho), "kendall": np.full(n, tau), "checked": np.full(n, float(len(judged)))}
+    extras = {
+        "spearman": np.full(n, rho),
+        "kendall": np.full(n, tau),
+        "checked": np.full(n, float(len(check_examples))),
+    }
     return Relevance.of("fast_leave_one_out", case.ids, rows, signed=True, extras=extras)
 
 

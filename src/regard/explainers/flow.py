@@ -42,13 +42,13 @@ def flow(case: Case, *, residual: float = 0.5, heads: str | int = "mean", renorm
     rows, masses, counts, shares = [], [], [], []
     for i, units in enumerate(case.units):
         chain = chain_of(case, i, "flow")
-        found = max_flows([with_residual(pooled(site), residual) for site in chain.layers], chain.entrance(pooled))
-        total = found.values.sum() or 1.0
-        values, mass = on_units([found.values / total], units, renormalise=renormalise)
+        flows = max_flows([with_residual(pooled(site), residual) for site in chain.layers], chain.entrance(pooled))
+        total = flows.values.sum() or 1.0
+        values, mass = on_units([flows.values / total], units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
         counts.append(float(len(chain.layers)))
-        free = found.saturated[units.keys[units.free]]
+        free = flows.saturated[units.keys[units.free]]
         shares.append(float(free.mean()) if len(free) else 0.0)
     extras = {"saturation": np.array(shares), "special_mass": np.array(masses), "sites": np.array(counts)}
     return Relevance.of("flow", case.ids, rows, extras=extras)

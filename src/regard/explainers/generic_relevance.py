@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import weight_gradients
 from regard.explainers._alignment import on_units
 from regard.explainers._chain import chain_of
 from regard.measures.propagation import Propagation
@@ -40,8 +41,8 @@ def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
         source = {site.site.key for site in chain.layers}
         n = (chain.layers[0] if chain.layers else chain.top).shape[3]  # type: ignore[union-attr]
         carried = Propagation.start(n)
-        used = 0
-        for s in case.weight_slopes(i):
+        layers_used = 0
+        for s in weight_gradients(case, i):
             a = np.maximum(s.weights.astype(np.float64) * s.gradient, 0.0).mean(0)
             if s.site.key in source:
                 carried = carried.through_source(a)
@@ -51,12 +52,12 @@ def generic_relevance(case: Case, *, renormalise: bool = True) -> Relevance:
                 carried = carried.through_target(a)
             else:
                 continue
-            used += 1
+            layers_used += 1
         row = carried.read(chain.rows, across=chain.top is not None)
         values, mass = on_units([row / (row.sum() or 1.0)], units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
-        counts.append(float(used))
+        counts.append(float(layers_used))
     return Relevance.of(
         "generic_relevance", case.ids, rows, extras={"special_mass": np.array(masses), "sites": np.array(counts)}
     )

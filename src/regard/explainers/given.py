@@ -60,11 +60,13 @@ def _fitted(example: Example, units: Units, values: Any) -> Floats:
         raise InputError(f"given relevance of {example.id!r}", expected="numbers", got=str(problem)) from problem
     n, free = len(units), int(units.free.sum())
     if row.shape not in ((n,), (free,)):
-        shown = ", ".join(units.names[:8]) + (", ..." if n > 8 else "")
+        unit_names = ", ".join(units.names[:8]) + (", ..." if n > 8 else "")
         raise InputError(
-            f"given relevance of {example.id!r}", expected=f"{free} values, one per free unit (or {n} with special)",
-            got=f"an array of shape {row.shape}", remedy=f"the units are {shown}",
-        )  # fmt: skip
+            f"given relevance of {example.id!r}",
+            expected=f"{free} values, one per free unit (or {n} with special)",
+            got=f"an array of shape {row.shape}",
+            remedy=f"the units are {unit_names}",
+        )
     whole = np.zeros(n)
     whole[units.free] = row[units.free] if len(row) == n else row
     return whole
@@ -73,9 +75,11 @@ def _fitted(example: Example, units: Units, values: Any) -> Floats:
 def _rationale(example: Example, units: Units) -> Floats:
     if example.rationale is None:
         raise Unsupported(
-            f"given relevance of {example.id!r}", expected="a file, a function, or an example with a rationale",
-            got="none of them", remedy="given:file=relevances.jsonl",
-        )  # fmt: skip
+            f"given relevance of {example.id!r}",
+            expected="a file, a function, or an example with a rationale",
+            got="none of them",
+            remedy="given:file=relevances.jsonl",
+        )
     return np.asarray(inside(units.places, example.rationale) & (units.part == 0), np.float64)
 
 
@@ -91,16 +95,18 @@ def _from_file(file: str) -> Tell:
     def tell(example: Example, units: Units) -> Any:
         if example.id not in table:
             raise UnknownName(f"example in {path.name}", example.id, list(table)[:1000])
-        held = table[example.id]
-        if isinstance(held, dict):
+        entry = table[example.id]
+        if isinstance(entry, dict):
             row = np.zeros(int(units.free.sum()))
-            bad = [unit for unit in held if not 0 <= unit < len(row)]
+            bad = [unit for unit in entry if not 0 <= unit < len(row)]
             if bad:
-                got = f"unit {bad[0]}"
-                raise InputError(f"{path.name}, example {example.id!r}", expected=f"units below {len(row)}", got=got)
-            row[list(held)] = list(held.values())
+                problem = f"unit {bad[0]}"
+                raise InputError(
+                    f"{path.name}, example {example.id!r}", expected=f"units below {len(row)}", got=problem
+                )
+            row[list(entry)] = list(entry.values())
             return row
-        return held
+        return entry
 
     return tell
 
@@ -116,7 +122,7 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
         raise InputError(
             f"file {file}", expected="columns id, relevance and perhaps unit", got=", ".join(table.columns)
         )
-    found: dict[str, Any] = {}
+    relevances: dict[str, Any] = {}
     for row in table.walk(None):
         if row.problem:
             raise InputError(f"{Path(file).name}, {table.counted} {row.number}", expected="a row", got=row.problem)
@@ -124,13 +130,13 @@ def _table(file: str, stamp: int) -> dict[str, Any]:
         value: Any = row.values.get("relevance")
         try:
             if "unit" in table.columns:
-                found.setdefault(name, {})[int(row.values.get("unit", ""))] = float(value)
+                relevances.setdefault(name, {})[int(row.values.get("unit", ""))] = float(value)
             else:
-                found[name] = parse_json(value) if isinstance(value, str) else value
+                relevances[name] = parse_json(value) if isinstance(value, str) else value
         except (TypeError, ValueError, OverflowError) as problem:
             where = f"{Path(file).name}, {table.counted} {row.number}"
             raise InputError(where, expected="a number, or a list of numbers", got=shown(value)) from problem
-    return found
+    return relevances
 
 
 def _from_function(spec: str) -> Tell:
@@ -151,9 +157,9 @@ def _from_function(spec: str) -> Tell:
 
 
 def _loaded(path: Path) -> Any:
-    found = importlib.util.spec_from_file_location(f"_regard_given_{path.stem}", path)
-    if found is None or found.loader is None or not path.is_file():
+    spec = importlib.util.spec_from_file_location(f"_regard_given_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     return module

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.desk.site_questions import decomposition
 from regard.explainers._decomposition import norm_matrix
 from regard.explainers._layer_product import through_layers
 from regard.protocols import Case
@@ -31,6 +32,10 @@ def globenc(case: Case, *, renormalise: bool = True) -> Relevance:
     [0.0, 0.98, 0.02]
     """
     return through_layers(
-        case, "globenc", case.parts, lambda parts: norm_matrix(parts, "globenc", norms=None),
-        error="decomposition_error", renormalise=renormalise,
-    )  # fmt: skip
+        case,
+        "globenc",
+        decomposition,
+        lambda parts: norm_matrix(parts, "globenc", norms=None),
+        error="decomposition_error",
+        renormalise=renormalise,
+    )

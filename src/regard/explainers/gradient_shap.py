@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.errors import InputError
-from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import explainer
@@ -36,15 +36,15 @@ def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None,
         raise InputError(
             "gradient_shap", expected="samples of at least 1, noise of at least 0", got=f"{samples}, {noise}"
         )
-    chosen = baseline or ("resample" if "resample" in case.baselines else case.baselines[0])
-    rng = keyed_rng(case.seed, "gradient_shap")
+    start = baseline or ("resample" if "resample" in case.baselines else case.baselines[0])
+    rng = case.rng(None, "gradient_shap")
     places, draws = rng.random(samples), rng.integers(2**62, size=samples)
     points = [
-        Point(alpha=float(place), baseline=chosen, noise=noise, draw=int(draw))
+        Point(alpha=float(place), baseline=start, noise=noise, draw=int(draw))
         for place, draw in zip(places, draws, strict=True)
     ]
     rows, differences, errors, spreads = [], [], [], []
-    for units, slopes in zip(case.units, case.slopes(points), strict=True):
+    for units, slopes in zip(case.units, slopes_at(case, points), strict=True):
         whole = slopes.dot.mean(0)
         differences.append(slopes.end_values[0] - slopes.end_values[1])
         errors.append(abs(float(whole.sum()) - differences[-1]))
@@ -52,6 +52,8 @@ def gradient_shap(case: Case, *, samples: int = 20, baseline: str | None = None,
         error = slopes.dot[:, units.free].std(0, ddof=1) / samples**0.5 if samples > 1 else np.zeros(1)
         spreads.append(float(error.mean()) if error.size else 0.0)
     extras = {
-        "difference": np.array(differences), "completeness_error": np.array(errors), "spread": np.array(spreads),
-    }  # fmt: skip
+        "difference": np.array(differences),
+        "completeness_error": np.array(errors),
+        "spread": np.array(spreads),
+    }
     return Relevance.of("gradient_shap", case.ids, rows, signed=True, extras=extras)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import EVERY, InProfile, explainer
@@ -30,6 +31,6 @@ def input_x_gradient(case: Case) -> Relevance:
     >>> input_x_gradient(ToyCase(("wonderful film",)))[0].round(2).tolist()
     [0.0, 2.0, 0.11]
     """
-    slopes = case.slopes([Point()])
+    slopes = slopes_at(case, [Point()])
     rows = [np.where(units.free, s.dot[0], 0.0) for units, s in zip(case.units, slopes, strict=True)]
     return Relevance.of("input_x_gradient", case.ids, rows, signed=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.errors import InputError
 from regard.protocols import Case, Point
 from regard.records import Relevance
@@ -35,10 +36,10 @@ def integrated_gradients(case: Case, *, steps: int = 20, baseline: str | None = 
     """
     if steps < 1:
         raise InputError("integrated_gradients.steps", expected="at least 1", got=str(steps))
-    chosen = baseline or case.baselines[0]
-    points = [Point(alpha=(k + 0.5) / steps, baseline=chosen) for k in range(steps)]
+    start = baseline or case.baselines[0]
+    points = [Point(alpha=(k + 0.5) / steps, baseline=start) for k in range(steps)]
     rows, errors, differences, specials = [], [], [], []
-    for units, slopes in zip(case.units, case.slopes(points), strict=True):
+    for units, slopes in zip(case.units, slopes_at(case, points), strict=True):
         whole = slopes.dot.mean(0)
         difference = slopes.end_values[0] - slopes.end_values[1]
         rows.append(np.where(units.free, whole, 0.0))

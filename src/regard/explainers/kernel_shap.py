@@ -36,27 +36,27 @@ def kernel_shap(case: Case, *, samples: int = 256, operator: str | None = None) 
     if samples < 2:
         raise InputError("kernel_shap.samples", expected="at least 2", got=str(samples))
     base = case.base()
-    chosen = []
+    samples_of = []
     for i, units in enumerate(case.units):
-        chosen.append(coalitions(int(units.free.sum()), samples, case.rng(i, "kernel_shap")))
+        samples_of.append(coalitions(int(units.free.sum()), samples, case.rng(i, "kernel_shap")))
     drops = []
-    for units, (there, _) in zip(case.units, chosen, strict=True):
-        drop = np.zeros((len(there) + 1, len(units)), np.bool_)
-        drop[0], drop[1:, units.free] = units.free, ~there
+    for units, (present, _) in zip(case.units, samples_of, strict=True):
+        drop = np.zeros((len(present) + 1, len(units)), np.bool_)
+        drop[0], drop[1:, units.free] = units.free, ~present
         drops.append(drop)
     answers = case.removed(drops, operator)
     rows, extras = [], np.zeros((len(drops), 4))
-    for i, (units, (there, weight)) in enumerate(zip(case.units, chosen, strict=True)):
-        said = answers.value[answers.rows(i)]
-        difference = float(base.value[i] - said[0])
+    for i, (units, (present, weight)) in enumerate(zip(case.units, samples_of, strict=True)):
+        values_of = answers.value[answers.rows(i)]
+        difference = float(base.value[i] - values_of[0])
         values = np.zeros(len(units))
-        values[units.free] = solved(there, said[1:] - said[0], weight, difference)
+        values[units.free] = solved(present, values_of[1:] - values_of[0], weight, difference)
         rows.append(values)
-        exact = float(len(there) == 2 ** there.shape[1] - 2 or there.shape[1] == 0)
-        extras[i] = difference, abs(float(values.sum()) - difference), exact, len(there)
+        exact = float(len(present) == 2 ** present.shape[1] - 2 or present.shape[1] == 0)
+        extras[i] = difference, abs(float(values.sum()) - difference), exact, len(present)
     names = ("difference", "completeness_error", "exact", "subsets")
-    kept = {name: extras[:, k] for k, name in enumerate(names)}
-    return Relevance.of("kernel_shap", case.ids, rows, signed=True, extras=kept)
+    extra_columns = {name: extras[:, k] for k, name in enumerate(names)}
+    return Relevance.of("kernel_shap", case.ids, rows, signed=True, extras=extra_columns)
 
 
 def coalitions(n: int, samples: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
@@ -66,9 +66,9 @@ def coalitions(n: int, samples: int, rng: np.random.Generator) -> tuple[Bools, F
     size_weight = np.array([(n - 1) / (k * (n - k)) for k in range(1, n)])
     size_weight /= size_weight.sum()
     if n < 63 and 2**n - 2 <= samples:
-        there = (np.arange(1, 2**n - 1)[:, None] >> np.arange(n) & 1).astype(np.bool_)
-        sizes = there.sum(-1)
-        return there, size_weight[sizes - 1] / np.array([comb(n, int(k)) for k in sizes])
+        present = (np.arange(1, 2**n - 1)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+        sizes = present.sum(-1)
+        return present, size_weight[sizes - 1] / np.array([comb(n, int(k)) for k in sizes])
     rows: dict[bytes, float] = {}
     open_sizes, left = list(range(1, n)), samples
     for k in range(1, n // 2 + 1):
@@ -84,17 +84,17 @@ def coalitions(n: int, samples: int, rng: np.random.Generator) -> tuple[Bools, F
         left -= count
     rest = sum(size_weight[size - 1] for size in open_sizes)
     odds = np.array([size_weight[size - 1] for size in open_sizes]) / rest
-    drawn: dict[bytes, float] = {}
+    counts: dict[bytes, float] = {}
     for _ in range(20 * samples):  # a subset drawn twice costs nothing and counts twice
-        if len(drawn) + 2 > left:
+        if len(counts) + 2 > left:
             break
         row = rng.permutation(n) < int(rng.choice(open_sizes, p=odds))
         for one in (row, ~row):
-            drawn[one.tobytes()] = drawn.get(one.tobytes(), 0.0) + 1.0
-    total = sum(drawn.values())
-    rows.update({key: count / total * float(rest) for key, count in drawn.items()})
-    there = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), n)
-    return there, np.array(list(rows.values()))
+            counts[one.tobytes()] = counts.get(one.tobytes(), 0.0) + 1.0
+    total = sum(counts.values())
+    rows.update({key: count / total * float(rest) for key, count in counts.items()})
+    present = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), n)
+    return present, np.array(list(rows.values()))
 
 
 def _of_size(n: int, size: int) -> Bools:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from regard.desk.questions import edited
 from regard.errors import InputError
 from regard.explainers._alignment import rows_read
 from regard.explainers._site_choice import of_layers, sites_over_units
@@ -49,8 +50,10 @@ def knock_out(
     for i, units in enumerate(case.units):
         sites = of_layers(sites_over_units(case, i, "knock_out"), layers)
         keys = [int(k) for k in units.keys[units.free]]
-        cuts.append([[_cut(case, i, site, key, heads, queries) for site in sites] for key in keys])
-    base, answers = case.base(), case.variants(cuts)
+        cuts.append(
+            [[_cut(case, i, site=site, key=key, heads=heads, queries=queries) for site in sites] for key in keys]
+        )
+    base, answers = case.base(), edited(case, cuts)
     rows = []
     for i, units in enumerate(case.units):
         values = np.zeros(len(units))
@@ -65,7 +68,7 @@ def _cut(case: Case, i: int, site: SiteAttention, key: int, heads: str | int, qu
         raise InputError("heads", expected=f'"all" or 0..{count - 1}', got=repr(heads))
     among = range(rows) if queries == "all" else rows_read(case, i, site)
     own = key if site.site.kind in ("self", "causal", "windowed") and rows == keys else -1
-    chosen = tuple(q for q in among if q != own and q < rows)
+    rows_cut = tuple(q for q in among if q != own and q < rows)
     return Edit(
-        "knock_out", site.site.key, heads=(heads,) if isinstance(heads, int) else None, queries=chosen, keys=(key,)
+        "knock_out", site.site.key, heads=(heads,) if isinstance(heads, int) else None, queries=rows_cut, keys=(key,)
     )

@@ -34,18 +34,18 @@ def lime(
     [0.0, 2.0, 0.11]
     """
     if samples < 1 or width <= 0 or ridge < 0:
-        got = f"{samples}, {width}, {ridge}"
-        raise InputError("lime", expected="samples of at least 1, width above 0, ridge of at least 0", got=got)
+        settings = f"{samples}, {width}, {ridge}"
+        raise InputError("lime", expected="samples of at least 1, width above 0, ridge of at least 0", got=settings)
     base = case.base()
     drops = [drawn(case.rng(i, "lime"), units.free, samples) for i, units in enumerate(case.units)]
     answers = case.removed(drops, operator)
     rows, fits, starts = [], [], []
     for i, (units, drop) in enumerate(zip(case.units, drops, strict=True)):
         values = np.zeros(len(units))
-        there = np.concatenate([np.ones((1, int(units.free.sum()))), ~drop[:, units.free]])
-        said = np.concatenate([base.value[i : i + 1], answers.value[answers.rows(i)]])
-        weight = nearness(there, width)
-        values[units.free], start, fit = fitted(there, said, weight, ridge)
+        present = np.concatenate([np.ones((1, int(units.free.sum()))), ~drop[:, units.free]])
+        responses = np.concatenate([base.value[i : i + 1], answers.value[answers.rows(i)]])
+        weight = nearness(present, width)
+        values[units.free], start, fit = fitted(present, responses, weight, ridge)
         rows.append(values)
         fits.append(fit)
         starts.append(start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import explainer
@@ -26,6 +27,6 @@ def saliency(case: Case) -> Relevance:
     >>> saliency(ToyCase(("wonderful film",)))[0].tolist()
     [0.0, 1.0, 1.0]
     """
-    slopes = case.slopes([Point()])
+    slopes = slopes_at(case, [Point()])
     rows = [np.where(units.free, s.norm[0], 0.0) for units, s in zip(case.units, slopes, strict=True)]
     return Relevance.of("saliency", case.ids, rows)

@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from regard.desk.questions import slopes_at
 from regard.errors import InputError
-from regard.measures.keyed_random import keyed_rng
 from regard.protocols import Case, Point
 from regard.records import Relevance
 from regard.registry import explainer
@@ -44,13 +44,13 @@ def smooth_grad(
         raise InputError(
             "smooth_grad", expected="samples of at least 1, noise of at least 0", got=f"{samples}, {noise}"
         )
-    draws = keyed_rng(case.seed, "smooth_grad").integers(2**62, size=samples)
+    draws = case.rng(None, "smooth_grad").integers(2**62, size=samples)
     points = [Point(noise=noise, draw=int(draw)) for draw in draws]
     rows, spreads = [], []
-    for units, slopes in zip(case.units, case.slopes(points), strict=True):
-        drawn = slopes.dot if of == "input_x_gradient" else slopes.norm
-        rows.append(np.where(units.free, drawn.mean(0), 0.0))
-        error = drawn[:, units.free].std(0, ddof=1) / samples**0.5 if samples > 1 else np.zeros(1)
+    for units, slopes in zip(case.units, slopes_at(case, points), strict=True):
+        samples_of = slopes.dot if of == "input_x_gradient" else slopes.norm
+        rows.append(np.where(units.free, samples_of.mean(0), 0.0))
+        error = samples_of[:, units.free].std(0, ddof=1) / samples**0.5 if samples > 1 else np.zeros(1)
         spreads.append(float(error.mean()) if error.size else 0.0)
     signed = of == "input_x_gradient"
     return Relevance.of("smooth_grad", case.ids, rows, signed=signed, extras={"spread": np.array(spreads)})

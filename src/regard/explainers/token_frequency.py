@@ -56,17 +56,17 @@ def _words(example: Example, units: Units) -> list[str]:
     for j in range(len(units)):
         same = units.groups == units.groups[j] if units.groups[j] >= 0 else np.arange(len(units)) == j
         start, end = int(units.places[same, 0].min()), int(units.places[same, 1].max())
-        written = texts[int(units.part[j])][start:end] if end > start else units.names[j]
-        words.append(written.strip().lower())
+        text = texts[int(units.part[j])][start:end] if end > start else units.names[j]
+        words.append(text.strip().lower())
     return words
 
 
 @lru_cache(maxsize=4)
 def _counts(corpus: str) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for example in read(corpus, limit=None):
         for key in ("text", "text_pair"):
-            found.update(_WORD.findall(str(example.inputs.get(key, "")).lower()))
-    if not found:
+            counts.update(_WORD.findall(str(example.inputs.get(key, "")).lower()))
+    if not counts:
         raise Unsupported(f"token_frequency of {corpus}", expected="a corpus of texts", got="no word in it")
-    return found
+    return counts

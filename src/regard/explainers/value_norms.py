@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import decomposition
 from regard.explainers._alignment import on_units, rows_read
 from regard.explainers._decomposition import one_head
 from regard.explainers._site_choice import chosen_sites
@@ -38,16 +39,16 @@ def value_norms(
     """
     rows, masses, errors, counts = [], [], [], []
     for i, units in enumerate(case.units):
-        chosen = chosen_sites(case, i, layers, "value_norms")
-        parts = case.parts(i, [site.site.key for site in chosen])
+        sites = chosen_sites(case, i, layers, "value_norms")
+        parts = decomposition(case, i, [site.site.key for site in sites])
         read = []
-        for site, part in zip(chosen, parts, strict=True):
+        for site, part in zip(sites, parts, strict=True):
             weights, values = one_head(part, heads)
             read.append(part_norms(weights[:, list(rows_read(case, i, site))], values).mean(0))
         values, mass = on_units([row / (row.sum() or 1.0) for row in read], units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
         errors.append(max(part.error for part in parts))
-        counts.append(float(len(chosen)))
+        counts.append(float(len(sites)))
     extras = {"decomposition_error": np.array(errors), "special_mass": np.array(masses), "sites": np.array(counts)}
     return Relevance.of("value_norms", case.ids, rows, extras=extras)

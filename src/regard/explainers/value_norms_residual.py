@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.site_questions import decomposition
 from regard.explainers._alignment import on_units, rows_read
 from regard.explainers._decomposition import mixing_ratio, norm_matrix
 from regard.explainers._site_choice import chosen_sites
@@ -37,18 +38,18 @@ def value_norms_residual(case: Case, *, layers: str | int = "last", renormalise:
     name = "value_norms_residual"
     rows, masses, errors, counts, ratios = [], [], [], [], []
     for i, units in enumerate(case.units):
-        chosen = chosen_sites(case, i, layers, name)
-        parts = case.parts(i, [site.site.key for site in chosen])
+        sites = chosen_sites(case, i, layers, name)
+        parts = decomposition(case, i, [site.site.key for site in sites])
         read = []
-        for site, part in zip(chosen, parts, strict=True):
+        for site, part in zip(sites, parts, strict=True):
             row = norm_matrix(part, name)[list(rows_read(case, i, site))].mean(0)
             read.append(row / (row.sum() or 1.0))
         values, mass = on_units(read, units, renormalise=renormalise)
         rows.append(values)
         masses.append(mass)
         errors.append(max(part.error for part in parts))
-        counts.append(float(len(chosen)))
-        pairs = zip(chosen, parts, strict=True)
+        counts.append(float(len(sites)))
+        pairs = zip(sites, parts, strict=True)
         ratios.append(float(np.mean([mixing_ratio(part, name, rows_read(case, i, site)) for site, part in pairs])))
     extras = {"decomposition_error": np.array(errors), "special_mass": np.array(masses), "sites": np.array(counts)}
     if np.isfinite(ratios).all():

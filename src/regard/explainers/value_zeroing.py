@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard.desk.site_questions import zeroed_values
 from regard.explainers._layer_product import through_layers
 from regard.protocols import Case
 from regard.records import Relevance
@@ -31,5 +32,5 @@ def value_zeroing(case: Case, *, renormalise: bool = True) -> Relevance:
     [0.0, 0.76, 0.24]
     """
     return through_layers(
-        case, "value_zeroing", case.zeroed, lambda seen: seen.distance, error="layer_error", renormalise=renormalise
+        case, "value_zeroing", zeroed_values, lambda seen: seen.distance, error="layer_error", renormalise=renormalise
     )

@@ -12,7 +12,9 @@ import numpy as np
 from regard.attacks._substitutes import substitutes
 from regard.audits.resolve import matched, prepared
 from regard.desk.case import DeskCase
+from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.measures.agreement import pearson, ragged
 from regard.measures.keyed_random import keyed_rng
@@ -163,7 +165,9 @@ class NetworkMeasurements:
             ("noise_accuracy", self.plan.learned_noises),
             ("other_noise_accuracy", self.plan.other_noises),
         ):
-            by_name[name] = np.mean([_right(self.close.changed(kind, self.plan.severity)) for kind in kinds], axis=0)
+            by_name[name] = np.mean(
+                [_right(self.close.variant(PerturbedBy(kind, self.plan.severity))) for kind in kinds], axis=0
+            )
         return by_name
 
     def _attacks(self, table: Path | None, same: bool) -> dict[str, Floats]:
@@ -181,7 +185,7 @@ class NetworkMeasurements:
         }
 
     def _success(self, attack: str) -> Floats:
-        results = self.close.attacked(Spec.parse("attack", attack), Threat(budget=self.plan.budget))
+        results = attacked(self.close, Spec.parse("attack", attack), Threat(budget=self.plan.budget))
         return np.array([np.nan if r.status == "skipped" else float(r.status == "success") for r in results])
 
     def _attention(self) -> dict[str, Floats]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.site_questions import read_rows
 from regard.errors import InputError, RegardError
 from regard.live.edits import compile_edits
 from regard.live.jobs import Job, cancellable
@@ -187,7 +188,7 @@ class LiveInput:
         sites = self.attention(i) if seen is None else seen.sites
         base = self.case.base() if seen is None else seen.answers
         at = i if seen is None else 0
-        reading = {s.site.key: _rows(lambda s=s: self.case.reading(i, s.site)) for s in sites}  # type: ignore[misc]
+        reading = {s.site.key: _rows(lambda s=s: read_rows(self.case, i, s.site)) for s in sites}  # type: ignore[misc]
         methods = {m: (r.signed, r[i]) for m, r in self.relevances.items()} if seen is None else {}
         mark = "" if seen is None else ", attention edited"
         return Shown(

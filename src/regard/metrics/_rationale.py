@@ -15,13 +15,13 @@ def gold(case: Case) -> list[Bools | None]:
 
     The rationale of a pair of texts is about the first one.
     """
-    found: list[Bools | None] = []
+    masks: list[Bools | None] = []
     for example, units in zip(case.examples, case.units, strict=True):
         mask = np.zeros(0, np.bool_)
         if example.rationale is not None:
             mask = (inside(units.places, example.rationale) & (units.part == 0))[units.free]
-        found.append(mask if mask.any() else None)
-    return found
+        masks.append(mask if mask.any() else None)
+    return masks
 
 
 def free_values(case: Case, relevance: Relevance) -> list[Floats]:

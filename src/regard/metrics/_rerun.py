@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import Noisy
+from regard.desk.questions import Displacement
 from regard.errors import InputError, UnknownName, Unsupported
 from regard.protocols import Case
 from regard.records import Floats, Relevance
@@ -15,11 +17,11 @@ def sampled(case: Case, relevance: Relevance, share: float) -> tuple[Case, Relev
         raise InputError("share", expected="more than 0, at most 1", got=str(share))
     if share == 1:
         return case, relevance
-    drawn = [i for i in range(len(case.ids)) if case.rng(i, "asked again").random() < share]
+    sample = [i for i in range(len(case.ids)) if case.rng(i, "asked again").random() < share]
     part = Relevance.of(
-        relevance.method, [case.ids[i] for i in drawn], [relevance[i] for i in drawn], signed=relevance.signed
+        relevance.method, [case.ids[i] for i in sample], [relevance[i] for i in sample], signed=relevance.signed
     )
-    return case.subset(drawn), part
+    return case.subset(sample), part
 
 
 def again(variant: Case, method: str) -> Relevance:
@@ -28,9 +30,11 @@ def again(variant: Case, method: str) -> Relevance:
         return variant.relevance(method)
     except UnknownName as error:
         raise Unsupported(
-            f"relevance by {method}", expected="an explainer that can be asked again", got="values without a method",
+            f"relevance by {method}",
+            expected="an explainer that can be asked again",
+            got="values without a method",
             remedy="register it (regard new explainer) or leave this metric out",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def noisy_changes(case: Case, relevance: Relevance, noise: float, draws: int) -> tuple[Floats, Floats, Floats]:
@@ -38,10 +42,10 @@ def noisy_changes(case: Case, relevance: Relevance, noise: float, draws: int) ->
     if draws < 1 or noise <= 0:
         raise InputError("noise", expected="more than 0, at least one draw", got=f"{noise}, {draws} draws")
     size = np.array([float(np.linalg.norm(row)) for row in relevance])
-    change, moved = np.zeros((len(case.ids), draws)), np.zeros((len(case.ids), draws))
+    change, displacement = np.zeros((len(case.ids), draws)), np.zeros((len(case.ids), draws))
     for draw in range(draws):
-        variant = case.noisy(noise, draw)
+        variant = case.variant(Noisy(noise, draw))
         other = again(variant, relevance.method)
         change[:, draw] = [float(np.linalg.norm(a - b)) for a, b in zip(relevance, other, strict=True)]
-        moved[:, draw] = variant.moved
-    return size, change, moved
+        displacement[:, draw] = variant.ask([Displacement(name) for name in variant.ids])
+    return size, change, displacement

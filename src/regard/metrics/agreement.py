@@ -57,11 +57,11 @@ def agreement(
     >>> agreement(case, case.relevance("attention")).values.round(3).tolist()
     [1.0]
     """
-    theirs = case.relevance(other)
+    other_relevance = case.relevance(other)
     free = [units.free for units in case.units]
     strip = np.abs if sign == "ignore" else np.asarray
     xs = [strip(row[f]) for row, f in zip(relevance, free, strict=True)]
-    ys = [strip(row[f]) for row, f in zip(theirs, free, strict=True)]
+    ys = [strip(row[f]) for row, f in zip(other_relevance, free, strict=True)]
     values = measures.ragged(_formula(measure, k), xs, ys)
     if Spec.parse("explainer", relevance.method) == Spec.parse("explainer", other):
         values = np.full(len(xs), np.nan)  # agreeing with oneself is no evidence
@@ -71,7 +71,15 @@ def agreement(
     if sign == "keep":
         where["sign"] = sign
     columns = _null(measure, k, np.array([len(x) for x in xs], np.int64))
-    return Score("agreement", relevance.method, case.ids, values, "higher", where, columns)
+    return Score(
+        metric="agreement",
+        method=relevance.method,
+        ids=case.ids,
+        values=values,
+        better="higher",
+        where=where,
+        curves=columns,
+    )
 
 
 def _formula(measure: Measure, k: int) -> measures.Measure:

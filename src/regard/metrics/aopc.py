@@ -32,7 +32,16 @@ def aopc(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | 
     >>> aopc(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.401]
     """
-    chosen, grid = operator or case.operators[0], steps(bins)[1:]
-    drops = probability_drops(case, relevance, grid, chosen, keep=False)
+    way, grid = operator or case.operators[0], steps(bins)[1:]
+    drops = probability_drops(case, relevance, grid, way, keep=False)
     values = curves.aopc(drops, count_zero_bin=True)
-    return Score("aopc", relevance.method, case.ids, values, "higher", {"operator": chosen}, {"drop": drops}, grid)
+    return Score(
+        metric="aopc",
+        method=relevance.method,
+        ids=case.ids,
+        values=values,
+        better="higher",
+        where={"operator": way},
+        curves={"drop": drops},
+        grid=grid,
+    )

@@ -33,7 +33,7 @@ def completeness_error(case: Case, relevance: Relevance, *, operator: str | None
     >>> completeness_error(case, case.relevance("integrated_gradients")).values.round(6).tolist()
     [0.0]
     """
-    chosen = operator or case.operators[0]
+    way = operator or case.operators[0]
     free = np.array([bool(units.free.any()) for units in case.units])
     sums = np.array([float(row.sum()) for row in relevance])
     own = relevance.extras.get("difference")
@@ -43,7 +43,7 @@ def completeness_error(case: Case, relevance: Relevance, *, operator: str | None
         own_baseline = 1.0
     else:
         drops = [units.free[None] for units in case.units]
-        differences = case.base().value - case.removed(drops, chosen).value
+        differences = case.base().value - case.removed(drops, way).value
         own_baseline = 0.0
     values = np.where(free, np.abs(sums - differences), np.nan)
     columns = {
@@ -51,5 +51,13 @@ def completeness_error(case: Case, relevance: Relevance, *, operator: str | None
         "difference": differences[:, None],
         "own_baseline": np.full((len(sums), 1), own_baseline),
     }
-    where: dict[str, Json] = {"operator": chosen}
-    return Score("completeness_error", relevance.method, case.ids, values, "lower", where, columns)
+    where: dict[str, Json] = {"operator": way}
+    return Score(
+        metric="completeness_error",
+        method=relevance.method,
+        ids=case.ids,
+        values=values,
+        better="lower",
+        where=where,
+        curves=columns,
+    )

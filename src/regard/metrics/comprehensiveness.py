@@ -35,9 +35,15 @@ def comprehensiveness(
     >>> comprehensiveness(case, case.relevance("attention")).values.round(3).tolist()
     [0.339]
     """
-    chosen = operator or case.operators[0]
-    drops = probability_drops(case, relevance, fractions, chosen, keep=False)
+    way = operator or case.operators[0]
+    drops = probability_drops(case, relevance, fractions, way, keep=False)
     return Score(
-        "comprehensiveness", relevance.method, case.ids, aopc(drops), "higher", {"operator": chosen}, {"drop": drops},
-        tuple(fractions),
-    )  # fmt: skip
+        metric="comprehensiveness",
+        method=relevance.method,
+        ids=case.ids,
+        values=aopc(drops),
+        better="higher",
+        where={"operator": way},
+        curves={"drop": drops},
+        grid=tuple(fractions),
+    )

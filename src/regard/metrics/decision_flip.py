@@ -34,10 +34,10 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     >>> decision_flip(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.143]
     """
-    chosen, grid = operator or case.operators[0], steps(bins)
+    way, grid = operator or case.operators[0], steps(bins)
     if case.ids and case.base().distribution is None:
         raise Unsupported("decision_flip", expected="a model that decides among classes", got="an objective without")
-    found = walk(case, relevance, grid, chosen, keep=False)
+    found = walk(case, relevance, grid, way, keep=False)
     free = np.array([int(units.free.sum()) for units in case.units])
     flipped = found.same == 0
     first = flipped.argmax(-1)
@@ -46,6 +46,12 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     values = np.where(free > 0, np.where(ever, share, 1.0), np.nan)
     column = np.where(free > 0, ever.astype(np.float64), np.nan)[:, None]
     return Score(
-        "decision_flip", relevance.method, case.ids, values, "lower", {"operator": chosen},
-        {"flipped": column, "same": found.same}, grid,
-    )  # fmt: skip
+        metric="decision_flip",
+        method=relevance.method,
+        ids=case.ids,
+        values=values,
+        better="lower",
+        where={"operator": way},
+        curves={"flipped": column, "same": found.same},
+        grid=grid,
+    )

@@ -31,9 +31,15 @@ def deletion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     >>> deletion_area(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.368]
     """
-    chosen, grid = operator or case.operators[0], steps(bins)
-    curve = walk(case, relevance, grid, chosen, keep=False).probability
+    way, grid = operator or case.operators[0], steps(bins)
+    curve = walk(case, relevance, grid, way, keep=False).probability
     return Score(
-        "deletion_area", relevance.method, case.ids, area(curve, grid), "lower", {"operator": chosen},
-        {"probability": curve}, grid,
-    )  # fmt: skip
+        metric="deletion_area",
+        method=relevance.method,
+        ids=case.ids,
+        values=area(curve, grid),
+        better="lower",
+        where={"operator": way},
+        curves={"probability": curve},
+        grid=grid,
+    )

@@ -38,4 +38,12 @@ def entropy(case: Case, relevance: Relevance) -> Score:
     values = np.full(len(rows), np.nan)
     np.divide(nats, np.log(np.maximum(length, 1)), out=values, where=length > 1)
     columns = {"nats": nats[:, None], "length": length[:, None]}
-    return Score("entropy", relevance.method, case.ids, np.clip(values, 0, 1), "none", {}, columns)
+    return Score(
+        metric="entropy",
+        method=relevance.method,
+        ids=case.ids,
+        values=np.clip(values, 0, 1),
+        better="none",
+        where={},
+        curves=columns,
+    )

@@ -46,24 +46,24 @@ def infidelity(
     """
     if draws < 2:
         raise InputError("infidelity.draws", expected="at least 2", got=str(draws))
-    chosen = operator or case.operators[0]
+    way = operator or case.operators[0]
     drops = [_sets(case, i, units, draws) for i, units in enumerate(case.units)]
-    base, answers = case.base(), case.removed(drops, chosen)
+    base, answers = case.base(), case.removed(drops, way)
     values = np.full(len(case.ids), np.nan)
     for i, drop in enumerate(drops):
         if not len(drop):
             continue
         effect = base.value[i] - answers.value[answers.rows(i)]
-        told = drop @ relevance[i]
+        predicted = drop @ relevance[i]
         whole = float(np.mean(effect**2))
         if whole > 0:
             if scale == "fit":
-                b = max(0.0, float(told @ effect)) / max(float(told @ told), np.finfo(float).tiny)
-                values[i] = float(np.mean((b * told - effect) ** 2)) / whole
+                b = max(0.0, float(predicted @ effect)) / max(float(predicted @ predicted), np.finfo(float).tiny)
+                values[i] = float(np.mean((b * predicted - effect) ** 2)) / whole
             else:
-                values[i] = float(np.mean((told - effect) ** 2))
-    where: dict[str, Json] = {"operator": chosen, "scale": scale}
-    return Score("infidelity", relevance.method, case.ids, values, "lower", where)
+                values[i] = float(np.mean((predicted - effect) ** 2))
+    where: dict[str, Json] = {"operator": way, "scale": scale}
+    return Score(metric="infidelity", method=relevance.method, ids=case.ids, values=values, better="lower", where=where)
 
 
 def _sets(case: Case, i: int, units: Units, draws: int) -> Bools:

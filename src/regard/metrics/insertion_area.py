@@ -31,9 +31,15 @@ def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operat
     >>> insertion_area(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.884]
     """
-    chosen, grid = operator or case.operators[0], steps(bins)
-    curve = walk(case, relevance, grid, chosen, keep=True).probability
+    way, grid = operator or case.operators[0], steps(bins)
+    curve = walk(case, relevance, grid, way, keep=True).probability
     return Score(
-        "insertion_area", relevance.method, case.ids, area(curve, grid), "higher", {"operator": chosen},
-        {"probability": curve}, grid,
-    )  # fmt: skip
+        metric="insertion_area",
+        method=relevance.method,
+        ids=case.ids,
+        values=area(curve, grid),
+        better="higher",
+        where={"operator": way},
+        curves={"probability": curve},
+        grid=grid,
+    )

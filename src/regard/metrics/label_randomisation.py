@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from regard.desk.changes import OtherClass, ShuffledLabels
 from regard.errors import Unsupported
 from regard.measures.agreement import ragged, spearman
 from regard.metrics._rerun import again, sampled
-from regard.protocols import Case
+from regard.protocols import Case, Change
 from regard.records import Json, Relevance, Score
 from regard.registry import THOROUGH, InProfile, metric
 
@@ -39,18 +40,20 @@ def label_randomisation(
     >>> label_randomisation(case, case.relevance("leave_one_out"), by="head").values.round(3).tolist()
     [-1.0]
     """
-    part, asked = sampled(case, relevance, share)
-    done: Literal["labels", "head"] = "head" if by == "head" else "labels"
+    part, part_relevance = sampled(case, relevance, share)
+    change: Change = OtherClass() if by == "head" else ShuffledLabels()
     try:
-        variant = part.randomised(done)
+        variant = part.variant(change)
     except Unsupported:
         if by == "labels":
             raise
-        done = "head"
-        variant = part.randomised(done)
+        change = OtherClass()
+        variant = part.variant(change)
     other = again(variant, relevance.method)
     free = [units.free for units in part.units]
-    xs = [row[f] for row, f in zip(asked, free, strict=True)]
+    xs = [row[f] for row, f in zip(part_relevance, free, strict=True)]
     values = ragged(spearman, xs, [row[f] for row, f in zip(other, free, strict=True)])
-    where: dict[str, Json] = {"by": {"labels": "shuffled labels", "head": "another class"}[done]}
-    return Score("label_randomisation", relevance.method, part.ids, values, "lower", where)
+    where: dict[str, Json] = {"by": "another class" if isinstance(change, OtherClass) else "shuffled labels"}
+    return Score(
+        metric="label_randomisation", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
+    )

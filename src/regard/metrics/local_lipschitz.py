@@ -35,9 +35,13 @@ def local_lipschitz(
     >>> local_lipschitz(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [1.0]
     """
-    part, asked = sampled(case, relevance, share)
-    size, change, moved = noisy_changes(part, asked, noise, draws)
-    slope = np.divide(change, size[:, None] * moved, out=np.zeros(change.shape), where=(size[:, None] * moved) > 0)
-    values = np.where((size > 0) & (moved > 0).any(-1), slope.max(-1, initial=0.0), np.nan)
+    part, part_relevance = sampled(case, relevance, share)
+    size, change, displacement = noisy_changes(part, part_relevance, noise, draws)
+    slope = np.divide(
+        change, size[:, None] * displacement, out=np.zeros(change.shape), where=(size[:, None] * displacement) > 0
+    )
+    values = np.where((size > 0) & (displacement > 0).any(-1), slope.max(-1, initial=0.0), np.nan)
     where: dict[str, Json] = {"noise": str(noise), "draws": draws}
-    return Score("local_lipschitz", relevance.method, part.ids, values, "lower", where)
+    return Score(
+        metric="local_lipschitz", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
+    )

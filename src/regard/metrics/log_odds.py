@@ -34,10 +34,16 @@ def log_odds(
     >>> log_odds(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [-2.066]
     """
-    chosen = operator or case.operators[0]
-    change = walk(case, relevance, fractions, chosen, keep=False).value - case.base().value[:, None]
+    way = operator or case.operators[0]
+    change = walk(case, relevance, fractions, way, keep=False).value - case.base().value[:, None]
     values = change.mean(-1)
     return Score(
-        "log_odds", relevance.method, case.ids, values, "lower", {"operator": chosen}, {"change": change},
-        tuple(fractions),
-    )  # fmt: skip
+        metric="log_odds",
+        method=relevance.method,
+        ids=case.ids,
+        values=values,
+        better="lower",
+        where={"operator": way},
+        curves={"change": change},
+        grid=tuple(fractions),
+    )

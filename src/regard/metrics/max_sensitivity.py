@@ -34,9 +34,11 @@ def max_sensitivity(
     >>> max_sensitivity(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.069]
     """
-    part, asked = sampled(case, relevance, share)
-    size, change, moved = noisy_changes(part, asked, noise, draws)
-    fine = (size > 0) & (moved > 0).any(-1)
+    part, part_relevance = sampled(case, relevance, share)
+    size, change, displacement = noisy_changes(part, part_relevance, noise, draws)
+    fine = (size > 0) & (displacement > 0).any(-1)
     values = np.where(fine, change.max(-1, initial=0.0) / np.where(size > 0, size, 1.0), np.nan)
     where: dict[str, Json] = {"noise": str(noise), "draws": draws}
-    return Score("max_sensitivity", relevance.method, part.ids, values, "lower", where)
+    return Score(
+        metric="max_sensitivity", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
+    )

@@ -34,14 +34,21 @@ def monotonicity(case: Case, relevance: Relevance, *, bins: int = BINS, operator
     >>> monotonicity(case, case.relevance("leave_one_out")).values.round(3).tolist()
     [0.986]
     """
-    chosen, grid = operator or case.operators[0], steps(bins)
-    found = walk(case, relevance, grid, chosen, keep=False)
-    removed = np.diff(found.count, axis=-1)
+    way, grid = operator or case.operators[0], steps(bins)
+    path = walk(case, relevance, grid, way, keep=False)
+    removed = np.diff(path.count, axis=-1)
     fall = np.full(removed.shape, np.nan)
-    np.divide(-np.diff(found.value, axis=-1), removed, out=fall, where=removed > 0)
-    there = np.isfinite(fall)
-    ys = [row[some] for row, some in zip(fall, there, strict=True)]
+    np.divide(-np.diff(path.value, axis=-1), removed, out=fall, where=removed > 0)
+    finite = np.isfinite(fall)
+    ys = [row[some] for row, some in zip(fall, finite, strict=True)]
     values = ragged(spearman, [-np.arange(float(len(y))) for y in ys], ys)
     return Score(
-        "monotonicity", relevance.method, case.ids, values, "higher", {"operator": chosen}, {"fall": fall}, grid[1:]
+        metric="monotonicity",
+        method=relevance.method,
+        ids=case.ids,
+        values=values,
+        better="higher",
+        where={"operator": way},
+        curves={"fall": fall},
+        grid=grid[1:],
     )

@@ -35,9 +35,15 @@ def sufficiency(
     >>> sufficiency(case, case.relevance("attention")).values.round(3).tolist()
     [-0.046]
     """
-    chosen = operator or case.operators[0]
-    drops = probability_drops(case, relevance, fractions, chosen, keep=True)
+    way = operator or case.operators[0]
+    drops = probability_drops(case, relevance, fractions, way, keep=True)
     return Score(
-        "sufficiency", relevance.method, case.ids, aopc(drops), "lower", {"operator": chosen}, {"drop": drops},
-        tuple(fractions),
-    )  # fmt: skip
+        metric="sufficiency",
+        method=relevance.method,
+        ids=case.ids,
+        values=aopc(drops),
+        better="lower",
+        where={"operator": way},
+        curves={"drop": drops},
+        grid=tuple(fractions),
+    )

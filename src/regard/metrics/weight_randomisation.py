@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from regard.desk.changes import Randomized
 from regard.measures.agreement import ragged, spearman
 from regard.metrics._rerun import again, sampled
 from regard.protocols import Case
@@ -43,16 +44,22 @@ def weight_randomisation(
     >>> weight_randomisation(case, case.relevance("random")).values.round(3).tolist()
     [1.0]
     """
-    part, asked = sampled(case, relevance, share)
+    part, part_relevance = sampled(case, relevance, share)
     free = [units.free for units in part.units]
-    ours = [np.abs(row[f]) for row, f in zip(asked, free, strict=True)]
+    magnitudes = [np.abs(row[f]) for row, f in zip(part_relevance, free, strict=True)]
     columns = []
     for depth in depths:
-        other = again(part.randomised("weights", depth, draw), relevance.method)
-        columns.append(ragged(spearman, ours, [np.abs(row[f]) for row, f in zip(other, free, strict=True)]))
+        other = again(part.variant(Randomized(depth, draw)), relevance.method)
+        columns.append(ragged(spearman, magnitudes, [np.abs(row[f]) for row, f in zip(other, free, strict=True)]))
     similarity = np.stack(columns, -1)
     where: dict[str, Json] = {"draw": draw}
     return Score(
-        "weight_randomisation", relevance.method, part.ids, similarity[:, -1], "lower", where,
-        {"similarity": similarity}, tuple(depths),
-    )  # fmt: skip
+        metric="weight_randomisation",
+        method=relevance.method,
+        ids=part.ids,
+        values=similarity[:, -1],
+        better="lower",
+        where=where,
+        curves={"similarity": similarity},
+        grid=tuple(depths),
+    )

@@ -43,8 +43,8 @@ from regard.store.shard_result import (
 
 BLANK = "label group parent slices rationale predicted target probability value distribution units"
 """Keys that every example has, if only as None."""
-LATE = ("preconditions", "repeatability")
-"""Facts about the model that the audit establishes during the run."""
+LATE = ("estimate", "preconditions", "repeatability")
+"""Facts that the audit establishes during the run."""
 LARGEST_INLINE = 16384
 """Larger arrays become blobs that the examples refer to."""
 
@@ -343,6 +343,11 @@ class RunWriter:
     def give_up(self, shard: Sequence[str], problem: Problem) -> None:
         """Record that a shard fails and must not be retried."""
         self._ledger.enter(self.key(shard), "done", None, problems=[self._without_words(problem)])
+
+    def note_estimate(self, cost: Json) -> None:
+        """Store the estimated cost; that of the first session stays."""
+        if "estimate" not in self._ledger.facts():
+            self._ledger.note(estimate=cost)
 
     def note_preconditions(self, preconditions: Json) -> None:
         """Store the precondition checks on the attention of some finished examples."""

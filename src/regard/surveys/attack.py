@@ -14,6 +14,7 @@ from regard.audits.torch_threads import threads_for, torch_threads
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported
 from regard.models.ask.lexicon import lexicon
 from regard.protocols import Dataset, Model
@@ -114,7 +115,7 @@ def attack(
     live = resolve.open_model(model, device)
     specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
     examples, name, notes = _examples(model, live, data=data, n=n, seed=seed, labels=labels)
-    notes += filter(None, [warning(live, examples[0])])
+    notes += [text for text in [warning(live, examples[0])] if text]
     companions = () if "text" in examples[0].inputs else examples
 
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
@@ -216,7 +217,7 @@ def _examples(
     n: int,
     seed: int,
     labels: str | Mapping[str, int] | None,
-) -> tuple[list[Example], str, list[str]]:
+) -> tuple[list[Example], str, list[Text]]:
     if isinstance(data, Sequence) and not isinstance(data, str):
         selection = list(data)[:n]
         if not selection:
@@ -282,7 +283,7 @@ def _one(
 
 
 def _shard(case: DeskCase, spec: Spec, asked: _Question) -> list[Attacked]:
-    results = [replace(one, attack=str(spec)) for one in case.attacked(spec, asked.threat)]
+    results = [replace(one, attack=str(spec)) for one in attacked(case, spec, asked.threat)]
     if asked.watch is not None and entry("attack", spec.name).facts["goal"] == "prediction":
         with suppress(Unsupported):  # a model without attention is attacked all the same
             results = watched(case, results, asked.watch)

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.attacks._drift import by_place, drift
 from regard.desk.case import DeskCase
+from regard.desk.changes import Replaced
 from regard.records import Attacked, Floats
 
 FIRST = 3
@@ -25,7 +26,7 @@ def watched(case: DeskCase, found: Sequence[Attacked], explainer: str) -> list[A
     if not successes:
         return list(found)
     examples = [example for i in successes if (example := found[i].example) is not None]
-    before, after = case.subset(successes), case.subset(successes).instead(examples)
+    before, after = case.subset(successes), case.subset(successes).variant(Replaced(examples))
     one, other = before.relevance(explainer), after.relevance(explainer)
     out = list(found)
     for n, i in enumerate(successes):

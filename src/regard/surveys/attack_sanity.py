@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from regard.desk.case import DeskCase
+from regard.desk.questions import attacked
 from regard.errors import Unsupported
 from regard.measures.intervals import binomial_tail
 from regard.records import Attacked, Json, Spec, Threat
@@ -98,12 +99,12 @@ def _everything(
             min_similarity=0.0,
         )
         rates["as asked"] = rate
-        rates["any word, 4 times the budget"] = _rate(some.attacked(spec, free))
+        rates["any word, 4 times the budget"] = _rate(attacked(some, spec, free))
     else:
         eps = _eps(spec)
         for size in [*(eps * k for k in LADDER if eps * k < 1), 1.0]:
             larger = Spec("attack", spec.name, _with_eps(spec, size))
-            rates[f"eps {size:g}"] = rate if size == eps else _rate(some.attacked(larger, threat))
+            rates[f"eps {size:g}"] = rate if size == eps else _rate(attacked(some, larger, threat))
     values = list(rates.values())
     rises = all(b >= a - 1 / len(some.ids) - 1e-9 for a, b in pairwise(values))
     passed = rises and values[-1] >= NEARLY_ALL
@@ -152,7 +153,7 @@ def _noise(some: DeskCase, spec: Spec, known: Mapping[str, Sequence[Attacked]], 
         spec,
         mine=records,
         other=control,
-        run=lambda: some.attacked(control, threat),
+        run=lambda: attacked(some, control, threat),
         else_="noise of the same size does as well: this is no attack",
     )
 
@@ -170,13 +171,13 @@ def _boxes(
         one = Spec("attack", "hotflip") if text else Spec("attack", "pgd", {"eps": eps})
     if other is None:
         other = Spec("attack", "greedy_word") if text else Spec("attack", "square", {"eps": eps})
-    records = known[str(one)] if str(one) in known else some.attacked(one, threat)
+    records = known[str(one)] if str(one) in known else attacked(some, one, threat)
     return _compared(
         "white box at least as strong as black box",
         one,
         mine=records,
         other=other,
-        run=lambda: known[str(other)] if str(other) in known else some.attacked(other, threat),
+        run=lambda: known[str(other)] if str(other) in known else attacked(some, other, threat),
         else_="gradients help less than blind search: they may be masked",
         tie=True,
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.desk.answers import finite
 from regard.desk.case import DeskCase
+from regard.desk.changes import PerturbedBy
 from regard.desk.desk import Desk
 from regard.errors import InputError, Unsupported
 from regard.measures.answer_change import Answered, Kind, answered
@@ -92,20 +93,20 @@ def noise_table(
 def _changed(case: DeskCase, spec: Spec, severity: int) -> tuple[list[int], DeskCase]:
     """The case under a noise; where some example cannot be read any more, without those."""
     try:
-        return list(range(len(case.ids))), case.changed(spec, severity)
+        return list(range(len(case.ids))), case.variant(PerturbedBy(spec, severity))
     except Unsupported:
         raise
     except InputError:
         readable = []
         for i in range(len(case.ids)):
             try:
-                case.subset([i]).changed(spec, severity)
+                case.subset([i]).variant(PerturbedBy(spec, severity))
             except InputError:
                 continue
             readable.append(i)
         if not readable:
             raise
-        return readable, case.subset(readable).changed(spec, severity)
+        return readable, case.subset(readable).variant(PerturbedBy(spec, severity))
 
 
 def _changed_share(before: Sequence[Example], after: Sequence[Example]) -> float:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import answers_to, attacked
 from regard.errors import InputError
 from regard.measures.intervals import wilson
 from regard.models.open.labels import match_labels
@@ -54,17 +55,17 @@ def transfer(
     for spec in specs:
         for a, (source, case) in enumerate(zip(models, cases, strict=True)):
             say(f"{spec} on {source.name}, for the transfer", a, len(models))
-            adversarials = known[str(spec)] if a == 0 else case.attacked(spec, threat)
+            adversarials = known[str(spec)] if a == 0 else attacked(case, spec, threat)
             matrix += [_given(str(spec), source, adversarials, models[b], cases[b]) for b in range(len(models))]
     return matrix
 
 
 def _labelled(model: Model, examples: Sequence[Example]) -> list[Example]:
     """The examples with labels as this model calls them."""
-    records = [e.label for e in examples if e.label is not None]
-    if not records or not model.labels:
+    labels = [e.label for e in examples if e.label is not None]
+    if not labels or not model.labels:
         return list(examples)
-    table = match_labels(model.labels, sorted(set(map(str, records))))
+    table = match_labels(model.labels, sorted(set(map(str, labels))))
     return [e if e.label is None else replace(e, label=table.model[table.of(str(e.label))]) for e in examples]
 
 
@@ -79,7 +80,7 @@ def _given(attack: str, source: Model, made: Sequence[Attacked], target: Model, 
     fooled = 0
     if right:
         adversarial = [[one] for i in right if (one := made[i].example) is not None]
-        rows = case.subset(right).asked(adversarial).distribution
+        rows = answers_to(case.subset(right), adversarial).distribution
         assert rows is not None
         fooled = sum(int(row.argmax()) != t for row, t in zip(rows, case.subset(right).targets, strict=True))
     low, high = (float(x) for x in wilson(fooled, len(right))) if right else (float("nan"), float("nan"))

@@ -22,8 +22,8 @@ from regard.testing.architecture import Architecture
 
 def _row(facts: dict[str, Any]) -> Architecture:
     """One table of the file as a record."""
-    empty: dict[str, None] = dict.fromkeys(facts.pop("null", ()))
-    facts["settings"] = {**facts["settings"], **empty}
+    for name in facts.pop("null", ()):
+        facts["settings"][name] = None
     facts["inputs"] = getattr(architecture_inputs, facts["inputs"])
     pairs = {name: tuple(map(_frozen, facts[name])) for name in ("own", "inert") if name in facts}
     return Architecture(**{**facts, **pairs})

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from regard.attacks._text import Text
+from regard.desk.questions import answers_to
 from regard.records import Attacked, Threat
 from regard.registry import describe
 from regard.testing.explainer_rules import failure
@@ -56,7 +57,7 @@ def _honest(case: ToyCase, i: int, one: Attacked, goal: str, threat: Threat) -> 
     """A success is asked about again, from the example that was handed back."""
     if one.status != "success" or one.example is None:
         return
-    rows = case.subset([i]).asked([[one.example]]).distribution
+    rows = answers_to(case.subset([i]), [[one.example]]).distribution
     assert rows is not None
     found = int(rows[0].argmax())
     wanted = 1 if threat.target is not None else 1 - int(str(case.targets[i]))
@@ -99,17 +100,10 @@ def _same(one: Sequence[Attacked], other: Sequence[Attacked]) -> bool:
     return list(map(key, one)) == list(map(key, other)) and close
 
 
-class _Labelled(ToyCase):
-    """A toy case whose first example carries a label that the model does not give."""
-
-    @property
-    def examples(self) -> Any:
-        first, *rest = super().examples
-        wrong = self.labels[1 - int(str(self.targets[0]))]
-        return (replace(first, label=wrong), *rest)
-
-
 def _looks_at_labels(function: Attack) -> Iterator[str]:
-    got = function(_Labelled(), THREATS[0])
+    case = ToyCase()
+    first, *others = case.examples
+    wrong = case.labels[1 - int(str(case.targets[0]))]
+    got = function(ToyCase([replace(first, label=wrong), *others]), THREATS[0])
     if got[0].status != "skipped" or got[0].why != "misclassified":
         yield "an example that is wrong from the start must be skipped as misclassified"

@@ -53,8 +53,11 @@ def _samples(modality: str) -> list[Example]:
         y, x = np.mgrid[0:24, 0:24] / 23
         shades = np.stack([x, y, (np.hypot(x - 0.5, y - 0.5) < 0.3) * 0.8], -1)
         grey = np.clip(shades[:8, :8, 2] + rng.random((8, 8)) / 2, 0, 1)
-        return [Example("grey", {"image": grey}, 3), Example("colour", {"image": shades}, 1),
-                Example("first", {"image": shades.transpose(2, 0, 1)}, 1)]  # fmt: skip
+        return [
+            Example("grey", {"image": grey}, 3),
+            Example("colour", {"image": shades}, 1),
+            Example("first", {"image": shades.transpose(2, 0, 1)}, 1),
+        ]
     if modality in ("audio", "series"):
         wave = np.cumsum(rng.normal(size=400)) / 20  # not periodic, or a shift by a period would change nothing
         two = np.stack([wave, np.cos(np.linspace(0, 20, 400))], -1)

@@ -21,7 +21,7 @@ from regard.records import Relevance
 from regard.registry import explainer
 
 
-# needs: what you ask the case for: "attention", "gradient" (case.slopes), "removal" (case.removed).
+# needs: what you ask the case for: "attention", "gradient" (slopes_at), "removal" (case.removed).
 # signed: True if a negative value means "speaks against the prediction".
 # misleads: when should one not trust it? Shown beside every number.
 @explainer(
@@ -42,7 +42,7 @@ def $name(case: Case, *, operator: str | None = None) -> Relevance:
     #   case.units[i]       the units of example i; .free marks those that may carry relevance, special ones get 0
     #   case.base()         the model undisturbed; .value is log-odds like, .probability is 0..1
     #   case.removed(drops) drops[i] is (variants, n_i) of bools; rows of example i: answers.rows(i)
-    #   case.slopes(points) gradients; case.attention(i) the attention sites; case.rng(i, "...") random numbers
+    #   case.attention(i)   the attention sites; case.rng(i, "...") random numbers; slopes_at in regard.desk.questions
     # Ask for all examples at once: requests are batched, and shared with the other methods.
     base = case.base()
     drops = [np.eye(len(units), dtype=np.bool_)[units.free] for units in case.units]

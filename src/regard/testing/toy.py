@@ -1,9 +1,9 @@
-"""A toy case with a known answer: a linear bag of words, without torch.
+"""A toy model with a known answer, behind the real desk: a linear bag of words.
 
-    value = +-(sum of word weights), the sign being that of the predicted class
+    value = +-(sum of word weights), the sign being that of the target class
 
 so the exact attribution of a word is its weight, whichever way it is asked for: gradient, integrated gradient, or
-removal by deletion. Its attention is shown but not used (`edited` changes nothing): by construction, attention here
+removal by deletion. Its attention is shown but not used (edits change nothing): by construction, attention here
 explains exactly as much as it was given to, `ToyCase.exact`.
 """
 
@@ -13,49 +13,47 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.desk.unit_alignment import unit_origins
-from regard.errors import InputError, Unsupported
+from regard.desk.case import DeskCase
+from regard.desk.desk import Desk
+from regard.desk.padding import DenseSite
+from regard.errors import Unsupported
 from regard.measures.keyed_random import keyed_rng
-from regard.perturbations.apply import perturbed
-from regard.protocols import (
-    BatchFunction,
-    Change,
-    InputFunction,
-    Lexicon,
-    Parts,
-    Point,
-    Read,
-    SiteAttention,
-    Slopes,
-    Target,
-    WeightFunction,
-    WeightGradientKind,
-    WeightSlopes,
-    Zeroed,
-)
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.batch_function import batch_function
+from regard.models.ask.decomposition import decomposition
+from regard.models.ask.gradients import input_gradients, slopes
+from regard.models.ask.input_function import input_function
+from regard.models.ask.lexicon import lexicon
+from regard.models.ask.patching import patched_output
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.models.ask.sparse_recompute import approximately
+from regard.models.ask.token_ids import token_ids
+from regard.models.ask.value_zeroing import value_zeroing
+from regard.models.ask.weight_batches import weight_function, with_weights
+from regard.models.ask.weight_slopes import weight_slopes
+from regard.models.read_rows import read_rows
+from regard.protocols import Encoded, Lexicon, Parts, Point, Slopes, Target, WeightSlopes, Zeroed
 from regard.records import (
     Answers,
-    Attacked,
     Attention,
     Bools,
     Edit,
+    Edits,
     Example,
     Floats,
     Ints,
-    Perturbed,
     Relevance,
     Site,
     Spec,
-    Threat,
     Units,
     frozen,
 )
-from regard.registry import build
 
 TEXTS = (
     "a truly wonderful film with a dull middle",
@@ -70,409 +68,41 @@ SPECIAL_WEIGHT = 0.25
 """What [CLS] adds; a method that gives it away to a word is caught."""
 
 Flavour = Literal["pooling", "layers", "windowed", "none"]
-OPERATORS = ("delete", "mask")
 _MASK_WEIGHT = 0.03
 DECISIVE = 0.5
 """A listed word that adds at least this much to the prediction belongs to the rationale."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ToySite:
-    """Implements `protocols.SiteAttention` over a given (1, head, query, key) array."""
+@dataclass(frozen=True, eq=False)
+class ToyText:
+    """Implements `protocols.Encoded`: a text and the weight of each unit, [CLS] first."""
 
-    site: Site
-    weights: NDArray[np.float32]
+    text: str
+    units: Units
+    weights: Floats
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
-        return self.dense().shape
-
-    def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        chosen = self.weights[example] if heads is None else self.weights[example][list(heads)]
-        return np.asarray(chosen[:, list(queries)])
-
-    def dense(self) -> Attention:
-        return Attention(self.site, self.weights, checked="given")
+    def length(self) -> int:
+        return len(self.units)
 
 
 @dataclass(frozen=True)
-class _ToyFunction:
-    """Implements `protocols.InputFunction`: x is what each unit adds. Who asks for it works with torch anyway."""
+class ToyCapture:
+    """Implements `protocols.Capture`."""
+
+    sites: Sequence[DenseSite]
+    units: Sequence[Units]
+    answers: Answers
+    rejected: Sequence[tuple[str, str]] = ()
+    checked: str = "given"
+
+
+@dataclass(frozen=True, eq=False)
+class ToyFunction:
+    """Implements `InputFunction` and `BatchFunction` of the protocols: x is what each unit adds, [CLS] is not free."""
 
     weights: Floats
     sign: int
-    link: str
-
-    @property
-    def x(self) -> Any:
-        import torch
-
-        return torch.from_numpy(self.weights[None].copy())
-
-    @property
-    def owner(self) -> Any:
-        import torch
-
-        return torch.arange(len(self.weights))[None]
-
-    @property
-    def module(self) -> Any:
-        import torch
-
-        return torch.nn.Identity()
-
-    def baseline(self, name: str) -> Any:
-        away = self.x * 0
-        away[:, 0] = self.x[:, 0]
-        return away
-
-    def __call__(self, x: Any) -> Any:
-        total = x.sum(-1)
-        return self.sign * (total if self.link == "linear" else total.tanh())
-
-
-@dataclass(frozen=True)
-class ToyCase:
-    """Implements `protocols.Case`. link "tanh" bends the sum, so that gradients at one point are no longer exact.
-
-    flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
-    read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an
-    empty text. noise, spoilt: what a variant of the case differs in (see `noisy` and `randomised`). before, perturbed:
-    the examples as they were, and what `changed` made of them. signs: what `instead` asks about, 1 or -1.
-
-    >>> case = ToyCase(("wonderful film",))
-    >>> case.units[0].names, case.exact(0).tolist()
-    (('[CLS]', 'wonderful', 'film'), [0.0, 2.0, 0.11])
-    >>> case.base().value.tolist()
-    [2.36]
-    """
-
-    texts: tuple[str, ...] = TEXTS
-    seed: int = 0
-    flavour: Flavour = "pooling"
-    link: Literal["linear", "tanh"] = "linear"
-    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
-    calls: Counter[str] = field(default_factory=Counter)
-    lean: float = SPECIAL_WEIGHT
-    noise: tuple[float, int] | None = None
-    spoilt: tuple[Change, int] | None = None
-    before: tuple[Example, ...] | None = None
-    perturbed: tuple[Perturbed, ...] = ()
-    signs: tuple[int, ...] | None = None
-
-    def subset(self, positions: Sequence[int]) -> ToyCase:
-        """Some of the examples, in that order."""
-        before = None if self.before is None else tuple(self.before[i] for i in positions)
-        made = tuple(self.perturbed[i] for i in positions) if self.perturbed else ()
-        texts = tuple(self.texts[i] for i in positions)
-        return replace(self, texts=texts, before=before, perturbed=made, calls=Counter())
-
-    def word_weights(self, i: int) -> Floats:
-        """(n,) what each unit adds to the sum, [CLS] first; unlisted words add a little, by their length."""
-        w = self._trained_weights(i)
-        if self.spoilt is not None and self.spoilt[0] != "head":
-            words = ("[CLS]", *self.texts[i].split())  # a word has one weight wherever it stands
-            w = np.array([keyed_rng(self.seed, *self.spoilt, word).standard_normal() for word in words])
-        return w + self._shift(i)
-
-    def _trained_weights(self, i: int) -> Floats:
-        words = self.texts[i].split()
-        return np.array([self.lean, *(self.weights.get(w, 0.03 * len(w) - 0.01) for w in words)])
-
-    def _shift(self, i: int) -> Floats:
-        """The noise in what each unit adds; none on [CLS]."""
-        w = self._trained_weights(i)
-        if self.noise is None or len(w) < 2:
-            return np.zeros(len(w))
-        drawn = keyed_rng(self.seed, self.ids[i], "noisy", *self.noise).standard_normal(len(w))
-        return np.where(np.arange(len(w)) > 0, self.noise[0] * np.sqrt(np.mean(w[1:] ** 2)) * drawn, 0.0)
-
-    def exact(self, i: int) -> Floats:
-        """(n,) the true relevance of each unit for the predicted class (linear link); special units 0."""
-        return np.where(_units(self.texts[i]).free, self._sign(i) * self.word_weights(i), 0.0)
-
-    def _sign(self, i: int) -> int:
-        if self.signs is not None:
-            return self.signs[i]
-        # the targets of a variant are those of the case
-        first = self if self.before is None else self._unchanged()
-        predicted = 1 if first._trained_weights(i).sum() >= 0 else -1
-        return -predicted if self.spoilt is not None and self.spoilt[0] == "head" else predicted
-
-    def _unchanged(self) -> ToyCase:
-        texts = tuple(str(example.inputs["text"]) for example in self.before or self.examples)
-        return replace(self, texts=texts, before=None, perturbed=())
-
-    def _bend(self, z: Floats) -> Floats:
-        return z if self.link == "linear" else np.tanh(z)
-
-    # what `Case` asks for
-    @property
-    def ids(self) -> tuple[str, ...]:
-        if self.before is not None:
-            return tuple(example.id for example in self.before)
-        return tuple(f"toy:{text}" for text in self.texts)
-
-    @property
-    def examples(self) -> tuple[Example, ...]:
-        if self.before is not None:
-            return tuple(made.example for made in self.perturbed)
-        return tuple(
-            Example(name, {"text": text}, rationale=self._rationale(i))
-            for i, (name, text) in enumerate(zip(self.ids, self.texts, strict=True))
-        )
-
-    def _rationale(self, i: int) -> tuple[tuple[float, ...], ...]:
-        """The places of the listed words that speak for the prediction, whatever the variant."""
-        trained, units = replace(self, noise=None, spoilt=None), _units(self.texts[i])
-        decisive = (trained.exact(i) >= DECISIVE) & [name in self.weights for name in units.names]
-        return tuple(tuple(map(float, units.places[j])) for j in np.flatnonzero(decisive))
-
-    @property
-    def units(self) -> tuple[Units, ...]:
-        return tuple(_units(text) for text in self.texts)
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        return tuple(int(self._sign(i) > 0) for i in range(len(self.texts)))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return ("negative", "positive")
-
-    @property
-    def explainers(self) -> tuple[str, ...]:
-        return ("attention", "leave_one_out", "random")
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return OPERATORS
-
-    @property
-    def baselines(self) -> tuple[str, ...]:
-        return ("zero",)
-
-    def base(self) -> Answers:
-        self.calls["base"] += len(self.texts)
-        return self._answers([self.word_weights(i)[None] for i in range(len(self.texts))])
-
-    def removed(self, drops: Sequence[Bools], operator: str | None = None) -> Answers:
-        chosen = operator or OPERATORS[0]
-        if chosen not in OPERATORS:
-            raise InputError(f"operator {chosen!r}", expected=f"one of {', '.join(OPERATORS)}", got=chosen)
-        left = []
-        for i, (units, rows) in enumerate(zip(self.units, drops, strict=True)):
-            if np.shape(rows)[1:] != (len(units),):
-                raise InputError(f"drops of {self.ids[i]}", expected=f"(k, {len(units)})", got=str(np.shape(rows)))
-            instead = 0.0 if chosen == "delete" else _MASK_WEIGHT
-            left.append(np.where(np.logical_and(rows, units.free), instead, self.word_weights(i)))
-            self.calls["removed"] += len(rows)
-        return self._answers(left)
-
-    def nearly_removed(self, drops: Sequence[Bools], schedule: Sequence[float], operator: str | None = None) -> Answers:
-        return self.removed(drops, operator)  # there are no layers to save work in
-
-    def _answers(self, rows: Sequence[Floats]) -> Answers:
-        signs = np.repeat([self._sign(i) for i in range(len(rows))], [len(r) for r in rows])
-        sums = np.concatenate([r.sum(-1) for r in rows]) if rows else np.zeros(0)
-        value = signs * self._bend(sums)
-        probability = 1 / (1 + np.exp(-value))
-        first = np.where(signs > 0, 1 - probability, probability)
-        offsets = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-        # read-only: at a real desk all methods look at the same arrays
-        both = np.stack([first, 1 - first], -1)
-        return Answers(frozen(offsets, np.int64), frozen(value), frozen(probability), frozen(both))
-
-    def slopes(self, points: Sequence[Point]) -> list[Slopes]:
-        if any(p.baseline != "zero" for p in points):
-            raise Unsupported("the toy case", expected='baseline "zero"', got="another")
-        out = []
-        for i in range(len(self.texts)):
-            w, sign = self.word_weights(i), self._sign(i)
-            self.calls["slopes"] += len(points)
-            shift = [
-                p.noise and p.noise * keyed_rng(self.seed, self.ids[i], "noise", p.draw).standard_normal(len(w)).sum()
-                for p in points
-            ]
-            at = np.array([p.alpha for p in points]) * w.sum() + np.array(shift)
-            steep = np.ones(len(points)) if self.link == "linear" else 1 / np.cosh(at) ** 2
-            ends = (float(sign * self._bend(w.sum())), 0.0)
-            norm = np.broadcast_to(steep[:, None], (len(points), len(w)))
-            out.append(Slopes(frozen(sign * steep[:, None] * w), norm, frozen(sign * self._bend(at)), ends))
-        return out
-
-    def continuous(self, i: int) -> InputFunction:
-        self.calls["slopes"] += 1
-        return _ToyFunction(self.word_weights(i), self._sign(i), self.link)
-
-    def attention(self, i: int) -> Sequence[SiteAttention]:
-        self.calls["attention"] += 1
-        w = np.abs(self.word_weights(i))
-        n = len(w)
-        if self.flavour == "none":
-            return []
-        if self.flavour == "windowed":
-            return [ToySite(Site("toy.window", 0, "windowed", 0, 1), frozen(np.full((1, 1, n, 2), 0.5), np.float32))]
-        if self.flavour == "pooling":
-            sharp = np.stack([_softmax(w), _softmax(2 * w)])
-            return [ToySite(Site("toy.pool", 0, "pooling", 0, 2), frozen(sharp[None, :, None], np.float32))]
-        rng = keyed_rng(0, "toy layers", self.texts[i])
-        maps = frozen(rng.dirichlet(np.ones(n), size=(2, 1, 2, n)), np.float32)
-        return [ToySite(Site(f"toy.layers.{k}", 0, "self", k, 2), maps[k]) for k in range(2)]
-
-    def weight_slopes(self, i: int, kind: WeightGradientKind = "in_graph") -> Sequence[WeightSlopes]:
-        """Nothing here depends on attention, and its gradient says so."""
-        self.calls["slopes"] += 1
-        shown = [(s.site, s.dense().weights[0]) for s in self.attention(i)]
-        return [WeightSlopes(site, weights, np.zeros_like(weights)) for site, weights in shown]
-
-    def parts(self, i: int, keys: Sequence[str]) -> Sequence[Parts]:
-        """The value of a unit, in every head, is what it adds to the sum; self-attention keeps its unit."""
-        made = []
-        for shown in (s for s in self.attention(i) if s.site.key in keys):
-            weights = shown.dense().weights[0]
-            adds = self.word_weights(i).astype(np.float32)[: weights.shape[2], None]
-            own = np.zeros((weights.shape[1], 1), np.float32) if shown.site.kind == "pooling" else adds
-            values = np.stack([adds] * len(weights))
-            whole = np.einsum("hqk,hkd->qd", weights, values) + own
-            made.append(Parts(shown.site, weights, values, own, np.zeros(1, np.float32), whole, (), 0.0))
-        return made
-
-    def zeroed(self, i: int, keys: Sequence[str]) -> Sequence[Zeroed]:
-        """How much of what a position is made of goes with each unit: its attention, with as much for itself."""
-        made = []
-        for shown in (s for s in self.attention(i) if s.site.key in keys):
-            mean = shown.dense().weights[0].mean(0, dtype=np.float64)
-            kept = np.eye(len(mean)) if mean.shape[0] == mean.shape[1] else 0.0
-            made.append(Zeroed(shown.site, np.asarray(mean + kept) / 2, 0.0))
-        return made
-
-    def reading(self, i: int, site: Site) -> tuple[int, ...]:
-        return (0,)
-
-    def variants(self, edits: Sequence[Sequence[Sequence[Edit]]]) -> Answers:
-        self.calls["edited"] += sum(map(len, edits))
-        rows = [np.repeat(self.word_weights(i)[None], len(some), 0) for i, some in enumerate(edits)]
-        return self._answers(rows)
-
-    def swept(self, edits: Sequence[Sequence[Edit]]) -> Answers:
-        counts = [0 if not some or some[0].values is None else len(some[0].values) for some in edits]
-        self.calls["edited"] += sum(counts)
-        return self._answers([np.repeat(self.word_weights(i)[None], n, 0) for i, n in enumerate(counts)])
-
-    def steered(self, i: int, places: Sequence[Edit]) -> WeightFunction:
-        """Nothing here depends on attention, but in the eyes of autograd."""
-        said = self.subset([i]).base().distribution
-        assert said is not None
-
-        def answer(weights: Sequence[Any]) -> Any:
-            self.calls["edited"] += len(weights[0])
-            nothing = sum(w.flatten(1).sum(1, keepdim=True) for w in weights) * 0
-            return nothing + nothing.new_tensor(np.array(said))
-
-        return answer
-
-    def edited(self, edits: Sequence[Sequence[Edit]]) -> Answers:
-        return self.base()
-
-    def relevance(self, method: str | Spec) -> Relevance:
-        spec = method if isinstance(method, Spec) else Spec.parse("explainer", method)
-        if spec.name == "planted":  # the truth itself, so that metrics can ask for it again in a variant
-            rows = [self.exact(i) for i in range(len(self.texts))]
-            return Relevance.of("planted", self.ids, rows, signed=True)
-        return cast("Relevance", build(spec)(self))
-
-    @property
-    def moved(self) -> Floats:
-        sizes = [
-            (np.linalg.norm(self._shift(i)), np.linalg.norm(self._trained_weights(i)[1:]))
-            for i in range(len(self.texts))
-        ]
-        return np.array([change / whole if whole else 0.0 for change, whole in sizes])
-
-    @property
-    def companions(self) -> ToyCase:
-        return replace(self, texts=tuple(text for text in TEXTS if text), calls=Counter())
-
-    def routed(self, i: int, reads: Sequence[Read], donors: Sequence[tuple[int, Sequence[Read]]]) -> Answers:
-        """Nothing here depends on attention: the answer stays what it is."""
-        self.calls["edited"] += len(donors)
-        rows = np.repeat(self.word_weights(i)[None], len(donors), 0)
-        return self.subset([i])._answers([rows])
-
-    @property
-    def orders(self) -> tuple[Ints, ...]:
-        return tuple(np.arange(len(units)) for units in self.units)
-
-    def shuffled(self, draw: int = 0) -> ToyCase:
-        raise Unsupported("the toy case", expected="texts in the order in which they are named", got="another order")
-
-    @property
-    def origins(self) -> tuple[Ints, ...]:
-        if self.before is None:
-            return tuple(np.arange(len(units)) for units in self.units)
-        first = self._unchanged().units
-        pairs = zip(first, self.units, self.before, self.perturbed, strict=True)
-        return tuple(unit_origins(old, new, example, made) for old, new, example, made in pairs)
-
-    def changed(self, noise: str | Spec, severity: int) -> ToyCase:
-        spec = noise if isinstance(noise, Spec) else Spec.parse("perturbation", noise)
-        made = tuple(perturbed(example, spec, severity, self.seed) for example in self.examples)
-        texts = tuple(str(one.example.inputs["text"]) for one in made)
-        return replace(self, texts=texts, before=self.examples, perturbed=made, calls=Counter())
-
-    def noisy(self, noise: float, draw: int = 0) -> ToyCase:
-        return replace(self, noise=(float(noise), int(draw)))
-
-    def randomised(self, change: Change, share: float = 1.0, draw: int = 0) -> ToyCase:
-        return replace(self, spoilt=(change, int(draw)))  # there is but one layer, so any share of it is all of it
-
-    def asked(self, candidates: Sequence[Sequence[Example]]) -> Answers:
-        rows = []
-        for some in candidates:
-            self.calls["asked"] += len(some)
-            other = replace(self, texts=tuple(str(e.inputs["text"]) for e in some), before=None, signs=None)
-            rows.append(np.array([[other.word_weights(k).sum()] for k in range(len(some))]).reshape(-1, 1))
-        return self._answers(rows)
-
-    def instead(self, examples: Sequence[Example], targets: Sequence[Target] | None = None) -> ToyCase:
-        signs = [self._sign(i) if targets is None else 1 if targets[i] else -1 for i in range(len(examples))]
-        texts = tuple(str(example.inputs["text"]) for example in examples)
-        return replace(self, texts=texts, before=None, perturbed=(), signs=tuple(signs), calls=Counter())
-
-    def input_gradients(self) -> list[NDArray[np.float32]]:
-        self.calls["slopes"] += len(self.texts)
-        slopes = self.slopes([Point()])
-        return [np.float32(self._sign(i)) * s.norm[0][:, None].astype(np.float32) for i, s in enumerate(slopes)]
-
-    def read(self, example: Example) -> Ints:
-        return np.array([-1, *(_number(word) for word in str(example.inputs["text"]).split())], np.int64)
-
-    def lexicon(self) -> Lexicon:
-        """The listed words and a few others; the embedding of a word is what it adds to the sum."""
-        words = sorted({*self.weights, *(word for text in TEXTS for word in text.split())})
-        adds = [[self.weights.get(w, 0.03 * len(w) - 0.01)] for w in words]
-        ids = np.array([_number(word) for word in words], np.int64)
-        return Lexicon(ids, tuple(words), np.ones(len(words), np.bool_), np.array(adds, np.float32))
-
-    def together(self, positions: Sequence[int]) -> BatchFunction:
-        self.calls["slopes"] += 1
-        return ToyTogether(np.stack([self.word_weights(i) for i in positions]), self.link)
-
-    def attacked(self, method: str | Spec, threat: Threat | None = None) -> Sequence[Attacked]:
-        spec = method if isinstance(method, Spec) else Spec.parse("attack", method)
-        return tuple(build(spec)(self, threat or Threat()))
-
-    def rng(self, i: int, *keys: object) -> np.random.Generator:
-        self.calls["rng"] += 1
-        return keyed_rng(self.seed, self.ids[i], *keys)
-
-
-@dataclass(frozen=True)
-class ToyTogether:
-    """Implements `protocols.BatchFunction`: x is what each unit adds, [CLS] is not free."""
-
-    weights: Floats
     link: str
     user = False
     classes = 2
@@ -484,26 +114,342 @@ class ToyTogether:
         return torch.from_numpy(self.weights.copy())
 
     @property
-    def free(self) -> Any:
-        import torch
-
-        return (torch.arange(self.weights.shape[1]) > 0).expand(self.weights.shape)
-
-    @property
     def owner(self) -> Any:
         import torch
 
         return torch.arange(self.weights.shape[1]).expand(self.weights.shape)
 
+    @property
+    def free(self) -> Any:
+        return self.owner > 0
+
+    @property
+    def module(self) -> Any:
+        import torch
+
+        return torch.nn.Identity()
+
+    def baseline(self, name: str) -> Any:
+        return self.x * ~self.free
+
+    def __call__(self, x: Any) -> Any:
+        total = x.sum(-1)
+        return self.sign * (total if self.link == "linear" else total.tanh())
+
     def logits(self, x: Any, rows: Sequence[int] | None = None) -> Any:
         import torch
 
-        total = x.sum(-1)
-        score = total if self.link == "linear" else total.tanh()
+        score = self(x)
         return torch.stack([-score / 2, score / 2], -1)
 
     def back(self, row: int, x: Any) -> Example:
-        raise Unsupported("the toy case", expected="an input of numbers", got="a text")
+        raise Unsupported("the toy model", expected="an input of numbers", got="a text")
+
+
+@dataclass(frozen=True, eq=False)
+class ToyModel:
+    """Implements `protocols.Model`. link "tanh" bends the sum, so that gradients at one point are no longer exact.
+
+    flavour: "pooling" (one additive attention that follows the word weights), "layers" (two square self-attentions,
+    read at [CLS]), "windowed" (keys that are not the units), "none". lean: what [CLS] adds, so also for an empty text.
+    draw: the words have random weights, as in a randomized copy. calls: how often the model was asked what.
+    """
+
+    flavour: Flavour = "pooling"
+    link: Literal["linear", "tanh"] = "linear"
+    listed: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
+    lean: float = SPECIAL_WEIGHT
+    draw: int | None = None
+    calls: Counter[str] = field(default_factory=Counter)
+    name = "toy"
+    task = "text-classification"
+    modality = "text"
+    notes = ()
+    labels = ("negative", "positive")
+    operators = ("delete", "mask")
+    baselines = ("zero",)
+    fingerprint = "toy"
+    spec = None
+
+    def weight(self, word: str) -> float:
+        """What a word adds; an unlisted one adds a little, by its length."""
+        if self.draw is not None:  # a word has one weight wherever it stands
+            return float(keyed_rng(0, "weights", self.draw, word).standard_normal())
+        return self.lean if word == "[CLS]" else self.listed.get(word, 0.03 * len(word) - 0.01)
+
+    def example(self, text: str) -> Example:
+        """A text as an example; its rationale are the listed words that speak for the prediction."""
+        encoded = self.encode(Example("", {"text": text}))
+        sign = 1 if encoded.weights.sum() >= 0 else -1
+        listed = [name in self.listed for name in encoded.units.names]
+        places = encoded.units.places[(sign * encoded.weights >= DECISIVE) & listed]
+        return Example(f"toy:{text}", {"text": text}, rationale=tuple(tuple(map(float, place)) for place in places))
+
+    def encode(self, example: Example) -> ToyText:
+        text = str(example.inputs["text"])
+        units = _units(text)
+        return ToyText(text, units, np.array([self.weight(name) for name in units.names]))
+
+    def windows(self, example: Example) -> list[Example]:
+        return [example]
+
+    def remove(self, encoded: Encoded, drop: Bools, operator: str, rng: np.random.Generator) -> ToyText:
+        self.calls["removed"] += 1
+        item = _own(encoded)
+        return replace(item, weights=np.where(drop, 0.0 if operator == "delete" else _MASK_WEIGHT, item.weights))
+
+    def predict(self, batch: Sequence[Encoded]) -> tuple[Answers, list[Target]]:
+        targets: list[Target] = [int(_own(encoded).weights.sum() >= 0) for encoded in batch]
+        return self.forward(batch, targets), targets
+
+    def forward(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Edits = ()) -> Answers:
+        """Nothing here depends on attention, so edits change nothing."""
+        signs = np.array([_sign(target) for target in targets])
+        sums = np.array([_own(encoded).weights.sum() for encoded in batch])
+        value = signs * self._bend(sums)
+        probability = 1 / (1 + np.exp(-value))
+        first = np.where(signs > 0, 1 - probability, probability)
+        return Answers(np.arange(len(batch) + 1), value, probability, np.stack([first, 1 - first], -1))
+
+    def _bend(self, z: Floats) -> Floats:
+        return z if self.link == "linear" else np.tanh(z)
+
+    def capture(self, batch: Sequence[Encoded], targets: Sequence[Target], **_: object) -> ToyCapture:
+        self.calls["attention"] += len(batch)
+        sites = [
+            DenseSite(Attention(maps[0][0], frozen(np.stack([w for _, w in maps]), np.float32), checked="given"))
+            for maps in zip(*self._padded(batch), strict=True)
+        ]
+        return ToyCapture(sites, [encoded.units for encoded in batch], self.forward(batch, targets))
+
+    def _padded(self, batch: Sequence[Encoded]) -> list[list[tuple[Site, NDArray[np.float32]]]]:
+        """The sites of each; a pooling attention may stand beside a longer one."""
+        widest = max(encoded.length for encoded in batch) if self.flavour == "pooling" else 0
+        return [
+            [(site, np.pad(w, ((0, 0), (0, 0), (0, max(0, widest - w.shape[2]))))) for site, w in self._sites(_own(e))]
+            for e in batch
+        ]
+
+    def _sites(self, item: ToyText) -> list[tuple[Site, NDArray[np.float32]]]:
+        """(head, query, key) for each site."""
+        w, n = np.abs(item.weights), item.length
+        if self.flavour == "none":
+            return []
+        if self.flavour == "windowed":
+            return [(Site("toy.window", 0, "windowed", 0, 1), np.full((1, n, 2), 0.5, np.float32))]
+        if self.flavour == "pooling":
+            sharp = np.stack([_softmax(w), _softmax(2 * w)])[:, None]
+            return [(Site("toy.pool", 0, "pooling", 0, 2), sharp.astype(np.float32))]
+        maps = keyed_rng(0, "toy layers", item.text).dirichlet(np.ones(n), size=(2, 2, n)).astype(np.float32)
+        return [(Site(f"toy.layers.{k}", 0, "self", k, 2), maps[k]) for k in range(2)]
+
+    # capabilities beyond `protocols.Model`
+
+    def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
+        if any(p.baseline != "zero" for p in points):
+            raise Unsupported("the toy model", expected='baseline "zero"', got="another")
+        self.calls["slopes"] += len(batch) * len(points)
+        gradients = []
+        for item, target in zip(map(_own, batch), targets, strict=True):
+            w, sign = item.weights, _sign(target)
+            shift = [
+                p.noise and p.noise * keyed_rng(0, item.text, "noise", p.draw).standard_normal(len(w)).sum()
+                for p in points
+            ]
+            at = np.array([p.alpha for p in points]) * w.sum() + np.array(shift)
+            steep = np.ones(len(points)) if self.link == "linear" else 1 / np.cosh(at) ** 2
+            ends = (float(sign * self._bend(w.sum())), 0.0)
+            norm = np.broadcast_to(steep[:, None], (len(points), len(w)))
+            gradients.append(Slopes(frozen(sign * steep[:, None] * w), norm, frozen(sign * self._bend(at)), ends))
+        return gradients
+
+    def input_gradients(self, batch: Sequence[Encoded], targets: Sequence[Target]) -> list[NDArray[np.float32]]:
+        slopes = self.slopes(batch, targets, [Point()])
+        signs = map(_sign, targets)
+        return [np.float32(s) * g.norm[0][:, None].astype(np.float32) for s, g in zip(signs, slopes, strict=True)]
+
+    def weight_slopes(self, batch: Sequence[Encoded], targets: object, kind: str) -> list[list[WeightSlopes]]:
+        """Nothing here depends on attention, and its gradient says so."""
+        self.calls["slopes"] += len(batch)
+        self.calls["attention"] += len(batch)
+        return [[WeightSlopes(site, w, np.zeros_like(w)) for site, w in sites] for sites in self._padded(batch)]
+
+    def parts(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Parts]:
+        """The value of a unit, in every head, is what it adds to the sum; self-attention keeps its unit."""
+        parts = []
+        for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
+            adds = _own(encoded).weights.astype(np.float32)[: weights.shape[2], None]
+            own = np.zeros((weights.shape[1], 1), np.float32) if site.kind == "pooling" else adds
+            values = np.stack([adds] * len(weights))
+            whole = np.einsum("hqk,hkd->qd", weights, values) + own
+            parts.append(
+                Parts(
+                    site=site,
+                    weights=weights,
+                    values=values,
+                    own=own,
+                    bias=np.zeros(1, np.float32),
+                    whole=whole,
+                    norms=(),
+                    error=0.0,
+                )
+            )
+        return parts
+
+    def zeroed(self, encoded: Encoded, target: Target, keys: Sequence[str]) -> list[Zeroed]:
+        """How much of a position goes with each unit: its attention, with as much for itself."""
+        zeroed = []
+        for site, weights in (pair for pair in self._sites(_own(encoded)) if pair[0].key in keys):
+            mean = weights.mean(0, dtype=np.float64)
+            own = np.eye(len(mean)) if mean.shape[0] == mean.shape[1] else 0.0
+            zeroed.append(Zeroed(site, np.asarray(mean + own) / 2, 0.0))
+        return zeroed
+
+    def reading(self, encoded: Encoded, target: Target, site: Site) -> tuple[int, ...]:
+        return (0,)
+
+    def routed(self, encoded: Encoded, target: Target, reads: object, donors: Sequence[object]) -> Answers:
+        return self.forward([encoded] * len(donors), [target] * len(donors))
+
+    def swept(self, batch: Sequence[Encoded], targets: Sequence[Target], edits: Sequence[Sequence[Edit]]) -> Answers:
+        counts = [0 if own[0].values is None else len(own[0].values) for own in edits]
+        rows = [i for i, count in enumerate(counts) for _ in range(count)]
+        return self.forward([batch[i] for i in rows], [targets[i] for i in rows])
+
+    def steered(self, encoded: Encoded, target: Target, places: Sequence[Edit]) -> Any:
+        """Nothing here depends on attention, but in the eyes of autograd."""
+        distribution = self.forward([encoded], [target]).distribution
+
+        def answer(weights: Sequence[Any]) -> Any:
+            nothing = sum(w.flatten(1).sum(1, keepdim=True) for w in weights) * 0
+            return nothing + nothing.new_tensor(np.array(distribution))
+
+        return answer
+
+    def nearly(self, encoded: Encoded, target: Target, variants: Sequence[Encoded], schedule: object) -> Answers:
+        return self.forward(variants, [target] * len(variants))  # there are no layers to save work in
+
+    def continuous(self, encoded: Encoded, target: Target) -> ToyFunction:
+        self.calls["slopes"] += 1
+        return ToyFunction(_own(encoded).weights[None], _sign(target), self.link)
+
+    def together(self, examples: Sequence[Example]) -> ToyFunction:
+        self.calls["slopes"] += 1
+        return ToyFunction(np.stack([self.encode(example).weights for example in examples]), 1, self.link)
+
+    def noisy(self, encoded: Encoded, noise: float, rng: np.random.Generator) -> tuple[ToyText, float]:
+        item = _own(encoded)
+        w, free = item.weights, item.units.free
+        if not free.any():
+            return item, 0.0
+        shift = np.where(free, noise * np.sqrt(np.mean(w[free] ** 2)) * rng.standard_normal(len(w)), 0.0)
+        return replace(item, weights=w + shift), float(np.linalg.norm(shift) / np.linalg.norm(w[free]))
+
+    def reordered(self, encoded: Encoded, order: Ints) -> ToyText:
+        raise Unsupported("the toy model", expected="texts in the order in which they are named", got="another order")
+
+    def randomised(self, share: float, draw: int) -> ToyModel:
+        return replace(self, draw=draw)  # there is but one layer, so any share of it is all of it
+
+    def tokens(self, encoded: Encoded) -> Ints:
+        return np.array([-1, *(_number(word) for word in encoded.units.names[1:])], np.int64)
+
+    def lexicon(self) -> Lexicon:
+        """The listed words and a few others; the embedding of a word is what it adds to the sum."""
+        words = sorted({*self.listed, *(word for text in TEXTS for word in text.split())})
+        ids = np.array([_number(word) for word in words], np.int64)
+        adds = np.array([[self.weight(word)] for word in words], np.float32)
+        return Lexicon(ids, tuple(words), np.ones(len(words), np.bool_), adds)
+
+
+for _capability, _method in (
+    (add_noise, "noisy"),
+    (approximately, "nearly"),
+    (batch_function, "together"),
+    (decomposition, "parts"),
+    (input_function, "continuous"),
+    (input_gradients, "input_gradients"),
+    (lexicon, "lexicon"),
+    (patched_output, "routed"),
+    (randomised_copy, "randomised"),
+    (read_rows, "reading"),
+    (reorder, "reordered"),
+    (slopes, "slopes"),
+    (token_ids, "tokens"),
+    (value_zeroing, "zeroed"),
+    (weight_function, "steered"),
+    (weight_slopes, "weight_slopes"),
+    (with_weights, "swept"),
+):
+    # looked up by name, so that a subclass may answer otherwise
+    _capability.register(ToyModel, lambda model, *args, method=_method: getattr(model, method)(*args))
+
+
+class ToyCase(DeskCase):
+    """Texts, or examples, in front of a `ToyModel`; see there for flavour, link, weights (`listed`) and lean.
+
+    >>> case = ToyCase(("wonderful film",))
+    >>> case.units[0].names, case.exact(0).tolist()
+    (('[CLS]', 'wonderful', 'film'), [0.0, 2.0, 0.11])
+    >>> case.base().value.tolist()
+    [2.36]
+    """
+
+    explainers = ("attention", "leave_one_out", "random")
+
+    def __init__(
+        self,
+        texts: Sequence[str | Example] = TEXTS,
+        seed: int = 0,
+        flavour: Flavour = "pooling",
+        link: Literal["linear", "tanh"] = "linear",
+        weights: Mapping[str, float] = WEIGHTS,
+        lean: float = SPECIAL_WEIGHT,
+        *,
+        model: ToyModel | None = None,
+    ) -> None:
+        self.model = model or ToyModel(flavour, link, weights, lean)
+        examples = [text if isinstance(text, Example) else self.model.example(text) for text in texts]
+        companions = [self.model.example(text) for text in TEXTS if text]
+        super().__init__(Desk(self.model, seed=seed), examples, {}, companions)
+
+    @property
+    def calls(self) -> Counter[str]:
+        """How often the model was asked for attention, slopes and removals, and the case for random numbers."""
+        return self.model.calls
+
+    def exact(self, i: int) -> Floats:
+        """(n,) the true relevance of each unit for the target (linear link); special units 0."""
+        return np.where(self.units[i].free, _sign(self.targets[i]) * self.word_weights(i), 0.0)
+
+    def word_weights(self, i: int) -> Floats:
+        """(n,) what each unit adds to the sum, [CLS] first."""
+        return _own(self.desk.encoded(self.ids[i])).weights
+
+    def relevance(self, method: str | Spec) -> Relevance:
+        if self.spec(method).name == "planted":  # the truth itself, so that metrics can ask for it again in a variant
+            return Relevance.of("planted", self.ids, [self.exact(i) for i in range(len(self.ids))], signed=True)
+        return super().relevance(method)
+
+    def base(self) -> Answers:
+        """Read-only, so that a method that changes it is caught."""
+        base = super().base()
+        both = None if base.distribution is None else frozen(base.distribution)
+        return Answers(base.offsets, frozen(base.value), frozen(base.probability), both)
+
+    def rng(self, i: int | None, *keys: object) -> np.random.Generator:
+        self.calls["rng"] += i is not None
+        return super().rng(i, *keys)
+
+
+def _own(encoded: Encoded) -> ToyText:
+    if not isinstance(encoded, ToyText):
+        raise TypeError(f"the toy model reads ToyText, not {type(encoded).__name__}")
+    return encoded
+
+
+def _sign(target: Target) -> int:
+    return 1 if target else -1
 
 
 @lru_cache(maxsize=4096)
@@ -528,4 +474,14 @@ def _units(text: str) -> Units:
     n = len(words) + 1
     index = np.arange(n)
     none = np.zeros(n, np.int64)
-    return Units(("[CLS]", *words), "word", "span", np.array(places, float), index == 0, index - 1, none, index, (n,))
+    return Units(
+        names=("[CLS]", *words),
+        kind="word",
+        place_kind="span",
+        places=np.array(places, float),
+        special=index == 0,
+        groups=index - 1,
+        part=none,
+        keys=index,
+        shape=(n,),
+    )

@@ -18,6 +18,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked, batch_function
 from regard.errors import InputError
 from regard.models.image_text import look
 from regard.perturbations.picture import opened
@@ -108,7 +109,7 @@ def test_attack_explain_and_processor_agree_on_the_clean_prediction(form: str) -
     processor = usual()  # do_resize, do_rescale and do_normalize all on
     model = load(vit(), processor=processor, device="cpu")
     case = DeskCase(Desk(model), [Example("a", {"image": forms(picture())[form]})])
-    together = case.together([0])
+    together = batch_function(case, [0])
     clean = together.logits(together.x).detach().softmax(-1)[0].numpy()
     wanted = directly(processor, picture())
     np.testing.assert_allclose(clean, wanted, atol=1e-5)
@@ -128,7 +129,7 @@ def test_pgd_reaches_the_model_with_the_same_scale_in_every_form() -> None:
     for form in ("uint8", "0..1", "0..255"):
         model = load(vit(), processor=usual(), device="cpu")
         case = DeskCase(Desk(model), [Example("a", {"image": forms(picture())[form]})])
-        (one,) = case.attacked("pgd:eps=0.1,steps=4")
+        (one,) = attacked(case, "pgd:eps=0.1,steps=4")
         assert one.example is not None
         top = 1.0 if form == "0..1" else 255.0
         changes[form] = np.abs(np.asarray(one.example.inputs["image"], np.float64) / top - picture() / 255).max()
@@ -143,7 +144,7 @@ def test_an_even_image_can_be_attacked() -> None:
     for image in (np.full((8, 8, 3), 0.9), np.full((8, 8, 3), 255, np.uint8), np.zeros((8, 8, 3))):
         model = load(vit(), processor=usual(), device="cpu")
         case = DeskCase(Desk(model), [Example("a", {"image": image})])
-        together = case.together([0])
+        together = batch_function(case, [0])
         np.testing.assert_allclose(
             together.logits(together.x).detach().softmax(-1)[0].numpy(), said(usual(), image), atol=1e-5
         )

@@ -13,6 +13,7 @@ from regard.datasets.formats.sounds import read_wav, write_wav
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.errors import InputError, Unsupported
 from regard.experiments.certified import certified
 from regard.models.open.load import load
@@ -106,7 +107,7 @@ def test_noise_attacks_and_certificates_of_sounds(sounds: Path, folder: Path) ->
     assert by["audio_noise"] > 0
     assert by["gain"] < 1e-4, "the model evens out how loud it is"
     case = DeskCase(Desk(model), [Example(e.id, e.inputs) for e in examples], companions=examples)
-    found = case.attacked("pgd:eps=0.3", Threat(budget=20))
+    found = attacked(case, "pgd:eps=0.3", Threat(budget=20))
     assert any(one.status == "success" for one in found)
     assert {s.metric for s in certified(case, samples=10, share=1.0)} >= {"abstained", "certified_radius"}
 

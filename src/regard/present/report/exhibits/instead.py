@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ def instead(material: Material) -> Instead | None:
         return None
     verdict = verdicts[0]
     contrast = next(iter(verdict["contrasts"][1:2] if verdict["answer"] == "holds" else ()), None)
-    method = "" if contrast is None else str(contrast.get("subject", ""))
+    method = "" if contrast is None else _subject(contrast, verdict["rows"])
     # the same correction as in the sentence of the judge
     if contrast is None or not method or contrast["p"] is None or contrast["p"] * len(verdict["rows"]) >= LEVEL:
         return Instead(verdict)
@@ -55,3 +55,10 @@ def instead(material: Material) -> Instead | None:
         operators=str(contrast["where"].get("operator", "")),
         means=next((row for row in material.conclusions.faithfulness if row.method == method), None),
     )
+
+
+def _subject(contrast: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """The method that is compared; a run without subjects has it in its rows, by its lead over attention."""
+    leads = {str(row["method"]): row.get("above attention") for row in rows}
+    same = (m for m, lead in leads.items() if lead is not None and abs(lead - contrast["estimate"]) < 1e-4)
+    return str(contrast.get("subject") or next(same, ""))

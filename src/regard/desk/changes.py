@@ -1,0 +1,207 @@
+"""Changes that make a variant of a case: noise in the inputs, another order, another model, another class.
+
+A variant has a desk of its own, answers about the targets of its origin, and charges the method that asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from regard.desk.shuffled_labels import shuffled_twin
+from regard.desk.unit_alignment import unit_origins
+from regard.errors import Unsupported
+from regard.measures.keyed_random import keyed_rng
+from regard.models.ask.add_noise import add_noise
+from regard.models.ask.randomised import randomised_copy
+from regard.models.ask.reorder import reorder
+from regard.perturbations.apply import perturber
+from regard.perturbations.columns import fitted
+from regard.protocols import Case, Change, Encoded, Model, Target
+from regard.records import Example, Ints, Perturbed, Spec, Units
+
+if TYPE_CHECKING:
+    from regard.desk.desk import Desk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Admission:
+    """An example as a desk reads it.
+
+    displacement: how far the continuous inputs moved, as a share of their norm. order: (n,) the unit of the original
+    in each place. origins: computes (n,) the unit of the original that each unit comes from, -1 for none. The last two
+    are None where units stay where they were.
+    """
+
+    example: Example
+    encoded: Encoded
+    displacement: float = 0.0
+    order: Ints | None = None
+    origins: Callable[[], Ints] | None = None
+
+
+Admit = Callable[[Example], Admission]
+
+
+class DeskChange(Change):
+    """What a change may touch: the model, how examples are read, what is asked. By default nothing."""
+
+    cached: ClassVar[bool] = True
+    """Whether the desk keeps the variant for whoever asks for it again."""
+
+    def bound(self, case: Case, companions: Sequence[Example]) -> DeskChange:
+        """The change with what it needs to know of the case."""
+        return self
+
+    def model(self, model: Model) -> Model:
+        return model
+
+    def admit(self, desk: Desk) -> Admit:
+        """The function that reads examples at the variant's desk."""
+        return lambda example: Admission(example, desk.encode(example))
+
+    def examples(self, examples: Sequence[Example]) -> Sequence[Example]:
+        return examples
+
+    def targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
+        """What the objective is about, for examples of the variant."""
+        return origin.targets(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy(DeskChange):
+    """Gaussian noise in the continuous inputs, `noise` times their root mean square; see `noisy` of the model."""
+
+    noise: float
+    draw: int = 0
+
+    def admit(self, desk: Desk) -> Admit:
+        def admit(example: Example) -> Admission:
+            rng = keyed_rng(desk.seed, example.id, "noisy", float(self.noise), int(self.draw))
+            encoded, displacement = add_noise(desk.model, desk.encode(example), float(self.noise), rng)
+            return Admission(example, encoded, displacement)
+
+        return admit
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffled(DeskChange):
+    """The free units in another order."""
+
+    draw: int = 0
+
+    def admit(self, desk: Desk) -> Admit:
+        def admit(example: Example) -> Admission:
+            encoded = desk.encode(example)
+            order = shuffle(encoded.units, keyed_rng(desk.seed, example.id, "shuffled", int(self.draw)))
+            return Admission(example, reorder(desk.model, encoded, order), order=order)
+
+        return admit
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedBy(DeskChange):
+    """The examples under a named noise (kind "perturbation", severity 1 to 5); ids and labels stay."""
+
+    noise: str | Spec
+    severity: int
+
+    def bound(self, case: Case, companions: Sequence[Example]) -> PerturbedBy:
+        spec = self.noise if isinstance(self.noise, Spec) else Spec.parse("perturbation", self.noise)
+        # what is normal for a column is measured on the same rows for every shard
+        return replace(self, noise=fitted(spec, companions or case.examples))
+
+    def admit(self, desk: Desk) -> Admit:
+        assert isinstance(self.noise, Spec), "bound to a case before it is used"
+        perturb, origin = perturber(self.noise, desk.seed, desk.model), desk.origin
+
+        def admit(example: Example) -> Admission:
+            noised: Perturbed = perturb(example, self.severity)
+            encoded = desk.encode(noised.example)
+
+            def origins() -> Ints:
+                assert origin is not None
+                return unit_origins(origin.admit(example), encoded.units, example, noised)
+
+            return Admission(noised.example, encoded, origins=origins)
+
+        return admit
+
+
+@dataclass(frozen=True, slots=True)
+class Randomized(DeskChange):
+    """A copy of the model in which the top `share` of the blocks have permuted weights."""
+
+    share: float = 1.0
+    draw: int = 0
+
+    def model(self, model: Model) -> Model:
+        return randomised_copy(model, self.share, self.draw)
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledLabels(DeskChange):
+    """The same model trained on shuffled labels; Unsupported where there is no recipe to train it."""
+
+    def model(self, model: Model) -> Model:
+        return shuffled_twin(model)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherClass(DeskChange):
+    """The same model, asked about another class."""
+
+    draw: int = 0
+
+    def targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
+        others: list[Target] = []
+        for target, answer in zip(origin.targets(names), origin.base(names), strict=True):
+            classes = 0 if answer.distribution is None else len(answer.distribution)
+            if classes < 2 or not isinstance(target, int):
+                raise Unsupported(
+                    f"another class for {origin.model.name}",
+                    expected="a model that chooses among classes",
+                    got=f"the task {origin.model.task}",
+                )
+            others.append((target + 1 + self.draw % (classes - 1)) % classes)
+        return others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replaced(DeskChange):
+    """Other examples, one for each, asked about the same targets or about those given; the variant is not cached."""
+
+    replacements: Sequence[Example]
+    new_targets: Sequence[Target] | None = None
+    originals: tuple[str, ...] = ()
+    cached: ClassVar[bool] = False
+
+    def bound(self, case: Case, companions: Sequence[Example]) -> Replaced:
+        return replace(self, originals=case.ids)
+
+    def examples(self, examples: Sequence[Example]) -> Sequence[Example]:
+        return self.replacements
+
+    def targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
+        places = {example.id: place for place, example in enumerate(self.replacements)}
+        decided = origin.targets([self.originals[places[name]] for name in names])
+        own = self.new_targets or [None] * len(self.replacements)
+        return [
+            target if own[places[name]] is None else own[places[name]]
+            for name, target in zip(names, decided, strict=True)
+        ]
+
+
+def shuffle(units: Units, rng: np.random.Generator) -> Ints:
+    """(n,) the unit for each place: free units change places within their part, and none stays if that can be had."""
+    order = np.arange(len(units))
+    for part in np.unique(units.part):
+        free = np.flatnonzero(units.free & (units.part == part))
+        if len(free) > 1:
+            # a rotation of a random order moves every unit
+            permuted = rng.permutation(free)
+            order[permuted] = np.roll(permuted, 1)
+    return order

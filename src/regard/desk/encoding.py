@@ -1,0 +1,50 @@
+"""Encode an example once: planning, the desk, its variants and the checks share the encoded form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Hashable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from regard.protocols import Encoded, Model
+from regard.records import Example
+
+LIMIT = 1 << 27
+"""Bytes of inputs whose encoded form stays cached for each model; the oldest are dropped first."""
+
+
+class EncodedCache:
+    """Encoded examples of one model, by their inputs."""
+
+    def __init__(self) -> None:
+        self._encoded: OrderedDict[Hashable, tuple[Encoded, int]] = OrderedDict()
+        self._bytes = 0
+
+    def encode(self, model: Model, example: Example) -> Encoded:
+        key = example.id, *((name, _digest(value)) for name, value in sorted(example.inputs.items()))
+        if key not in self._encoded:
+            size = sum(np.asarray(value).nbytes for value in example.inputs.values())
+            self._encoded[key] = model.encode(example), size
+            self._bytes += size
+            while self._bytes > LIMIT and len(self._encoded) > 1:
+                _, (_, oldest) = self._encoded.popitem(last=False)
+                self._bytes -= oldest
+        return self._encoded[key][0]
+
+
+_CACHES: WeakKeyDictionary[Model, EncodedCache] = WeakKeyDictionary()
+
+
+def encoded_once(model: Model, example: Example) -> Encoded:
+    """The example as the model reads it, from the cache where it was encoded before."""
+    return _CACHES.setdefault(model, EncodedCache()).encode(model, example)
+
+
+def _digest(value: object) -> Hashable:
+    if isinstance(value, str):
+        return value
+    array = np.asarray(value)
+    return str(array.dtype), array.shape, hashlib.blake2b(np.ascontiguousarray(array).tobytes()).digest()
