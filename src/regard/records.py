@@ -101,12 +101,12 @@ class Message:
     params: numbers, strings, lists, or other messages. `unit` and `input` name the nouns of the sentence ("patch",
     "image"); a message inside another one inherits them.
 
-    >>> Message.of("judge.note", n=3, why=Message("judge.few")).to_json()
-    {'message': 'judge.note', 'params': {'n': 3, 'why': {'message': 'judge.few'}}}
+    >>> Message.of("data.note", name="reviews", note=Message("data.no_labels")).to_json()["params"]
+    {'name': 'reviews', 'note': {'message': 'data.no_labels'}}
     """
 
     key: str
-    params: Mapping[str, Json | Message] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         params = {name: encoded(value) for name, value in sorted(self.params.items())}
@@ -127,7 +127,7 @@ class Message:
         return Message, (self.key, dict(self.params))
 
     def to_json(self) -> dict[str, Json]:
-        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}  # type: ignore[dict-item]
+        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}
 
 
 Text: TypeAlias = Message | str

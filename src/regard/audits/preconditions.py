@@ -162,7 +162,7 @@ def examine(
     if not read:
         return Preconditions(0, 0, (), (Message("defect.nothing_tested"),))
     defects: list[Defect] = []
-    notes: list[str] = []
+    notes: list[Text] = []
     for found in seen.values():
         defects += _of_weights(found, decoder=encoder_decoder(model))
         try:

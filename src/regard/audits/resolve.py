@@ -20,7 +20,7 @@ from regard.errors import InputError
 from regard.files import exists, slug
 from regard.models.open.labels import named
 from regard.protocols import Dataset, Model
-from regard.records import Example, Json, Spec
+from regard.records import Example, Json, Message, Spec, Text
 from regard.registry import arguments, entry, named_model
 from regard.store.example_json import example_to_json
 from regard.store.ledger import canonical
@@ -191,11 +191,11 @@ def _read(data: Source, options: AuditOptions) -> Dataset:
     )
 
 
-def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[str]]:
+def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[Text]]:
     """The examples as the model will read them, and what was done to them: a long text becomes windows."""
     check_modality(model, data)
     found: list[Example] = []
-    notes: list[str] = []
+    notes: list[Text] = []
     cut = 0
     for example in map(with_numbers, islice(data, limit)):
         try:
@@ -205,9 +205,9 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
         cut += len(windows) > 1
         found += windows
     if limit is not None and limit < len(data):
-        notes.append(f"the first {limit} of {len(data)} examples")
+        notes.append(Message.of("data.first", n=limit, of=len(data)))
     if cut:
-        notes.append(f"{cut} examples are longer than the model reads and were split into overlapping windows")
+        notes.append(Message.of("data.windows", n=cut))
     if not found:
         raise InputError(f"data {data.name}", expected="at least one example", got="none")
     twice = len(found) - len({e.id for e in found})
@@ -296,7 +296,7 @@ def beside(about: Mapping[str, Json]) -> list[str]:
     return [str(Path(str(family["directory"])) / str(name)) for name in family["siblings"]]
 
 
-def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
+def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
     """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
     from regard.models.ask.unknown_units import unknown_units
 
@@ -310,7 +310,7 @@ def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
         units += int(encoded.units.free.sum())
     if not unknown:
         return []
-    return [f"{unknown} of {units} units ({unknown / units:.1%}) are unknown to this model's vocabulary ([UNK])"]
+    return [Message.of("data.unknown_units", n=unknown, of=units, share=unknown / units)]
 
 
 def digest(examples: Sequence[Example]) -> str:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from regard.audits.shard import Settings, named_findings
 from regard.errors import RegardError, Unsupported
 from regard.protocols import Model
-from regard.records import Example, Score, Spec
+from regard.records import Example, Message, Score, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
 from regard.store.run import RunWriter
@@ -49,16 +49,11 @@ def trainings(spec: Spec) -> int:
     return per_seed * seeds * (len(weights) if isinstance(weights, list | tuple) else 1)
 
 
-def cost_in_words(settings: Settings) -> str:
+def cost_in_words(settings: Settings) -> Text:
     """What the studies of an audit train, before it starts; "" where they train nothing."""
     count = {spec.name: trainings(spec) for spec in studies_of(settings)}
-    said = ", ".join(f"{name} {n}" for name, n in count.items() if n)
-    if not said:
-        return ""
-    return (
-        f"and, where the network can be trained again, at most {sum(count.values())} trainings of networks like it "
-        f"({said}); each takes as long as its own training did"
-    )
+    studies = [f"{name} {n}" for name, n in count.items() if n]
+    return Message.of("estimate.trainings", n=sum(count.values()), studies=studies) if studies else ""
 
 
 def run_studies(
@@ -66,7 +61,7 @@ def run_studies(
     model: Model,
     examples: Sequence[Example],
     settings: Settings,
-    say: Callable[[str], None],
+    say: Callable[[Text], None],
 ) -> None:
     """Do those that are not settled yet, one after the other; one that fails is reported, and the others go on."""
     # what is trained knows the words of the data; a run without words may not hold it
@@ -74,7 +69,7 @@ def run_studies(
         _run_all(writer, AuditStudy(model, tuple(examples), settings.seed, Path(folder)), settings, say)
 
 
-def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Callable[[str], None]) -> None:
+def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Callable[[Text], None]) -> None:
     settled = writer.settled()
     for spec in studies_of(settings):
         shard = [f"study {canonical(spec.to_json())}"]
