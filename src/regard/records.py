@@ -544,9 +544,10 @@ class Threat:
             raise InputError("targeted attack", expected="goal targeted and a target class", got=str(self.target))
         if self.budget < 1 or not 0 < self.max_share <= 1:
             raise InputError(
-                "threat", expected="a budget of at least 1 and a share of words above 0, at most 1",
+                "threat",
+                expected="a budget of at least 1 and a share of words above 0, at most 1",
                 got=f"{self.budget} and {self.max_share}",
-            )  # fmt: skip
+            )
         object.__setattr__(self, "keep", tuple(self.keep))
 
     def to_json(self) -> dict[str, Json]:

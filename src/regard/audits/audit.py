@@ -191,10 +191,10 @@ def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None
     if stored is not None and stored.get("finished"):
         return None
     check = RepeatCheck(plan.subject.model, _spread(plan), fingerprint=plan.subject.model.fingerprint)
-    seen = check.start()
-    if not seen.repeats:  # at once: whatever stops this session, the next one must know
-        writer.note_repeatability({**worse(stored, seen), "finished": False})
-        say(joined(seen.sentences))
+    noise = check.start()
+    if not noise.repeats:  # at once: whatever stops this session, the next one must know
+        writer.note_repeatability({**worse(stored, noise), "finished": False})
+        say(joined(noise.sentences))
     return check
 
 
@@ -203,10 +203,10 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
     if check is None:
         return
     stored = writer.repeatability()
-    seen = check.end(found.examples())
-    writer.note_repeatability({**worse(stored, seen), "finished": True})
-    if not seen.repeats and stored is None:
-        say(joined(seen.sentences))
+    noise = check.end(found.examples())
+    writer.note_repeatability({**worse(stored, noise), "finished": True})
+    if not noise.repeats and stored is None:
+        say(joined(noise.sentences))
 
 
 def _capture_check(plan: Plan) -> CaptureCheck:
@@ -234,7 +234,7 @@ def _limit(plan: Plan) -> dict[str, Json] | None:
 
 def _sentences(data: Mapping[str, Json]) -> list[Message]:
     notes = data["notes"] if isinstance(data["notes"], list) else []
-    said = [Message.of("data.note", name=data["name"], note=note) for note in notes[:MOST_NOTES]]
+    sentences = [Message.of("data.note", name=data["name"], note=note) for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
-        said.append(Message.of("data.more_notes", name=data["name"], n=len(notes) - MOST_NOTES))
-    return said
+        sentences.append(Message.of("data.more_notes", name=data["name"], n=len(notes) - MOST_NOTES))
+    return sentences

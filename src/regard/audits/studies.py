@@ -40,9 +40,9 @@ def studies_of(settings: Settings) -> list[Spec]:
 
 def trainings(spec: Spec) -> int:
     """How many networks an experiment trains at most (what another one trained alike is found again)."""
-    known = entry(spec.kind, spec.name)
-    per_seed = known.facts.get("trainings")
-    params = {**{p.name: p.default for p in known.parameters}, **spec.params}
+    method_entry = entry(spec.kind, spec.name)
+    per_seed = method_entry.facts.get("trainings")
+    params = {**{p.name: p.default for p in method_entry.parameters}, **spec.params}
     seeds, weights = params.get("seeds"), params.get("weights")
     if not isinstance(per_seed, int) or not isinstance(seeds, int):
         return 0
@@ -97,18 +97,18 @@ def in_words(score: Score) -> str:
     interval = "" if about["low"] is None else f" [{about['low']:.3f}, {about['high']:.3f}]"
     floor = "" if about["baseline"] is None else f", baseline {about['baseline']:.3f}"
     count = f"{len(score.ids)} seed{'s' if len(score.ids) > 1 else ''}"
-    named = score.metric + (f" ({setting})" if setting else "")
-    return f"{named}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
+    quantity = score.metric + (f" ({setting})" if setting else "")
+    return f"{quantity}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
 
 
 def _page(study: AuditStudy, spec: Spec) -> ShardResult:
     name, start = f"experiment {spec.name}", time.monotonic()
     forget_passes()
     try:
-        found = named_findings(build(spec)(study), spec)
+        findings = named_findings(build(spec)(study), spec)
     except Unsupported as refusal:
         return ShardResult(skipped={name: str(refusal)})
     except Exception as error:  # one experiment never takes the audit with it
-        said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        return ShardResult(problems=(Problem("", name, said),))
-    return ShardResult(findings=tuple(found), costs=(Cost("experiment", spec.name, time.monotonic() - start),))
+        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+        return ShardResult(problems=(Problem("", name, message),))
+    return ShardResult(findings=tuple(findings), costs=(Cost("experiment", spec.name, time.monotonic() - start),))

@@ -13,8 +13,17 @@ from regard.records import Json, Summary
 from regard.registry import entry
 
 SILENT = (
-    "experiment", "role", "attention", "sites", "class", "constraints", "noises", "severities", "attacks", "explainers"
-)  # fmt: skip
+    "experiment",
+    "role",
+    "attention",
+    "sites",
+    "class",
+    "constraints",
+    "noises",
+    "severities",
+    "attacks",
+    "explainers",
+)
 
 
 def findings_view(summaries: Sequence[Summary]) -> RenderableType:
@@ -23,10 +32,10 @@ def findings_view(summaries: Sequence[Summary]) -> RenderableType:
     for summary in summaries:
         groups.setdefault(str(summary.where.get("experiment", "")), []).append(summary)
     parts: list[RenderableType] = []
-    for name, mine in groups.items():
+    for name, group in groups.items():
         facts = entry("experiment", name).facts
         parts += [Text(f"\n{name}: {_fact(name, 'asks', facts.get('question', ''))}", style="bold")]
-        rows = [_row(s) for s in mine]
+        rows = [_row(s) for s in group]
         parts.append(plain_table(columns("term.experiments.columns"), rows, right=(5, 6, 7, 8)))
         if facts.get("misleads"):
             parts.append(
@@ -46,8 +55,8 @@ def _row(s: Summary) -> tuple[str, ...]:
 def _setting(where: Mapping[str, Json]) -> str:
     """What distinguishes the row: not which attention it is about, unless that is not the usual one."""
     usual = {"layers": "last", "heads": "mean"}
-    shown = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
-    return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in shown.items())
+    settings = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
+    return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in settings.items())
 
 
 def _fact(name: str, fact: str, text: object) -> str:
