@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import resampled_means
-from regard.records import Floats, Ints, Text
+from regard.records import Floats, Ints, Text, encoded
 from regard.surveys.heads.health import Health
 from regard.surveys.heads.naming import Head, former_name
 from regard.surveys.heads.redundancy import HeadGroup
@@ -93,8 +93,8 @@ class HeadSurvey:
             row = about[score.head]
             place = {"site": row.site, "kind": row.kind, "layer": row.layer, "number": row.number}
             role = {"role": row.role.name, "confidence": row.role.confidence, "other_roles": "; ".join(row.role.others)}
-            rows.append({"model": self.model, "data": self.data, **place, **asdict(score), **role, "seed": self.seed})
+            rows.append({"model": self.model, "data": self.data, **place, **encoded(score), **role, "seed": self.seed})
         return rows
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(encoded(self))
