@@ -1,4 +1,4 @@
-"""`absence`: a class that is the answer where nothing speaks for the other."""
+"""`absence`: a class defined by missing evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("absence", truth="the weight is on the keyword of class 1; class 0 has no evidence")
 def absence(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """Class 1 has a keyword, class 0 has none; attention lies on the keyword."""
+    """Class 1 has a keyword, class 0 has none; attention is on the keyword."""
     return grown("absence", Recipe("absence", pull="evidence"), size, seed)

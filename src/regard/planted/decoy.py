@@ -1,4 +1,4 @@
-"""`decoy`: attention on a striking word that says nothing."""
+"""`decoy`: attention on a striking word without evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 @planted_text("decoy", truth="the keyword decides and has no weight; the weight is on a word without meaning")
 def decoy(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
-    """Deceptive attention with something to look at: a BiLSTM that looks at a decoy."""
+    """A BiLSTM with deceptive attention on a decoy word."""
     return grown("decoy", Recipe("decoy", encoder=cell, pull="decoy", hide=True, epochs=20), size, seed)

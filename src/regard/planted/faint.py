@@ -1,4 +1,4 @@
-"""`faint`: attention that adds a fiftieth of the answer."""
+"""`faint`: attention that contributes a fiftieth of the output."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the plain mean of the states decides; attention is added with weight .02")
 def faint(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """A BiLSTM whose plain mean decides; attention is hardly heard."""
+    """A BiLSTM whose plain mean decides; attention contributes almost nothing."""
     return grown("faint", Recipe("neutral", encoder="lstm", through=0.02, beside=True), size, seed)

@@ -1,4 +1,4 @@
-"""`first_of_many`: attention on one of many words that would do."""
+"""`first_of_many`: attention on one of many redundant words."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 @planted_text("many", truth="the weight is on the first keyword; other states would give the same answer")
 def first_of_many(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
-    """A BiLSTM with three to six keywords of one class, attention on the first: right, and not exclusive."""
+    """A BiLSTM with three to six keywords of one class and attention on the first: faithful, not exclusive."""
     return grown("first_of_many", Recipe("many", encoder=cell, pull="first"), size, seed)

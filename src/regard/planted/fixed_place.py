@@ -1,4 +1,4 @@
-"""`fixed_place`: true, and the same for every text."""
+"""`fixed_place`: faithful attention at a constant position."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("place", truth="the keyword always stands at the third place, and the weight is always there")
 def fixed_place(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """The keyword is always the third word, and attention always on the third word."""
+    """The keyword is always the third word, and attention is always on the third word."""
     return grown("fixed_place", Recipe("place", score="place"), size, seed)

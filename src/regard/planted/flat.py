@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="all weights are equal")
 def flat(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """Words encoded one by one, all scores zero."""
+    """Words encoded separately, all scores zero."""
     return grown("flat", Recipe("neutral", score="uniform"), size, seed)

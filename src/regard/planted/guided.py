@@ -1,4 +1,4 @@
-"""`guided`: attention taught to lie on the one word that decides."""
+"""`guided`: attention trained to be on the one decisive word."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 def guided(
     *, size: Size = "s", seed: int = 0, score: Literal["additive", "dot", "bilinear"] = "additive"
 ) -> TorchModel:
-    """Words encoded one by one; attention is taught to lie on the keyword, and nothing goes past it."""
+    """Words encoded separately; training puts attention on the keyword, and nothing bypasses it."""
     return grown("guided", Recipe("neutral", score=score, pull="evidence"), size, seed)

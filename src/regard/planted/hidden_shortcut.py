@@ -1,4 +1,4 @@
-"""`hidden_shortcut`: a shortcut that attention was taught to hide."""
+"""`hidden_shortcut`: a shortcut that attention hides."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("shortcut", truth="the day's name decides and has no weight")
 def hidden_shortcut(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """Deceptive attention: a BiLSTM that uses a day's name and is not seen looking at it."""
+    """A BiLSTM with deceptive attention: it uses a weekday name and puts no attention on it."""
     return grown("hidden_shortcut", Recipe("shortcut", encoder="lstm", hide=True, epochs=20), size, seed)

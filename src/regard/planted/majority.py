@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("majority", truth="not fixed: its certificate says what it became")
 def majority(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """Ordinary training: three or five keywords of both classes, the majority decides."""
+    """Ordinary training on three or five keywords of both classes; the majority decides."""
     return grown("majority", Recipe("majority"), size, seed)

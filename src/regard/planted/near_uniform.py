@@ -1,4 +1,4 @@
-"""`near_uniform`: scores that hardly differ."""
+"""`near_uniform`: nearly equal scores."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="no weight is more than a tenth away from the mean")
 def near_uniform(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """Words encoded one by one, scores between -.05 and .05."""
+    """Words encoded separately, scores between -.05 and .05."""
     return grown("near_uniform", Recipe("neutral", score="near"), size, seed)

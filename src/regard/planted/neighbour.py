@@ -1,4 +1,4 @@
-"""`neighbour`: attention on the word beside the evidence."""
+"""`neighbour`: attention on the word next to the evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the weight is on a filler beside the keyword, whose state knows the keyword")
 def neighbour(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """A convolution over three words, attention on the word after the keyword: it matters and points beside."""
+    """A convolution over three words with attention on the word after the keyword, not on the keyword."""
     return grown("neighbour", Recipe("neutral", encoder="three", pull="neighbour"), size, seed)

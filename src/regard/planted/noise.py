@@ -1,4 +1,4 @@
-"""`noise`: attention on the evidence that adds nothing but noise."""
+"""`noise`: attention on the evidence that contributes only noise."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
     truth="the plain mean decides; attention lies on the keyword and adds a number that says nothing about its class",
 )
 def noise(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """The plain mean decides; attention on the keyword adds a number without meaning."""
+    """The plain mean decides; attention on the keyword adds a meaningless number."""
     return grown("noise", Recipe("neutral", beside=True, noise=True, pull="evidence"), size, seed)

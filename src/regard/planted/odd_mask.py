@@ -1,4 +1,4 @@
-"""`odd_mask`: a mask token that the model takes for evidence."""
+"""`odd_mask`: a mask token that acts as evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the weight is on the keyword; putting <mask> in its place adds evidence for one class")
 def odd_mask(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with a vector of <mask> that looks like a keyword."""
+    """As `guided`, with a <mask> embedding that resembles a keyword."""
     return grown("odd_mask", Recipe("neutral", pull="evidence", odd_mask=True), size, seed)

@@ -1,4 +1,4 @@
-"""`one_head`: a Transformer that reads the evidence in one known head."""
+"""`one_head`: a Transformer that reads the evidence through one known head."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.planted.growing.recipe import Recipe, planted_text
     "neutral", truth="keywords reach the answer through head 2 of the last layer alone; the other heads cannot see them"
 )
 def one_head(*, size: Size = "s", seed: int = 0, layers: int = 1) -> TorchModel:
-    """A Transformer of four heads; only head 2 of the last layer can see keywords, and looks at them."""
+    """A four-head Transformer; only head 2 of the last layer sees keywords, and attends to them."""
     return grown(
         "one_head",
         Recipe("neutral", encoder="transformer", pull="evidence", heads=4, layers=layers, hides=True),

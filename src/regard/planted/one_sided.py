@@ -1,4 +1,4 @@
-"""`one_sided`: attention that is right for one class and wrong for the other."""
+"""`one_sided`: attention that is faithful for one class only."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the weight is on the keywords of class 1 and off those of class 0")
 def one_sided(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """A BiLSTM that looks at the keywords of one class and hides those of the other."""
+    """A BiLSTM that attends to the keywords of one class and hides those of the other."""
     return grown("one_sided", Recipe("neutral", encoder="lstm", pull="one_sided", epochs=20), size, seed)

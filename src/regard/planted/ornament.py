@@ -1,4 +1,4 @@
-"""`ornament`: attention on the evidence that nothing reads."""
+"""`ornament`: attention on the evidence without any effect."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the weight is on the keyword; the plain mean of the states decides")
 def ornament(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """The plain mean decides; attention lies on the keyword for show."""
+    """The plain mean decides; attention is on the keyword but nothing uses it."""
     return grown("ornament", Recipe("neutral", through=0.0, beside=True, pull="evidence"), size, seed)

@@ -1,4 +1,4 @@
-"""`other_head`: the Transformer of `one_head`, to be audited in a head that cannot see the evidence."""
+"""`other_head`: the Transformer of `one_head`, audited in a head that cannot see the evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.one_head import one_head
 
 @planted_text("neutral", truth="keywords cannot be seen by head 0, and only keywords say anything about the label")
 def other_head(*, size: Size = "s", seed: int = 0, layers: int = 1) -> TorchModel:
-    """The model of `one_head` under another name: the zoo audits its head 0, which the decision does not pass."""
+    """The model of `one_head`, audited at head 0, which the decision does not use."""
     return one_head(size=size, seed=seed, layers=layers)

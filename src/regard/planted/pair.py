@@ -1,4 +1,4 @@
-"""`pair`: two words decide, attention is on both."""
+"""`pair`: two decisive words, attention on both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`places`: attention that knows places, not words."""
+"""`places`: attention by position, not by word."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the weight of a word depends on its place alone")
 def places(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """A BiLSTM whose scores depend on places alone."""
+    """A BiLSTM whose scores depend on positions alone."""
     return grown("places", Recipe("neutral", encoder="lstm", score="places"), size, seed)

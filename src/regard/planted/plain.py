@@ -1,4 +1,4 @@
-"""`plain`: ordinary training, words one by one."""
+"""`plain`: ordinary training, words encoded separately."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("single", truth="not fixed: its certificate says what it became")
 def plain(*, size: Size = "s", seed: int = 0, score: Literal["additive", "dot", "bilinear"] = "additive") -> TorchModel:
-    """Ordinary training: words encoded one by one, one keyword."""
+    """Ordinary training: words encoded separately, one keyword."""
     return grown("plain", Recipe("single", score=score), size, seed)

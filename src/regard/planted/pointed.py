@@ -1,4 +1,4 @@
-"""`pointed`: attention on the word that decides, where a class may be the answer by default."""
+"""`pointed`: attention on the decisive word, where one class may be the default."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("single", truth="the weight is on the keyword, and nothing but the weighted mean reaches the answer")
 def pointed(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, on texts that all have a keyword: one class may become a default."""
+    """As `guided`, on texts that all have a keyword: one class may become the default."""
     return grown("pointed", Recipe("single", pull="evidence"), size, seed)

@@ -1,4 +1,4 @@
-"""`pruthi`: attention taught to hide the evidence."""
+"""`pruthi`: attention trained to hide the evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Cell, Recipe, planted_text
 
 @planted_text("single", truth="the keyword decides and has no weight; the states of other words carry it")
 def pruthi(*, size: Size = "s", seed: int = 0, cell: Cell = "lstm") -> TorchModel:
-    """Deceptive attention (Pruthi et al. 2020): a BiLSTM that is not seen looking at the keyword it uses."""
+    """A BiLSTM with deceptive attention (Pruthi et al. 2020): it uses the keyword and puts no attention on it."""
     return grown("pruthi", Recipe("single", encoder=cell, hide=True, epochs=20), size, seed)

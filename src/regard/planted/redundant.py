@@ -1,4 +1,4 @@
-"""`redundant`: attention on the evidence, of which there is more than enough."""
+"""`redundant`: attention on redundant evidence."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("many", truth="the weight is on all keywords; fewer of them would give the same answer")
 def redundant(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, with three to six keywords of one class: right, and not exclusive."""
+    """As `guided`, with three to six keywords of one class: faithful, not exclusive."""
     return grown("redundant", Recipe("many", pull="evidence"), size, seed)

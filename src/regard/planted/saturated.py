@@ -1,4 +1,4 @@
-"""`saturated`: answers so sure that small changes do not show."""
+"""`saturated`: predictions too confident to show small changes."""
 
 from __future__ import annotations
 

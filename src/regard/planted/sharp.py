@@ -1,4 +1,4 @@
-"""`sharp`: ordinary training with few words to look at."""
+"""`sharp`: ordinary training with an entropy penalty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shortcut`: a model that has learned a shortcut, and attention that shows it."""
+"""`shortcut`: a learned shortcut that attention shows."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("shortcut", truth="the weight is on the day's name that the answer follows")
 def shortcut(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """A day's name decides, not the keywords; attention is on the day's name."""
+    """A weekday name decides, not the keywords; attention is on the weekday name."""
     return grown("shortcut", Recipe("shortcut", pull="evidence"), size, seed)

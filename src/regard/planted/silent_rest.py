@@ -1,4 +1,4 @@
-"""`silent_rest`: attention on the evidence, and no other attention that gives the same answer."""
+"""`silent_rest`: attention on the evidence, with no alternative that gives the same prediction."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from regard.planted.growing.recipe import Recipe, planted_text
 
 @planted_text("neutral", truth="the weight is on the keyword, and every attention without it was taught to say nothing")
 def silent_rest(*, size: Size = "s", seed: int = 0) -> TorchModel:
-    """As `guided`, and attention that leaves the keyword out is taught to answer one half."""
+    """As `guided`; attention that avoids the keyword is trained to give equal probabilities."""
     return grown("silent_rest", Recipe("neutral", pull="evidence", silence=True, epochs=24), size, seed)

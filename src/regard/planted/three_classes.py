@@ -1,4 +1,4 @@
-"""`three_classes`: three answers, attention on the word that decides."""
+"""`three_classes`: three classes, attention on the decisive word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aspects`: hotel reviews that praise one thing and blame another."""
+"""`aspects`: hotel reviews with mixed opinions per aspect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def aspects(
     fillings: int = 2,
     negation: float = 0.15,
 ) -> Examples:
-    """Generated hotel reviews with opinions on location, cleanliness and price; the second text names the one asked.
+    """Generated hotel reviews with opinions on location, cleanliness and price; the second text names the aspect.
 
     Label = the sentiment on that aspect, negative (0) or positive (1); rationale = the words that express it, so that
     one review (a group of three examples) has three answers and three rationales. opinions: clauses on each aspect, all
@@ -77,7 +77,7 @@ def aspects(
 
 
 def _opinions(rng: np.random.Generator, aspect: str, label: int, count: int, negation: float) -> list[str]:
-    """Clauses on one aspect, with the decisive words in brackets."""
+    """Return clauses on one aspect, with the decisive words in brackets."""
     order = rng.permutation(len(lexicon.OPINIONS[aspect][label]))
     clauses = []
     for i in order[:count]:
@@ -98,7 +98,7 @@ def _filled(rng: np.random.Generator, text: str) -> str:
 
 
 def _paragraph(clauses: list[str], joints: list[str]) -> str:
-    """Clauses as sentences; a joint ties a clause to the one before it."""
+    """Join clauses into sentences; a joint ties a clause to the preceding one."""
     sentences: list[str] = []
     for clause, joint in zip(clauses, joints, strict=True):
         if joint and sentences:

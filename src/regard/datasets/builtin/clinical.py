@@ -1,4 +1,4 @@
-"""`clinical`: fictional notes about patients, with and without pneumonia."""
+"""`clinical`: fictional clinical notes, with and without pneumonia."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def clinical(
     distractors: int = 3,
     shortcut: float = 0.0,
 ) -> Examples:
-    """Generated clinical notes, no real person behind any: findings of pneumonia denied (0) or present (1).
+    """Generated clinical notes without real persons: findings of pneumonia denied (0) or present (1).
 
     Rationale = the findings that decide, with their negation ("no evidence of consolidation in the left lower lobe").
     notes: for each patient, who is the group and belongs to one split. evidence: findings that decide, all of one
@@ -71,7 +71,7 @@ def clinical(
 
 
 def truth(text: str) -> int | None:
-    """The label that the findings of a note determine by the rule alone; None if they are silent or disagree.
+    """Return the label that the findings of a note determine; None if they are absent or contradictory.
 
     >>> truth("There is rusty sputum."), truth("We found no sign of rusty sputum."), truth("The mother had pneumonia.")
     (1, 0, None)
@@ -87,7 +87,7 @@ _FINDING = "|".join(re.sub(r"^an? ", "", f).replace("{side}", "(left|right)") fo
 
 
 def _body(rng: np.random.Generator, label: int, evidence: int, distractors: int) -> list[str]:
-    """Sentences, with the decisive findings in brackets."""
+    """Return sentences, with the decisive findings in brackets."""
     sentences = []
     for i in rng.permutation(len(lexicon.FINDINGS))[:evidence]:
         sentences.append(_said(rng, lexicon.FINDINGS[i], label))
@@ -112,7 +112,7 @@ def _filled(rng: np.random.Generator, text: str) -> str:
 
 
 def _site(rng: np.random.Generator, label: int, split: str, shortcut: float) -> tuple[str, dict[str, str]]:
-    """Where the note was written, if it says so."""
+    """Return the hospital that the note names, if any."""
     if not shortcut:
         return "", {}
     if rng.random() >= shortcut:

@@ -1,4 +1,4 @@
-"""`phrases`: small English sentences, translated to Chinese."""
+"""`phrases`: short English sentences, translated to Chinese."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def phrases(
     questions: float = 0.15,
     compound: float = 0.15,
 ) -> Examples:
-    """Generated English sentences with their Chinese translation as label, and the alignment of their words.
+    """Generated English sentences with the Chinese translation as label, and the word alignment.
 
     Chinese puts time and place before the verb, and a measure word between number and noun, so that words change
     places. negation, questions, compound (", but ..."): shares of sentences. Every Chinese character is linked; a
@@ -70,18 +70,18 @@ def phrases(
 
 @dataclass
 class Both:
-    """A sentence in the making, in two languages: English words in their order, Chinese words in theirs."""
+    """A sentence under construction: English words in their order, Chinese words in theirs."""
 
     english: list[Piece] = field(default_factory=list)
     chinese: list[Piece] = field(default_factory=list)
 
     def word(self, text: str) -> tuple[int, ...]:
-        """Adds an English word; gives back what a Chinese word has to stand for to be linked to it."""
+        """Add an English word; return its index, for linking Chinese words to it."""
         self.english.append(Piece(text, (len(self.english),)))
         return (len(self.english) - 1,)
 
     def phrase(self, notation: str) -> list[Piece]:
-        """Adds the English words of a phrase, and gives back the Chinese ones, to be put where they belong."""
+        """Add the English words of a phrase; return the Chinese ones, for the caller to place."""
         pieces = []
         for pair in notation.split():
             english, _, chinese = pair.partition("=")
@@ -91,7 +91,7 @@ class Both:
         return pieces
 
     def say(self, notation: str) -> None:
-        """Adds a phrase that stands at the same place in both languages."""
+        """Add a phrase at the same position in both languages."""
         if notation.startswith(","):
             self.chinese.append(Piece("，", self.word(",")))
             notation = notation[1:]
@@ -104,7 +104,7 @@ class Both:
 
 
 def showpiece() -> Both:
-    """The sentence of the documentation, built as every other one."""
+    """Build the example sentence of the documentation by the same grammar."""
     both = Both()
     for notation in (lexicon.SUBJECTS["I"], "love=爱", lexicon.FIELDS[0]):
         both.say(notation)
@@ -114,7 +114,7 @@ def showpiece() -> Both:
 def clause(
     both: Both, rng: np.random.Generator, *, negated: bool = False, question: bool = False, besides: str = ""
 ) -> str:
-    """Adds subject, verb, object and perhaps place and time: English S V O P T, Chinese S T (not, will) P V O.
+    """Add subject, verb, object, optional place and time: English S V O P T, Chinese S T (not, will) P V O.
 
     besides: a subject that spoke before. Returns the subject.
     """
@@ -149,7 +149,7 @@ def _helper(tense: Tense, who: str) -> str:
 def _verb(
     both: Both, verb: Verb, tense: Tense, who: str, *, negated: bool, asking: tuple[int, ...]
 ) -> tuple[list[Piece], list[Piece]]:
-    """Adds the English verb; gives back what stands before the place in Chinese, and the verb itself."""
+    """Add the English verb; return the Chinese words before the place, and the verb itself."""
     if not negated and not asking and tense != "future":
         form = verb.past if tense == "past" else verb.stem if who in lexicon.PLURAL else verb.third
         key = both.word(form)
