@@ -57,9 +57,13 @@ class ModelChoice:
 
         pick_device(self.device)  # a factory may ignore it, a mistake is still a mistake
         return load(
-            self.source, device=self.device, task=self.task, overflow=self.overflow,
-            trust_remote_code=permitted("allow_code"), download=permitted("download"),
-        )  # fmt: skip
+            self.source,
+            device=self.device,
+            task=self.task,
+            overflow=self.overflow,
+            trust_remote_code=permitted("allow_code"),
+            download=permitted("download"),
+        )
 
 
 def permitted(what: Literal["allow_code", "download"]) -> bool:
@@ -74,27 +78,40 @@ def _permit(context: click.Context, parameter: click.Parameter, value: bool) -> 
 
 def allow_code_option(function: F) -> F:
     """Add `--allow-code`; query it with `permitted("allow_code")`."""
-    option = click.option("--allow-code", is_flag=True, expose_value=False, callback=_permit,
-                          help="Run code shipped with the model, run or Spec; review it first.")  # fmt: skip
-    return option(function)
+    return click.option(
+        "--allow-code",
+        is_flag=True,
+        expose_value=False,
+        callback=_permit,
+        help="Run code shipped with the model, run or Spec; review it first.",
+    )(function)
 
 
 def permission_options(function: F) -> F:
     """Add `--download` and `--allow-code`."""
-    option = click.option("--download", is_flag=True, expose_value=False, callback=_permit,
-                          help="Download a Hugging Face model missing from the local cache.")  # fmt: skip
-    return option(allow_code_option(function))
+    return click.option(
+        "--download",
+        is_flag=True,
+        expose_value=False,
+        callback=_permit,
+        help="Download a Hugging Face model missing from the local cache.",
+    )(allow_code_option(function))
 
 
 def model_options(function: F) -> F:
     """Add `--device`, `--task`, `--overflow`, `--download` and `--allow-code`."""
     function = permission_options(function)
     for option in (
-        click.option("--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows",
-                     show_default=True, help="Treatment of texts longer than the model's limit."),
+        click.option(
+            "--overflow",
+            type=click.Choice(["windows", "cut", "error"]),
+            default="windows",
+            show_default=True,
+            help="Treatment of texts longer than the model's limit.",
+        ),
         click.option("--task", default=None, help="Task of the model (default: detected)."),
         click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda or mps."),
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function
 
@@ -134,9 +151,14 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
     from regard.datasets.read import read
 
     return read(
-        data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
-        skip_bad=columns.skip_bad, limit=limit, seed=seed,
-    )  # fmt: skip
+        data,
+        text_column=columns.text,
+        pair_column=columns.pair,
+        label_column=columns.label,
+        skip_bad=columns.skip_bad,
+        limit=limit,
+        seed=seed,
+    )
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -196,6 +218,8 @@ def one_example(
     if text is None:
         raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
     if not text.strip():
-        raise InputError("--text", expected="a text with at least one word", got="an empty text")
+        from regard.present.messages.messages import say
+
+        raise InputError("--text", expected=say("error.a_text"), got=say("error.empty_text"))
     inputs = {"text": text} if pair is None else {"text": text, "text_pair": pair}
     return Example("input", inputs)
