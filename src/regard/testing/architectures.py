@@ -25,8 +25,8 @@ def _row(facts: dict[str, Any]) -> Architecture:
     for name in facts.pop("null", ()):
         facts["settings"][name] = None
     facts["inputs"] = getattr(architecture_inputs, facts["inputs"])
-    pairs = {name: tuple(map(_frozen, facts[name])) for name in ("own", "inert") if name in facts}
-    return Architecture(**{**facts, **pairs})
+    facts |= {name: tuple(map(_frozen, facts[name])) for name in ("own", "inert") if name in facts}
+    return Architecture(**facts)
 
 
 def _frozen(value: Any) -> Any:
