@@ -18,6 +18,7 @@ from benchmarks.lines import Line, side_by_side
 from regard.datasets.read import read
 from regard.desk.case import DeskCase
 from regard.desk.desk import Desk
+from regard.desk.questions import attacked
 from regard.models.open.load import load
 from regard.records import Example, Threat
 
@@ -45,7 +46,7 @@ def _texts() -> list[Example]:
 
 def _greedy(model: Any, examples: list[Example]) -> int:
     case = DeskCase(Desk(model), examples)
-    return sum(one.queries for one in case.attacked("greedy_word", Threat(budget=BUDGET)))
+    return sum(one.queries for one in attacked(case, "greedy_word", Threat(budget=BUDGET)))
 
 
 def _one_by_one(model: Any, questions: list[Example], targets: list[int]) -> np.ndarray[Any, Any]:
@@ -61,7 +62,7 @@ def greedy_line() -> Line:
     examples = _texts()
     case = _Listening(Desk(model), examples)
     case.heard = []
-    case.attacked("greedy_word", Threat(budget=BUDGET))
+    attacked(case, "greedy_word", Threat(budget=BUDGET))
     by_parent = dict(zip(case.ids, case.targets, strict=True))
     targets = [int(str(by_parent[str(q.parent)])) for q in case.heard]
     n = len(case.heard)
@@ -99,7 +100,7 @@ def pgd_line() -> Line:
 
     def ours() -> None:
         case = DeskCase(Desk(model), plain)
-        records = case.attacked(f"pgd:eps={EPS},steps={STEPS}", Threat(budget=STEPS + 1))
+        records = attacked(case, f"pgd:eps={EPS},steps={STEPS}", Threat(budget=STEPS + 1))
         found["ours"] = float(np.mean([one.status == "success" for one in records]))
 
     def theirs() -> None:

@@ -42,6 +42,23 @@ BROWSER_PATIENCE = 240_000
 """Milliseconds that a page may take for anything: a safety net below pytest's own, never a measurement."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--reversed-catalogue", action="store_true", help="reverse every English message")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _catalogue(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With --reversed-catalogue every English message is reversed: only tests of wording may fail."""
+    if not request.config.getoption("--reversed-catalogue"):
+        yield
+        return
+    sys.path.insert(0, str(ROOT / "tests"))
+    from catalogues import backwards, catalogue_changed
+
+    with catalogue_changed(backwards):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _modes_of_torch_are_restored() -> Iterator[None]:
     """A test that leaves inference mode on breaks others in its process, wherever they are."""

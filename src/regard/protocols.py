@@ -26,6 +26,7 @@ from regard.records import (
     Score,
     Site,
     Spec,
+    Text,
     Threat,
     Units,
 )
@@ -456,7 +457,7 @@ class Dataset(Protocol):
         ...
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Text, ...]:
         """What was guessed, cut, dropped or sampled, in words; shown to the user and in the report."""
         ...
 

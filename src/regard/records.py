@@ -101,12 +101,12 @@ class Message:
     params: numbers, strings, lists, or other messages. `unit` and `input` name the nouns of the sentence ("patch",
     "image"); a message inside another one inherits them.
 
-    >>> Message.of("judge.note", n=3, why=Message("judge.few")).to_json()
-    {'message': 'judge.note', 'params': {'n': 3, 'why': {'message': 'judge.few'}}}
+    >>> Message.of("data.note", name="reviews", note=Message("data.no_labels")).to_json()["params"]
+    {'name': 'reviews', 'note': {'message': 'data.no_labels'}}
     """
 
     key: str
-    params: Mapping[str, Json | Message] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         params = {name: encoded(value) for name, value in sorted(self.params.items())}
@@ -127,7 +127,7 @@ class Message:
         return Message, (self.key, dict(self.params))
 
     def to_json(self) -> dict[str, Json]:
-        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}  # type: ignore[dict-item]
+        return {"message": self.key, **({"params": dict(self.params)} if self.params else {})}
 
 
 Text: TypeAlias = Message | str
@@ -544,9 +544,10 @@ class Threat:
             raise InputError("targeted attack", expected="goal targeted and a target class", got=str(self.target))
         if self.budget < 1 or not 0 < self.max_share <= 1:
             raise InputError(
-                "threat", expected="a budget of at least 1 and a share of words above 0, at most 1",
+                "threat",
+                expected="a budget of at least 1 and a share of words above 0, at most 1",
                 got=f"{self.budget} and {self.max_share}",
-            )  # fmt: skip
+            )
         object.__setattr__(self, "keep", tuple(self.keep))
 
     def to_json(self) -> dict[str, Json]:

@@ -555,8 +555,12 @@ def _checked(spec: Spec, parameter: Parameter, value: Json) -> Any:
     if parameter.values and value not in parameter.values:
         raise UnknownName(f"value of {spec.name}.{parameter.name}", str(value), map(str, parameter.values))
     wanted: dict[str, tuple[type, ...]] = {
-        "float": (int, float), "int": (int,), "bool": (bool,), "str": (str,), "list": (list, tuple),
-    }  # fmt: skip
+        "float": (int, float),
+        "int": (int,),
+        "bool": (bool,),
+        "str": (str,),
+        "list": (list, tuple),
+    }
     known = [wanted[kind] for kind in kinds if kind in wanted]
     fits = any(isinstance(value, types_) and (bool in types_ or not isinstance(value, bool)) for types_ in known)
     if known and not fits:

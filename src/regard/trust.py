@@ -87,9 +87,11 @@ def code_in(spec: Spec) -> list[str]:
 def code_refused(subject: str, code: str) -> InputError:
     """The error for a stored thing that names code."""
     return InputError(
-        subject, expected="no code: only code that you name in this command may run", got=f"the name of code, {code}",
+        subject,
+        expected="no code: only code that you name in this command may run",
+        got=f"the name of code, {code}",
         remedy="read that code; if you trust it, add --allow-code (in Python: allow_code=True)",
-    )  # fmt: skip
+    )
 
 
 def _texts(value: Json | Mapping[str, Json]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from regard.measures.text_distance import edit_distance, ngram_overlap
 from regard.models.open.load import load
 from regard.models.open.wrap import wrap
 from regard.models.read.words import word_spans
+from regard.present.messages.messages import rendered
 from regard.protocols import Model
 from regard.records import Attacked, Example, Threat
 from regard.testing.toy import ToyCase
@@ -136,8 +137,10 @@ def test_a_trigger_is_counted_on_texts_it_was_not_found_on() -> None:
     assert len(used) == 3
     assert len(tried) == 2
     assert all(one.queries == 1 for one in tried)
-    assert len({one.notes for one in tried}) == 1, "one trigger for all"
-    assert any("terrible" in note for one in tried for note in one.notes), "the worst word of the toy is found"
+    assert len({rendered(one.notes) for one in tried}) == 1, "one trigger for all"
+    assert any("terrible" in note for one in tried for note in rendered(one.notes)), (
+        "the worst word of the toy is found"
+    )
 
 
 def test_the_explanation_moves_and_the_answer_stays(bilstm: Model, short: list[Example]) -> None:

@@ -14,6 +14,7 @@ from regard.audits.default_methods import default_methods
 from regard.audits.estimate import check_capture, estimate, middle_first
 from regard.audits.preconditions import of_run
 from regard.audits.repeatability import PROBES
+from regard.present.messages.messages import render
 from regard.records import Example
 from regard.store.shard_result import Cost, ShardResult
 
@@ -61,7 +62,7 @@ def test_a_pilot_of_middling_length_runs_first_and_is_scaled() -> None:
     assert (guess.examples, guess.forwards, guess.backwards) == (4, 225, 22)  # 45 positions instead of 20
     assert guess.seconds == pytest.approx(2 * (400 + 100 + 100 + 25) / 200)
     assert guess.to_json()["skipped"] == {"attention": "no attention"}
-    assert guess.sentence(1) == "4 examples, about 225 forward passes and 22 gradients, about 6 s"
+    assert render(guess.sentence(1)) == "4 examples, about 225 forward passes and 22 gradients, about 6 s"
 
 
 def test_an_audit_announces_its_cost_after_the_pilot_and_stores_it(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_an_audit_announces_its_cost_after_the_pilot_and_stores_it(tmp_path: Pat
         announce=events.append,
         progress=lambda done, total, eta: events.append(f"{done} of {total}"),
     )
-    (said,) = [i for i, event in enumerate(events) if "forward passes" in str(event)]
+    (said,) = [i for i, event in enumerate(events) if "estimate.seconds" in str(event)]
     assert "0 of 30" in events[:said]
     assert sum(" of 30" in str(event) for event in events[said:]) > 2, "most shards come after the forecast"
     real = sum(c["forwards"] for c in run.costs())

@@ -50,4 +50,4 @@ def test_the_tweets_themselves() -> None:
     parts = [tweets(split=s) for s in ("train", "dev", "test")]
     assert sum(map(len, parts)) == len(tweets()) == 3278
     assert {e.label for e in parts[2]} == {0, 1}
-    assert any("MIT" in note for note in parts[0].notes)
+    assert any("MIT" in str(note) for note in parts[0].notes)

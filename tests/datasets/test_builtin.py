@@ -23,8 +23,11 @@ from regard.datasets.read import read
 from regard.datasets.series_file import parse_ts
 from regard.datasets.splits import normalised
 from regard.errors import InputError, UnknownName
+from regard.present.messages.messages import rendered
 from regard.records import Example
 from regard.registry import describe, names
+
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
 
 Maker = Callable[..., Examples]
 REAL: dict[str, tuple[Maker, int, int]] = {
@@ -59,7 +62,7 @@ def test_real_data_has_its_size_its_classes_and_no_leak(name: str) -> None:
         assert abs(len(part) / size - share) < 0.03
         assert {e.label for e in part} == set(range(classes))
         assert len(part.labels) == classes
-        assert any("MIT" in note or "BSD" in note for note in part.notes), "the licence is shown"
+        assert any("MIT" in note or "BSD" in note for note in rendered(part.notes)), "the licence is shown"
     seen = [{content(e) for e in part} for part in parts]
     assert not seen[0] & seen[1]
     assert not seen[0] & seen[2]
@@ -213,7 +216,7 @@ def test_the_phone_book_knows_them_all_and_read_opens_them() -> None:
         assert set(describe(make).facts) == {"modality", "licence", "package", "real"}
     data = read("reviews", limit=50)
     assert len(data) == 50
-    assert data.notes[-1].startswith("50 of 8")
+    assert rendered(data.notes)[-1].startswith("50 of 8")
     assert max(Counter(e.label for e in data).values()) <= 27, "balanced as the whole"
     assert len(read("planted:n=30,length=9", split="train", limit=None)) == 30
     assert read("planted", split="train", limit=5)[0].id.startswith("train-")

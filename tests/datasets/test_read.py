@@ -18,6 +18,9 @@ import pyarrow.parquet
 import pytest
 
 from regard.datasets.read import read
+from regard.present.messages.messages import rendered
+
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
 
 Rows = Sequence[Mapping[str, Any]]
 ROWS: Rows = [
@@ -92,8 +95,8 @@ def test_every_format_gives_the_same_examples(name: str, tmp_path: Path) -> None
     assert len({e.id for e in data}) == 3
     reference = read(write_csv(tmp_path / "reference.csv", ROWS), group_column="who", slice_columns=["who"])
     assert data.fingerprint == reference.fingerprint
-    assert "text column: 'sentence' (guessed; override with --text-column)" in data.notes
-    assert "label column: 'label' (guessed; override with --label-column)" in data.notes
+    assert "text column: 'sentence' (guessed; override with --text-column)" in rendered(data.notes)
+    assert "label column: 'label' (guessed; override with --label-column)" in rendered(data.notes)
 
 
 def test_a_real_datasets_directory(tmp_path: Path) -> None:
@@ -110,7 +113,7 @@ def test_a_real_datasets_directory(tmp_path: Path) -> None:
     assert [e.inputs["text"] for e in data] == ["three", "four"]
     assert [e.label for e in data] == [1, None], "-1 is how a withheld label is written"
     assert data.labels == ("neg", "pos")
-    assert "split: 'validation' of train, validation (guessed; override with --split)" in data.notes
+    assert "split: validation of train, validation (guessed; override with --split)" in rendered(data.notes)
     assert [e.inputs["text"] for e in read(tmp_path / "saved", split="train")] == ["one", "two"]
     assert [e.inputs["text"] for e in read(tmp_path / "saved", split="dev")] == ["three", "four"]
     assert len(read(tmp_path / "saved", split="all")) == 4
@@ -141,7 +144,7 @@ def test_columns_are_guessed_from_names_and_words(
 ) -> None:
     data = read(write_csv(tmp_path / "d.csv", [columns]))
     assert data[0].inputs == inputs
-    assert any("guessed" in note for note in data.notes)
+    assert any("guessed" in note for note in rendered(data.notes))
 
 
 def test_chosen_columns_are_not_guessed_and_an_empty_name_means_none(tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_chosen_columns_are_not_guessed_and_an_empty_name_means_none(tmp_path: P
     assert data[0].inputs == {"text": "but this"}
     assert data[0].label is None
     assert data[0].id != "a"
-    assert data.notes == ("no labels: everything is about the predicted class",)
+    assert rendered(data.notes) == ["no labels: everything is about the predicted class"]
     paired = read(path, text_column="body", pair_column="text")
     assert paired[0].inputs == {"text": "but this", "text_pair": "not this"}
     assert paired[0].id == "a"
@@ -175,7 +178,7 @@ def test_labels_of_a_csv_are_read_as_what_they_all_are(
     assert [e.label for e in data] == labels
     assert [type(e.label) for e in data] == [type(label) for label in labels]
     assert data.labels == names
-    assert any("have no label" in note for note in data.notes) == (None in labels)
+    assert any("have no label" in note for note in rendered(data.notes)) == (None in labels)
 
 
 def test_label_names_can_be_given(tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def test_a_table_of_numbers_a_series_and_an_image(tmp_path: Path) -> None:
     assert table.columns == ("age", "weight")
     assert (table.modality, table[0].label) == ("tabular", 1)
     assert table[0].inputs["row"].tolist() == [3.5, 7.0]
-    assert any("left out: name" in note for note in table.notes)
+    assert any("skipped: name" in note for note in rendered(table.notes))
     series = read(write_jsonl(tmp_path / "s.jsonl", [{"series": [[1, 2], [3, 4], [5, 6]], "rationale": [[0, 2]]}]))
     assert (series.modality, series[0].inputs["series"].shape, series[0].rationale) == ("series", (3, 2), ((0, 2),))
     image = read(write_parquet(tmp_path / "i.parquet", [{"image": [[0.0, 1.0], [0.5, 0.25]], "label": 3}]))
@@ -203,7 +206,7 @@ def test_a_big_file_is_sampled_by_label_and_says_so(tmp_path: Path) -> None:
     data = read(write_csv(tmp_path / "big.csv", rows))
     assert len(data) == 200
     assert Counter(e.label for e in data) == {0: 160, 1: 40}
-    assert data.notes[-1] == "200 of 8,530, stratified by label, seed 0"
+    assert rendered(data.notes)[-1] == "200 of 8,530, stratified by label, seed 0"
     random.Random(0).shuffle(rows)
     again = read(write_csv(tmp_path / "shuffled.csv", rows))
     assert again.fingerprint == data.fingerprint, "the order of the rows must not matter"
@@ -211,9 +214,9 @@ def test_a_big_file_is_sampled_by_label_and_says_so(tmp_path: Path) -> None:
     assert other.fingerprint != data.fingerprint
     assert len(read(tmp_path / "big.csv", limit=None)) == 8530
     unlabelled = read(tmp_path / "big.csv", label_column="", limit=10)
-    assert unlabelled.notes[-1] == "10 of 8,530, at random (no labels), seed 0"
+    assert rendered(unlabelled.notes)[-1] == "10 of 8,530, at random (no labels), seed 0"
     numbers = write_csv(tmp_path / "n.csv", [{"text": f"t {i}", "label": i / 7} for i in range(100)])
-    assert "at random (labels have more than 50 values)" in read(numbers, limit=10).notes[-1]
+    assert "at random (labels have more than 50 values)" in rendered(read(numbers, limit=10).notes)[-1]
 
 
 def test_whole_groups_on_request(tmp_path: Path) -> None:
@@ -221,7 +224,7 @@ def test_whole_groups_on_request(tmp_path: Path) -> None:
     data = read(write_csv(tmp_path / "d.csv", rows), limit=30, whole_groups=True)
     assert set(Counter(e.group for e in data).values()) == {7}
     assert len(data) == 28
-    assert data.notes[-1] == "28 of 700, whole groups, seed 0"
+    assert rendered(data.notes)[-1] == "28 of 700, whole groups, seed 0"
 
 
 def test_a_file_is_split_by_its_column_or_by_hash(tmp_path: Path) -> None:
@@ -234,7 +237,7 @@ def test_a_file_is_split_by_its_column_or_by_hash(tmp_path: Path) -> None:
     parts = [{e.group for e in read(path, split=s, limit=None)} for s in ("train", "dev", "test")]
     assert sum(map(len, parts)) == 300, "no group is in two splits"
     assert 210 < len(parts[0]) < 270
-    assert any("by a hash of the group" in note for note in read(path, split="test").notes)
+    assert any("by a hash of the group" in note for note in rendered(read(path, split="test").notes))
     few = write_csv(tmp_path / "few.csv", [{"text": f"text {i}", "label": "abc"[i % 3]} for i in range(20)])
     assert {read(few, split=s).labels for s in ("train", "dev", "test")} == {("a", "b", "c")}
 
@@ -242,7 +245,7 @@ def test_a_file_is_split_by_its_column_or_by_hash(tmp_path: Path) -> None:
 def test_repeated_texts_keep_different_ids_and_are_counted(tmp_path: Path) -> None:
     data = read(write_csv(tmp_path / "d.csv", [{"text": "same"}, {"text": "same"}, {"text": "other"}]))
     assert len({e.id for e in data}) == 3
-    assert "1 rows repeat an earlier input" in data.notes
+    assert "1 rows repeat an earlier input" in rendered(data.notes)
 
 
 def test_tokens_are_joined_and_tags_kept(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ import pytest
 from regard.datasets.packages import package_bytes
 from regard.datasets.read import read
 from regard.errors import EnvironmentProblem, InputError
+from regard.present.messages.messages import rendered
+
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
 
 BAD: dict[str, tuple[str, bytes, dict[str, Any], list[str]]] = {
     # what: file name, content, options, what the line must say
@@ -90,7 +93,7 @@ def test_bad_rows_are_left_out_on_request_and_counted(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("id,text\n1,a b\n2,\n1,c d\n3,e f\n4,x,y\n5,z z\n")
     data = read(tmp_path / "d.csv", skip_bad=True)
     assert [e.id for e in data] == ["1", "3", "5"]
-    assert "3 bad rows left out (line 3, 4, 6)" in data.notes
+    assert "skipped 3 unreadable rows (line 3, 4, 6)" in rendered(data.notes)
     (tmp_path / "r.jsonl").write_text('{"text": "ab", "rationale": ["xy"]}\n{"text": "cd", "rationale": ["c"]}\n')
     assert [e.rationale for e in read(tmp_path / "r.jsonl", skip_bad=True)] == [((0, 1),)]
     (tmp_path / "all.csv").write_text("text,label\n,1\n")

@@ -9,6 +9,8 @@ from regard.audits.conclusions.attacks import checks, suspicions
 from regard.present.report.robustness.attacks import in_order, suspicion
 from regard.records import Score
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 IDS = tuple(f"e{i}" for i in range(20))
 
 

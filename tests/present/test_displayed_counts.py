@@ -38,6 +38,8 @@ from regard.present.summary import reading
 from regard.present.terminal.metrics_view import metrics_view
 from regard.present.terminal.results import evidence_table
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 INTERVAL = re.compile(r"([-+]?\d+\.?\d*) ?%? \[([-+]?\d+\.?\d*)%?, ([-+]?\d+\.?\d*)%?\]")
 
 

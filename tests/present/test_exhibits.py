@@ -17,6 +17,8 @@ from regard.present.report.as_markdown import run_markdown
 from regard.present.report.report import report
 from regard.records import Relevance, Score
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 WHERE = {"experiment": "exclusive", "layers": "last", "heads": "mean"}
 
 

@@ -15,6 +15,8 @@ from regard.present.report.sections.improvement import improvement
 from regard.present.run_reader import Material
 from regard.records import Spec
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 PLAN = {"learned_noises": ["keyboard", "drop_words"], "other_noises": ["ocr"], "attack": "greedy_word"}
 QUANTITIES = (
     "accuracy", "noise_accuracy", "other_noise_accuracy", "attack_success", "adaptive_attack_success",

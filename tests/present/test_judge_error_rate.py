@@ -6,6 +6,8 @@ import pytest
 
 from regard.present import judge_error_rate as record
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 
 @pytest.mark.parametrize("same", [True, False])
 def test_figures_of_an_earlier_judge_are_told_as_such(same: bool) -> None:

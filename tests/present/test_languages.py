@@ -23,6 +23,8 @@ from regard.records import Message
 from regard.registry import names
 from regard.store.judgements import judgement_to_json
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 ROOM = Path(regard.present.__file__).parent
 SPEAKING = sorted(
     [
@@ -173,3 +175,24 @@ def test_a_table_read_alone_says_what_the_whole_catalogue_says(name: str) -> Non
     for key, sentence in catalogue(name).items():
         table, _, last = key.rpartition(".")
         assert _table(name, table)[last] == sentence
+
+
+KEY = re.compile(r'"((?:[a-z_]+\.)+[a-z_]+)"')
+"""A key of the catalogue as it stands in the code."""
+PARTS_OF_KEYS = ("judge", "defect", "repeatability", "map", "data", "estimate", "margin", "fate", "experiment")
+"""Tables whose messages are made below `present`, or by the name of something stored."""
+
+
+def test_every_message_of_the_code_is_in_the_catalogue_and_the_other_way_round() -> None:
+    source = "\n".join(p.read_text("utf-8") for p in ROOM.parent.rglob("*.py"))
+    known_keys = {key for key in catalogue("en") if key.split(".")[0] in PARTS_OF_KEYS}
+    written = {key for key in KEY.findall(source) if key.split(".")[0] in PARTS_OF_KEYS and key.count(".") <= 2}
+    made = re.findall(r'Message(?:\.of)?\(\s*"([a-z_.]+)"', source)
+    assert sorted({key for key in made if key != "sentences"} - set(catalogue("en"))) == []
+    families = [re.escape(f).replace(r"\{\}", "[a-z_]+") for f in (
+        "judge.{}.rule", "judge.{}.not_claimed", "judge.{}.lost", "judge.{}.question", "judge.because.{}",
+        "judge.rule.{}", "judge.reading.{}", "judge.why.{}", "judge.contrast.{}", "map.{}", "defect.{}", "margin.{}",
+        "fate.{}", "fate.means.{}", "experiment.{}",
+    )]  # fmt: skip
+    unused = {key for key in known_keys - written if not any(re.fullmatch(f, key) for f in families)}
+    assert sorted(unused) == []

@@ -29,6 +29,8 @@ from regard.present.run_reader import Material
 from regard.present.summary import reading
 from regard.records import Score, Summary, Units
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 
 

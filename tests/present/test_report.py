@@ -21,6 +21,8 @@ from regard.present.report.report import SECTIONS, report, write_report
 from regard.present.verdict_words import weakest
 from regard.store.judgements import judgement_to_json
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 EVIL = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 

@@ -17,6 +17,8 @@ from regard.present.run_reader import Material
 from regard.present.terminal.results import evidence_table
 from regard.present.terminal.terminal import bullets, drawing, heat_map, links, plain_table, sentence, strongest
 
+pytestmark = pytest.mark.wording  # reads the words of pages, tables or notes
+
 words = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8), min_size=1, max_size=12)
 
 

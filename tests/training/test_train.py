@@ -24,6 +24,7 @@ from regard.networks.checkpoint import load_checkpoint
 from regard.networks.classifier import AttentionClassifier
 from regard.networks.family import membership, read_family
 from regard.networks.imposed import load_imposed
+from regard.present.messages.messages import rendered
 from regard.training.reference import open_reference
 from regard.training.train import Trained, read_splits, train
 from regard.training.train_one import Splits
@@ -74,7 +75,7 @@ def test_a_family_opens_as_its_best_member_and_says_so(three: Trained) -> None:
     assert isinstance(model, TorchModel)
     best = read_family(three.directory).best
     assert same(model.module.state_dict(), weights(three.directory / best))
-    assert model.notes == [f"family of 3: opened {best}, the best on dev"]
+    assert rendered(model.notes) == [f"family of 3: opened {best}, the best on dev"]
     assert model.name == f"three/{best}"
 
 

@@ -31,14 +31,14 @@ from regard.measures.keyed_random import keyed_rng
 from regard.models.ask.flops import flops_per_position, machine_flops
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Model
-from regard.records import Example, Json, joined
+from regard.records import Example, Json, Message, Text, joined
 from regard.store.export import export
 from regard.store.ledger import Ledger
 from regard.store.manifest import command, now, versions
 from regard.store.run import Run, RunWriter
 from regard.tap.pass_history import forget_passes
 
-Say = Callable[[str], None]
+Say = Callable[[Text], None]
 MOST_NOTES = 8
 MOST_PROBES = 20
 """Examples that are tried before the audit starts without a check of its capture."""
@@ -167,7 +167,7 @@ def _check_preconditions(writer: RunWriter, plan: Plan, say: Say) -> None:
         say(sentence)
 
 
-def _silent(sentence: str) -> None:
+def _silent(sentence: Text) -> None:
     """Nobody listens."""
 
 
@@ -191,10 +191,10 @@ def _repeat_check(writer: RunWriter, plan: Plan, say: Say) -> RepeatCheck | None
     if stored is not None and stored.get("finished"):
         return None
     check = RepeatCheck(plan.subject.model, _spread(plan), fingerprint=plan.subject.model.fingerprint)
-    seen = check.start()
-    if not seen.repeats:  # at once: whatever stops this session, the next one must know
-        writer.note_repeatability({**worse(stored, seen), "finished": False})
-        say(joined(seen.sentences))
+    noise = check.start()
+    if not noise.repeats:  # at once: whatever stops this session, the next one must know
+        writer.note_repeatability({**worse(stored, noise), "finished": False})
+        say(joined(noise.sentences))
     return check
 
 
@@ -203,10 +203,10 @@ def _finish_check(check: RepeatCheck | None, writer: RunWriter, found: Run, say:
     if check is None:
         return
     stored = writer.repeatability()
-    seen = check.end(found.examples())
-    writer.note_repeatability({**worse(stored, seen), "finished": True})
-    if not seen.repeats and stored is None:
-        say(joined(seen.sentences))
+    noise = check.end(found.examples())
+    writer.note_repeatability({**worse(stored, noise), "finished": True})
+    if not noise.repeats and stored is None:
+        say(joined(noise.sentences))
 
 
 def _capture_check(plan: Plan) -> CaptureCheck:
@@ -232,9 +232,9 @@ def _limit(plan: Plan) -> dict[str, Json] | None:
     return {"forward_flops": middle * flops_per_position(torch_module(model)), "machine_flops": machine_flops()}
 
 
-def _sentences(data: Mapping[str, Json]) -> list[str]:
+def _sentences(data: Mapping[str, Json]) -> list[Message]:
     notes = data["notes"] if isinstance(data["notes"], list) else []
-    said = [f"data {data['name']}: {note}" for note in notes[:MOST_NOTES]]
+    sentences = [Message.of("data.note", name=data["name"], note=note) for note in notes[:MOST_NOTES]]
     if len(notes) > MOST_NOTES:
-        said.append(f"data {data['name']}: and {len(notes) - MOST_NOTES} more notes, all in the manifest")
-    return said
+        sentences.append(Message.of("data.more_notes", name=data["name"], n=len(notes) - MOST_NOTES))
+    return sentences

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.errors import Unsupported
 from regard.protocols import Encoded, Model
-from regard.records import Json
+from regard.records import Json, Message
 from regard.store.shard_result import ShardResult
 
 Forecast = Callable[["Estimate"], None]
@@ -35,12 +35,12 @@ class Estimate:
             "skipped": dict(self.skipped),
         }
 
-    def sentence(self, workers: int) -> str:
+    def sentence(self, workers: int) -> Message:
         minutes, seconds = divmod(round(self.seconds / max(1, workers)), 60)
-        return (
-            f"{self.examples} examples, about {self.forwards} forward passes and {self.backwards} gradients, "
-            f"about {f'{minutes} min {seconds} s' if minutes else f'{seconds} s'}"
-        )
+        passes = {"n": self.examples, "forwards": self.forwards, "backwards": self.backwards}
+        if minutes:
+            return Message.of("estimate.minutes", **passes, minutes=minutes, seconds=seconds)
+        return Message.of("estimate.seconds", **passes, seconds=seconds)
 
 
 def middle_first(shards: Sequence[Sequence[str]]) -> list[Sequence[str]]:

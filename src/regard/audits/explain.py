@@ -52,25 +52,35 @@ def explain(
     reason; if none is left, that is an error.
     """
     live = open_model(model, device)
-    given = [inputs] if isinstance(inputs, str | Example) else list(inputs)
-    read = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(given)]
+    inputs_list = [inputs] if isinstance(inputs, str | Example) else list(inputs)
+    read = [e if isinstance(e, Example) else Example(f"input-{i}", {"text": e}) for i, e in enumerate(inputs_list)]
     examples = [window for example in read for window in live.windows(example)]
     desk = Desk(live, seed=seed)
     case = DeskCase(desk, examples)
     answers = case.base()
-    found: dict[str, Relevance] = {}
+    relevances: dict[str, Relevance] = {}
     skipped: dict[str, str] = {}
     for method in methods:
         spec = case.spec(method)
         build(spec)  # a name or parameter that does not exist is the caller's mistake, not the method's
         try:
-            found[str(spec)] = case.relevance(spec)
+            relevances[str(spec)] = case.relevance(spec)
         except RegardError as reason:
             skipped[str(spec)] = str(reason)
         except Exception as error:  # a broken method must not take the others with it
             skipped[str(spec)] = f"{type(error).__name__}: {error}"
-    if methods and not found:
+    if methods and not relevances:
         why = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise Unsupported(f"model {live.name}", expected="a method that works on it", got=why)
     names = tuple(desk.answer(name) for name in case.ids)
-    return Explained(case.examples, case.units, case.targets, answers, live.labels, found, skipped, seed, names)
+    return Explained(
+        examples=case.examples,
+        units=case.units,
+        targets=case.targets,
+        answers=answers,
+        labels=live.labels,
+        relevance=relevances,
+        skipped=skipped,
+        seed=seed,
+        names=names,
+    )

@@ -36,7 +36,7 @@ def fold(
     slices: for each column, example id -> "column=value"; a column with a single value makes no parts.
     specs: method -> its Spec, where its name does not say how it removes units.
     """
-    found = [_summary(score, clusters, seed=seed, level=level, draws=draws, specs=specs) for score in scores]
+    summaries = [_summary(score, clusters, seed=seed, level=level, draws=draws, specs=specs) for score in scores]
     for kind, belonging in [("class", classes), *(("slice", column) for column in slices)]:
         names = sorted({belonging[name] for score in scores for name in score.ids if name in belonging})
         if not 2 <= len(names) <= MOST_PARTS:
@@ -46,8 +46,8 @@ def fold(
                 inside = np.array([belonging.get(i) == name for i in score.ids], np.bool_)
                 if inside.sum() >= SMALLEST_PART:
                     part = _only(score, inside, {kind: name})
-                    found.append(_summary(part, clusters, seed=seed, level=level, draws=draws, specs=specs))
-    return found
+                    summaries.append(_summary(part, clusters, seed=seed, level=level, draws=draws, specs=specs))
+    return summaries
 
 
 def _summary(

@@ -42,11 +42,11 @@ class Answer:
 
     def apart(self, other: Answer) -> tuple[float, float]:
         """(difference of the objective, largest difference of any probability); NaN where one of them is unknown."""
-        moved = gap(self.probability, other.probability)
+        change = gap(self.probability, other.probability)
         if self.distribution is not None and other.distribution is not None:
             each = [gap(float(a), float(b)) for a, b in zip(self.distribution, other.distribution, strict=True)]
-            moved = float(np.max([moved, *each]))  # NaN if any is
-        return gap(self.value, other.value), moved
+            change = float(np.max([change, *each]))  # NaN if any is
+        return gap(self.value, other.value), change
 
 
 def gap(one: float, other: float) -> float:
@@ -93,8 +93,8 @@ class Noise:
                 "probability_sd": self.probability_sd,
             }
             # two digits here, for a number that is not finite is no JSON
-            shown = {name: f"{number:.2g}" for name, number in numbers.items()}
-            parts.append(Message.of("repeatability.noise", times=times, n=examples, **shown))
+            texts = {name: f"{number:.2g}" for name, number in numbers.items()}
+            parts.append(Message.of("repeatability.noise", times=times, n=examples, **texts))
         if self.unknown:
             parts.append(Message.of("repeatability.unknown", n=examples * times, unknown=self.unknown))
         return parts
@@ -102,14 +102,16 @@ class Noise:
 
 def measured(answers: Sequence[Sequence[Answer]]) -> Noise:
     """Of the answers to each of some inputs; those that are no numbers are counted, not used."""
-    known = [[a for a in some if a.known] for some in answers]
-    apart = [a.apart(b) for some in known for a, b in combinations(some, 2)]
+    finite = [[a for a in some if a.known] for some in answers]
+    apart = [a.apart(b) for some in finite for a, b in combinations(some, 2)]
     values, probabilities = ([pair[i] for pair in apart] for i in (0, 1))
     return Noise(
-        _pooled([[a.value for a in some] for some in known]), float(np.max(values, initial=0.0)),
-        _pooled([[a.probability for a in some] for some in known]), float(np.max(probabilities, initial=0.0)),
-        sum(len(some) for some in answers) - sum(len(some) for some in known),
-    )  # fmt: skip
+        _pooled([[a.value for a in some] for some in finite]),
+        float(np.max(values, initial=0.0)),
+        _pooled([[a.probability for a in some] for some in finite]),
+        float(np.max(probabilities, initial=0.0)),
+        sum(len(some) for some in answers) - sum(len(some) for some in finite),
+    )
 
 
 def _pooled(groups: Sequence[Sequence[float]]) -> float:

@@ -42,12 +42,14 @@ def judge_again(
     live = model or model_of(run, allow_code=allow_code)
     if live.fingerprint != manifest["model"]["fingerprint"]:
         raise InputError(
-            f"model of run {run.path}", expected="the weights that the run was about", got="other weights",
+            f"model of run {run.path}",
+            expected="the weights that the run was about",
+            got="other weights",
             remedy="audit this model anew",
-        )  # fmt: skip
+        )
     settings = Settings.from_json({**manifest["settings"], "companions": []})
-    chosen = replace(profile("quick"), operators=operators)
-    judging = plan.metric_specs(live, metrics, chosen)
+    base_profile = replace(profile("quick"), operators=operators)
+    judging = plan.metric_specs(live, metrics, base_profile)
     for spec in judging:
         build(spec)
     specs = {str(name): spec for name, spec in zip(settings.labels, settings.explainers, strict=True)}
@@ -92,9 +94,11 @@ def model_of(run: Run, *, allow_code: bool = False) -> Model:
     facts = run.manifest["model"]
     if facts.get("spec") is None:
         raise InputError(
-            f"run {run.path}", expected="a model that can be opened by its name", got="a live model",
+            f"run {run.path}",
+            expected="a model that can be opened by its name",
+            got="a live model",
             remedy="give it: judge_again(run, metrics, model=model)",
-        )  # fmt: skip
+        )
     from regard.audits.worker import open_model
     from regard.models.open.stored_model import refuse_changed_files, stored_spec
 
@@ -105,9 +109,11 @@ def model_of(run: Run, *, allow_code: bool = False) -> Model:
         return open_model({"model": spec.to_json(), "threads": _threads()})
     except RegardError as error:
         raise InputError(
-            subject, expected="the model at the place where it was", got=str(error),
+            subject,
+            expected="the model at the place where it was",
+            got=str(error),
             remedy="put it back, or audit it anew",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _threads() -> int:
@@ -119,15 +125,22 @@ def _threads() -> int:
 def example_of(run: Run, row: dict[str, object]) -> Example:
     """One of `Run.examples` as the model read it; a rationale marked by hand is its rationale."""
     inputs = {}
-    given = row["inputs"]
-    for name, value in given.items() if isinstance(given, dict) else ():
+    raw_inputs = row["inputs"]
+    for name, value in raw_inputs.items() if isinstance(raw_inputs, dict) else ():
         if isinstance(value, dict) and "blob" in value:
             inputs[name] = run.array(value)
         else:
             inputs[name] = _array(run, name, value) if isinstance(value, list) else value
     places = row.get("rationale")
-    marked = tuple(tuple(map(float, p)) for p in places) if isinstance(places, list) else None
-    return Example(str(row["id"]), inputs, row["label"], marked, _text(row["group"]), _text(row["parent"]))  # type: ignore[arg-type]
+    rationale = tuple(tuple(map(float, p)) for p in places) if isinstance(places, list) else None
+    return Example(
+        id=str(row["id"]),
+        inputs=inputs,
+        label=row["label"],  # type: ignore[arg-type]
+        rationale=rationale,
+        group=_text(row["group"]),
+        parent=_text(row["parent"]),
+    )
 
 
 def _array(run: Run, name: str, value: list[object]) -> np.ndarray:

@@ -93,10 +93,12 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
     experiments; by default those that lie beside a member of a family. `layers` and `heads` choose the audited
     attention for methods that do not choose it themselves.
     """
-    chosen, model = profile(options.profile), subject.model
-    usual = [] if options.narrowed else chosen.explainers
-    further = expanded([*usual, ALL])[len(usual) :] if usual and chosen.shelf else []
-    names = options.experiments if options.experiments is not None else () if options.narrowed else chosen.experiments
+    base_profile, model = profile(options.profile), subject.model
+    usual = [] if options.narrowed else base_profile.explainers
+    further = expanded([*usual, ALL])[len(usual) :] if usual and base_profile.shelf else []
+    names = (
+        options.experiments if options.experiments is not None else () if options.narrowed else base_profile.experiments
+    )
     experiments = [_spec("experiment", name) for name in names]
     siblings = [*(options.siblings or beside(subject.about_model))]
     if siblings and experiments and all(spec.name != "siblings" for spec in experiments):
@@ -105,15 +107,17 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         experiments = [_with(spec, {"explainers": [*usual]}) for spec in experiments]
     which: dict[str, Json] = {"layers": options.layers, "heads": options.heads}
     experiments = [_with(spec, which) for spec in experiments]
-    asked = [*chosen.explainers, *further] if options.explainers is None else expanded(options.explainers)
-    explainers = [_spec("explainer", name) for name in asked]
+    explainer_names = (
+        [*base_profile.explainers, *further] if options.explainers is None else expanded(options.explainers)
+    )
+    explainers = [_spec("explainer", name) for name in explainer_names]
     explainers = [_with(spec, which) if spec.name == "attention" else spec for spec in explainers]
     # the operator is written down, so that the report can say where a method is judged by its own operator
-    explainers = [_with(spec, {"steps": chosen.steps, "operator": model.operators[0]}) for spec in explainers]
+    explainers = [_with(spec, {"steps": base_profile.steps, "operator": model.operators[0]}) for spec in explainers]
     if not explainers:
         raise InputError("explainers", expected="at least one", got="none")
-    metrics = chosen.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics
-    judging = metric_specs(model, metrics, chosen)
+    metrics = base_profile.metrics(rationales=subject.rationales) if options.metrics is None else options.metrics
+    judging = metric_specs(model, metrics, base_profile)
     for spec in (*explainers, *judging, *experiments):
         build(spec)
     return Settings(
@@ -124,7 +128,7 @@ def settings_of(subject: Subject, options: AuditOptions) -> Settings:
         experiments=tuple(dict.fromkeys(experiments)),
         companions=tuple(companions(subject.examples, options.seed)) if experiments else (),
         sampled=len(further),
-        share=chosen.shelf if further else 1.0,
+        share=base_profile.shelf if further else 1.0,
     )
 
 
@@ -140,8 +144,8 @@ def metric_specs(model: Model, metrics: Sequence[str | Spec], chosen: Profile) -
 
 def companions(examples: Sequence[Example], seed: int) -> list[Example]:
     """A few of the examples, drawn by lot: the same for every shard of one audit."""
-    drawn = keyed_rng(seed, "companions", len(examples)).permutation(len(examples))[:COMPANIONS]
-    return [examples[int(i)] for i in sorted(drawn)]
+    picks = keyed_rng(seed, "companions", len(examples)).permutation(len(examples))[:COMPANIONS]
+    return [examples[int(i)] for i in sorted(picks)]
 
 
 def _spec(kind: str, given: str | Spec) -> Spec:
@@ -168,16 +172,16 @@ def shards(lengths: Mapping[str, int], *, size: int = SHARD, tokens: int = SHARD
     >>> shards({"a": 5, "b": 9, "c": 4}, size=2)
     [['b', 'a'], ['c']]
     """
-    found: list[list[str]] = []
-    used = 0
+    groups: list[list[str]] = []
+    size_used = 0
     for name in sorted(lengths, key=lambda name: -lengths[name]):
-        if found and len(found[-1]) < size and used + lengths[name] <= tokens:
-            found[-1].append(name)
-            used += lengths[name]
+        if groups and len(groups[-1]) < size and size_used + lengths[name] <= tokens:
+            groups[-1].append(name)
+            size_used += lengths[name]
         else:
-            found.append([name])
-            used = lengths[name]
-    return found
+            groups.append([name])
+            size_used = lengths[name]
+    return groups
 
 
 def stored_attention(examples: Sequence[Example], number: int) -> list[str]:

@@ -69,9 +69,14 @@ class Defect:
     def to_json(self) -> dict[str, Json]:
         heads: Json = None if self.heads is None else list(self.heads)
         return {
-            "what": self.what, "site": self.site, "heads": heads, "n": self.n, "measured": self.measured,
-            "limit": self.limit, "sentence": self.sentence.to_json(),
-        }  # fmt: skip
+            "what": self.what,
+            "site": self.site,
+            "heads": heads,
+            "n": self.n,
+            "measured": self.measured,
+            "limit": self.limit,
+            "sentence": self.sentence.to_json(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +105,9 @@ def preconditions(model: str | Model, inputs: Any, *, seed: int = 0) -> Precondi
     from regard.models.capture import as_examples
     from regard.models.open.load import load
 
-    opened = load(model)
-    given = list(inputs) if isinstance(inputs, Iterable) and _are_examples(inputs) else as_examples(opened, inputs)
-    return examine(opened, [w for example in spread(given) for w in opened.windows(example)[:1]], seed=seed)
+    live = load(model)
+    examples = list(inputs) if isinstance(inputs, Iterable) and _are_examples(inputs) else as_examples(live, inputs)
+    return examine(live, [w for example in spread(examples) for w in live.windows(example)[:1]], seed=seed)
 
 
 def _are_examples(inputs: Any) -> bool:
@@ -140,18 +145,18 @@ def examine(
 
     known: by id, what the undisturbed model was found to say; the others are asked.
     """
-    said = known or {}
-    seen: dict[str, _Seen] = {}
+    base_answers = known or {}
+    sites: dict[str, _Seen] = {}
     read: list[_Read] = []
     for example in examples:
         try:
             encoded = encoded_once(model, example)
             if _says_nothing(model, encoded):
                 continue
-            target, plain = said[example.id] if example.id in said else _asked(model, encoded)
+            target, plain = base_answers[example.id] if example.id in base_answers else _asked(model, encoded)
             if np.isnan(_change(plain, plain)):  # no number: nothing follows from its not changing
                 continue
-            _look(model, encoded, target, seen, keyed_rng(seed, example.id, "preconditions"))
+            _look(model, encoded, target, sites, keyed_rng(seed, example.id, "preconditions"))
         except CaptureError:  # about the model, not about this example
             raise
         except Unsupported as refusal:
@@ -162,19 +167,21 @@ def examine(
     if not read:
         return Preconditions(0, 0, (), (Message("defect.nothing_tested"),))
     defects: list[Defect] = []
-    notes: list[str] = []
-    for found in seen.values():
-        defects += _of_weights(found, decoder=encoder_decoder(model))
+    notes: list[Text] = []
+    for look in sites.values():
+        defects += _of_weights(look, decoder=encoder_decoder(model))
         try:
-            moved = _moved(model, read, found.site)
-            if np.isnan(moved):
+            change = _moved(model, read, look.site)
+            if np.isnan(change):
                 raise unknown(f"answer of {model.name} under changed attention", 1, len(read))
         except RegardError as refusal:
-            notes.append(Message.of("defect.untested", site=found.site.key, why=str(refusal)))
+            notes.append(Message.of("defect.untested", site=look.site.key, why=str(refusal)))
             continue
-        if moved <= UNMOVED:
-            defects.append(Defect("unused", found.site.key, None, len(read), moved, UNMOVED))
-    return Preconditions(len(read), len(seen), tuple(defects), tuple(notes))
+        if change <= UNMOVED:
+            defects.append(
+                Defect(what="unused", site=look.site.key, heads=None, n=len(read), measured=change, limit=UNMOVED)
+            )
+    return Preconditions(len(read), len(sites), tuple(defects), tuple(notes))
 
 
 def _asked(model: Model, encoded: Encoded) -> tuple[Target, Answers]:
@@ -228,21 +235,28 @@ def _of_weights(found: _Seen, *, decoder: bool) -> list[Defect]:
     if max(found.keys) == 1:
         first_token = decoder and found.site.kind not in ("cross", "pooling")
         # a decoder that has written nothing yet has one key rightly
-        return [] if first_token else [Defect("one_key", key, None, len(found.keys), 0.0, 0.0)]
+        return (
+            []
+            if first_token
+            else [Defect(what="one_key", site=key, heads=None, n=len(found.keys), measured=0.0, limit=0.0)]
+        )
     flat = _worst(found.uniform)
     fixed = _worst(found.constant)
     if fixed is not None and flat is not None:
         fixed = np.where(flat <= LIMIT, np.nan, fixed)
-    told: list[Defect] = []
-    judged: tuple[tuple[What, Any, int], ...] = (
-        ("uniform", flat, len(found.uniform)), ("constant", fixed, len(found.constant))
-    )  # fmt: skip
-    for what, gaps, n in judged:
+    defects: list[Defect] = []
+    checks: tuple[tuple[What, Any, int], ...] = (
+        ("uniform", flat, len(found.uniform)),
+        ("constant", fixed, len(found.constant)),
+    )
+    for what, gaps, n in checks:
         heads = np.flatnonzero(gaps <= LIMIT) if gaps is not None else np.zeros(0, int)
         if len(heads):
             which = None if len(heads) == len(gaps) else tuple(map(int, heads))
-            told.append(Defect(what, key, which, n, float(gaps[heads].max()), LIMIT))
-    return told
+            defects.append(
+                Defect(what=what, site=key, heads=which, n=n, measured=float(gaps[heads].max()), limit=LIMIT)
+            )
+    return defects
 
 
 def _worst(gaps: list[NDArray[np.float64]]) -> NDArray[np.float64] | None:
@@ -263,8 +277,8 @@ def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
     largest = 0.0
     for encoded, target, plain in read:
         for what in ("mask_heads", "uniform", "permute"):
-            changed = model.forward([encoded], [target], [Edit(what, site=site.key)])
-            step = _change(changed, plain)
+            edited = model.forward([encoded], [target], [Edit(what, site=site.key)])
+            step = _change(edited, plain)
             if np.isnan(step):
                 largest = step
                 continue
@@ -273,7 +287,7 @@ def _moved(model: Model, read: Sequence[_Read], site: Site) -> float:
             if step > 0:
                 # the edited pass may round differently: compared with one in which the same site is edited to itself
                 same = model.forward([encoded], [target], [Edit("scale", site=site.key, factor=1.0)])
-                step = _change(changed, same)
+                step = _change(edited, same)
             if step > UNMOVED:
                 return step
             largest = float(np.max([largest, step]))  # NaN once one of them is
@@ -295,9 +309,9 @@ def of_run(model: Model, examples: Sequence[Example], rows: Iterable[Mapping[str
     rows: what the run says about each example (`Run.examples`); one that it could not read is left out, and no
     example's undisturbed answer is computed again.
     """
-    known = {str(row["id"]): (row["target"], _answer(row)) for row in rows if row["units"] is not None}
+    base_answers = {str(row["id"]): (row["target"], _answer(row)) for row in rows if row["units"] is not None}
     try:
-        return examine(model, spread([e for e in examples if e.id in known]), seed=seed, known=known)
+        return examine(model, spread([e for e in examples if e.id in base_answers]), seed=seed, known=base_answers)
     except Exception as error:  # a bad example is reported where it is counted
         return Preconditions(0, 0, (), (f"not tested: {type(error).__name__}: {error}",))
 

@@ -57,6 +57,6 @@ def _what(data: Dataset, example: Example) -> str:
     for entry, noun in _KINDS.values():
         if entry in example.inputs:
             columns = [str(column) for column in getattr(data, "columns", ())]
-            shown = f" ({', '.join(columns[:5])}{', ...' if len(columns) > 5 else ''})" if columns else ""
-            return noun + shown
+            column_names = f" ({', '.join(columns[:5])}{', ...' if len(columns) > 5 else ''})" if columns else ""
+            return noun + column_names
     return ", ".join(sorted(example.inputs)) or "empty examples"

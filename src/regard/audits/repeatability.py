@@ -153,7 +153,14 @@ class RepeatCheck:
         kinds += self._later
         times = max((len(probe.answers) for probe in self._probes), default=0)
         noise = measured([probe.answers for probe in self._probes])
-        return Repeatability(tuple(kinds), len(self._whole), times, self._passes, noise, tuple(modules))
+        return Repeatability(
+            kinds=tuple(kinds),
+            examples=len(self._whole),
+            times=times,
+            passes=self._passes,
+            noise=noise,
+            modules=tuple(modules),
+        )
 
     @property
     def _whole(self) -> list[_Probe]:
@@ -219,12 +226,12 @@ class RepeatCheck:
 
     def _cause(self) -> Kind:
         pairs = [(a, b) for p in self._probes for a, b in combinations(p.answers, 2)]
-        known = [(a, b) for a, b in pairs if a.known and b.known]
-        if not any(differs(a, b, TOLERANCE) for a, b in known):
+        finite = [(a, b) for a, b in pairs if a.known and b.known]
+        if not any(differs(a, b, TOLERANCE) for a, b in finite):
             return "returns NaN"
         if self._repeats_when_seeded():
             return "answers by chance"
-        if any(not differs(a, b, TOLERANCE) for a, b in known) or all(_drifts(p.answers) for p in self._probes):
+        if any(not differs(a, b, TOLERANCE) for a, b in finite) or all(_drifts(p.answers) for p in self._probes):
             return "keeps state"
         return "answers by chance"  # by a generator of its own
 
@@ -262,8 +269,8 @@ def warning(model: Model, example: Example) -> Text:
     Two forward passes, more only if they differ.
     """
     check = RepeatCheck(model, [example])
-    seen = check.start()
-    return joined(seen.sentences[:-1])
+    noise = check.start()
+    return joined(noise.sentences[:-1])
 
 
 def worse(before: Mapping[str, Any] | None, now: Repeatability) -> dict[str, Json]:

@@ -20,7 +20,7 @@ from regard.errors import InputError
 from regard.files import exists, slug
 from regard.models.open.labels import named
 from regard.protocols import Dataset, Model
-from regard.records import Example, Json, Spec
+from regard.records import Example, Json, Message, Spec, Text
 from regard.registry import arguments, entry, named_model
 from regard.store.example_json import example_to_json
 from regard.store.ledger import canonical
@@ -107,7 +107,15 @@ def _subject(model: Model, name: str, data: Dataset, source: Source, options: Au
     lengths = {example.id: _length(model, example) for example in examples}
     remarks = ([*model.notes] or notes) + unknown_words(model, examples)  # after every example was encoded once
     about_data = data_facts(data, source if isinstance(source, str) else data.name, remarks)
-    return Subject(model, data, examples, lengths, label_table, about_model, about_data)
+    return Subject(
+        model=model,
+        data=data,
+        examples=examples,
+        lengths=lengths,
+        label_table=label_table,
+        about_model=about_model,
+        about_data=about_data,
+    )
 
 
 def _length(model: Model, example: Example) -> int:
@@ -148,9 +156,9 @@ def _opened(model: str | Model, options: AuditOptions) -> Model:
 
 def default_data(model: str | Model) -> str:
     """The data set that belongs to a model known by name."""
-    named = named_model(model) if isinstance(model, str) else None
-    if named is not None:
-        data = entry(named.kind, named.name).facts.get("data")
+    source = named_model(model) if isinstance(model, str) else None
+    if source is not None:
+        data = entry(source.kind, source.name).facts.get("data")
         if isinstance(data, str):
             return data
     raise InputError(
@@ -191,11 +199,11 @@ def _read(data: Source, options: AuditOptions) -> Dataset:
     )
 
 
-def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[str]]:
+def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Example], list[Text]]:
     """The examples as the model will read them, and what was done to them: a long text becomes windows."""
     check_modality(model, data)
-    found: list[Example] = []
-    notes: list[str] = []
+    readable: list[Example] = []
+    notes: list[Text] = []
     cut = 0
     for example in map(with_numbers, islice(data, limit)):
         try:
@@ -203,17 +211,17 @@ def prepared(model: Model, data: Dataset, limit: int | None) -> tuple[list[Examp
         except Exception:  # unreadable: it is reported as a problem when its turn comes
             windows = [example]
         cut += len(windows) > 1
-        found += windows
+        readable += windows
     if limit is not None and limit < len(data):
-        notes.append(f"the first {limit} of {len(data)} examples")
+        notes.append(Message.of("data.first", n=limit, of=len(data)))
     if cut:
-        notes.append(f"{cut} examples are longer than the model reads and were split into overlapping windows")
-    if not found:
+        notes.append(Message.of("data.windows", n=cut))
+    if not readable:
         raise InputError(f"data {data.name}", expected="at least one example", got="none")
-    twice = len(found) - len({e.id for e in found})
+    twice = len(readable) - len({e.id for e in readable})
     if twice:
         raise InputError(f"data {data.name}", expected="a different id for every example", got=f"{twice} repeated")
-    return found, notes
+    return readable, notes
 
 
 def with_numbers(example: Example) -> Example:
@@ -234,15 +242,15 @@ def matched(
     Only where a label of the data can stand for a class; other tasks keep their labels as they are.
     """
     check_modality(model, data, examples)
-    seen = [named(e.label, data.labels) for e in examples if e.label is not None]
+    data_labels = [named(e.label, data.labels) for e in examples if e.label is not None]
     classes = "classification" in model.task and "token" not in model.task
-    if not seen or not model.labels or not classes or any(isinstance(label, list) for label in seen):
+    if not data_labels or not model.labels or not classes or any(isinstance(label, list) for label in data_labels):
         if override:
             raise InputError("labels", expected="labelled data and a classifier", got="nothing to match")
         return list(examples), []
     from regard.models.open.labels import match_labels
 
-    table = match_labels(model.labels, sorted(seen, key=str), override)
+    table = match_labels(model.labels, sorted(data_labels, key=str), override)
     renamed = [
         e if e.label is None else replace(e, label=table.model[table.of(named(e.label, data.labels))]) for e in examples
     ]
@@ -258,8 +266,8 @@ def siblings(model: Model) -> dict[str, Json]:
     from regard.networks.family import membership
 
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
-    found = membership(place) if place is not None and place.is_dir() else None
-    return {} if found is None else {"family": found}
+    family = membership(place) if place is not None and place.is_dir() else None
+    return {} if family is None else {"family": family}
 
 
 def files(model: Model) -> dict[str, Json]:
@@ -277,14 +285,14 @@ def improved(model: Model) -> dict[str, Json]:
     place = Path(model.spec.name).expanduser() if model.spec is not None else None
     for folder in () if place is None else (place, place.parent):
         try:
-            found = json.loads((folder.parent / "improvement.json").read_text("utf-8"))
-            rows: list[Json] = [c for c in found["comparisons"] if c["arm"] == folder.name]
-            kept: dict[str, Json] = {key: found[key] for key in ("seeds", "plan")}
-            what = found["recipes"][folder.name]
+            facts = json.loads((folder.parent / "improvement.json").read_text("utf-8"))
+            rows: list[Json] = [c for c in facts["comparisons"] if c["arm"] == folder.name]
+            plan_facts: dict[str, Json] = {key: facts[key] for key in ("seeds", "plan")}
+            what = facts["recipes"][folder.name]
         except (OSError, ValueError, KeyError, TypeError):
             continue
         if rows:
-            return {"improvement": {"arm": folder.name, "what": what, "comparisons": rows, **kept}}
+            return {"improvement": {"arm": folder.name, "what": what, "comparisons": rows, **plan_facts}}
     return {}
 
 
@@ -296,7 +304,7 @@ def beside(about: Mapping[str, Json]) -> list[str]:
     return [str(Path(str(family["directory"])) / str(name)) for name in family["siblings"]]
 
 
-def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
+def unknown_words(model: Model, examples: Sequence[Example]) -> list[Text]:
     """One sentence, where units of these examples are outside the model's vocabulary: they all look the same to it."""
     from regard.models.ask.unknown_units import unknown_units
 
@@ -310,7 +318,7 @@ def unknown_words(model: Model, examples: Sequence[Example]) -> list[str]:
         units += int(encoded.units.free.sum())
     if not unknown:
         return []
-    return [f"{unknown} of {units} units ({unknown / units:.1%}) are unknown to this model's vocabulary ([UNK])"]
+    return [Message.of("data.unknown_units", n=unknown, of=units, share=unknown / units)]
 
 
 def digest(examples: Sequence[Example]) -> str:

@@ -114,8 +114,8 @@ def run_shards(
         if forecast is not None and shard is ordered[0]:
             forecast(estimate(page, shard, plan.subject.lengths, [name for names in ordered for name in names]))
 
-    singles += _through(writer, plan, engine, setup, ordered, clock, committed=pilot)
-    for shard in _through(writer, plan, engine, setup, singles, clock, alone=True):
+    singles += _through(writer, plan, engine=engine, setup=setup, shards=ordered, clock=clock, committed=pilot)
+    for shard in _through(writer, plan, engine=engine, setup=setup, shards=singles, clock=clock, alone=True):
         raise AssertionError(f"{shard} was not settled")
 
 

@@ -90,8 +90,8 @@ class _Notes:
     skipped: dict[str, str] = field(default_factory=dict)
 
     def report(self, name: str, stage: str, error: Exception) -> None:
-        said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        self.problems.append(Problem(name, stage, said))
+        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+        self.problems.append(Problem(name, stage, message))
 
     def healed(self, name: str, stage: str, error: Exception) -> None:
         """Report a model that answered together with NaN what it answers alone with numbers: those are used."""
@@ -110,10 +110,10 @@ def compute(
     notes = _Notes()
     case = _admitted(desk, examples, settings, notes)
     relevances: dict[Spec, Relevance] = {}
-    everywhere, some = set(settings.everywhere), _drawn(case, settings)
+    everywhere, sample = set(settings.everywhere), _drawn(case, settings)
     for spec in settings.explainers:
         name = label(spec, settings.by_name)
-        asked = case if spec in everywhere else some
+        asked = case if spec in everywhere else sample
         parts = _isolated(asked, "explainer", name, partial(_explained, spec=spec), notes)
         if parts:
             relevances[spec] = joined_relevance(parts, {name: i for i, name in enumerate(case.ids)})
@@ -133,8 +133,8 @@ def compute(
         with desk.charged_to("experiment", spec.name):
             for found in _isolated(case, "", f"experiment {spec.name}", partial(_tried, spec=spec), notes):
                 findings += found
-    kept = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
-    about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if kept.get(name)}
+    dense = {name: _dense(desk, name, notes) for name in case.ids if name in set(keep)}
+    about = {name: facts_of(desk, case, i, walk=name in walk) for i, name in enumerate(case.ids) if dense.get(name)}
     return ShardResult(
         rows=tuple({**_row(desk, name), **about.get(name, {})} for name in case.ids),
         relevances=tuple(relevances.values()),
@@ -143,7 +143,7 @@ def compute(
         costs=desk.costs(),
         problems=tuple(notes.problems),
         skipped=notes.skipped,
-        attentions={name: sites for name, sites in kept.items() if sites},
+        attentions={name: sites for name, sites in dense.items() if sites},
     )
 
 
@@ -248,14 +248,19 @@ def _dense(desk: Desk, name: str, notes: _Notes) -> list[Attention]:
 
 
 def _row(desk: Desk, name: str) -> dict[str, Json]:
-    (said,) = desk.base([name])
+    (answer_row,) = desk.base([name])
     (target,) = desk.targets([name])
-    rows, answer = said.distribution, desk.answer(name)
+    rows, answer = answer_row.distribution, desk.answer(name)
     return {
-        "id": name, "predicted": answer, "target": target, **_text_answer(desk.model, target, answer),
-        "probability": number(said.probability), "value": number(said.value),
-        "distribution": None if rows is None else [number(p) for p in rows], "units": units_to_json(desk.units(name)),
-    }  # fmt: skip
+        "id": name,
+        "predicted": answer,
+        "target": target,
+        **_text_answer(desk.model, target, answer),
+        "probability": number(answer_row.probability),
+        "value": number(answer_row.value),
+        "distribution": None if rows is None else [number(p) for p in rows],
+        "units": units_to_json(desk.units(name)),
+    }
 
 
 def _text_answer(model: Model, target: Target, answer: Json) -> dict[str, Json]:

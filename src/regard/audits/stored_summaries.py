@@ -53,27 +53,28 @@ def _checked(run: Run) -> list[Summary]:
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         raise InputError(
-            f"summaries of run {run.path}", expected="the numbers that follow from the tables of the run",
+            f"summaries of run {run.path}",
+            expected="the numbers that follow from the tables of the run",
             got=wrong[0] + more,
             remedy="repeat the audit command with the same --out to recompute them, or restore the run from a copy",
-        )  # fmt: skip
+        )
     return stored
 
 
 def _key(summary: Summary) -> Key:
     """What a summary is about. Fractions are measured, not chosen, so they do not tell two summaries apart."""
-    chosen = {name: value for name, value in summary.where.items() if not isinstance(value, float)}
-    return summary.metric, summary.method, canonical(chosen)
+    setting = {name: value for name, value in summary.where.items() if not isinstance(value, float)}
+    return summary.metric, summary.method, canonical(setting)
 
 
 def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[str]:
-    seen = set[Key]()
+    keys = set[Key]()
     for summary in stored:
         other = computed.get(_key(summary))
-        if other is None or _key(summary) in seen:
+        if other is None or _key(summary) in keys:
             yield f"{_named(summary)} {'twice' if other else 'without a score behind it'}"
             continue
-        seen.add(_key(summary))
+        keys.add(_key(summary))
         for name in NUMBERS:
             if not _same(getattr(summary, name), getattr(other, name)):
                 yield f"{_named(summary)}: {name} {getattr(summary, name):g} stored, {getattr(other, name):g} computed"
@@ -82,8 +83,8 @@ def _differing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> It
 
 
 def _missing(stored: Iterable[Summary], computed: Mapping[Key, Summary]) -> Iterable[str]:
-    known = {_key(s) for s in stored}
-    return (f"no summary of {_named(s)}" for key, s in computed.items() if key not in known)
+    stored_keys = {_key(s) for s in stored}
+    return (f"no summary of {_named(s)}" for key, s in computed.items() if key not in stored_keys)
 
 
 def _same(one: float, other: float) -> bool:
@@ -92,8 +93,8 @@ def _same(one: float, other: float) -> bool:
 
 def _same_setting(one: Summary, other: Summary) -> bool:
     """Direction, part and measured columns. Without its plug-in nobody knows the part that a method plays."""
-    known = one.metric in names("metric") and Spec.parse("explainer", one.method).name in names("explainer")
-    if one.better != other.better or (known and one.role != other.role) or set(one.where) != set(other.where):
+    built_in = one.metric in names("metric") and Spec.parse("explainer", one.method).name in names("explainer")
+    if one.better != other.better or (built_in and one.role != other.role) or set(one.where) != set(other.where):
         return False
     return all(_same_value(value, other.where[name]) for name, value in one.where.items())
 
@@ -103,5 +104,5 @@ def _same_value(one: Json, other: Json) -> bool:
 
 
 def _named(summary: Summary) -> str:
-    chosen = [f"{k} {v}" for k, v in summary.where.items() if isinstance(v, str | int)]
-    return f"{summary.metric} of {summary.method}" + (f" ({', '.join(chosen)})" if chosen else "")
+    setting = [f"{k} {v}" for k, v in summary.where.items() if isinstance(v, str | int)]
+    return f"{summary.metric} of {summary.method}" + (f" ({', '.join(setting)})" if setting else "")

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from regard.audits.shard import Settings, named_findings
 from regard.errors import RegardError, Unsupported
 from regard.protocols import Model
-from regard.records import Example, Score, Spec
+from regard.records import Example, Message, Score, Spec, Text
 from regard.registry import build, entry
 from regard.store.ledger import Problem, canonical
 from regard.store.run import RunWriter
@@ -40,25 +40,20 @@ def studies_of(settings: Settings) -> list[Spec]:
 
 def trainings(spec: Spec) -> int:
     """How many networks an experiment trains at most (what another one trained alike is found again)."""
-    known = entry(spec.kind, spec.name)
-    per_seed = known.facts.get("trainings")
-    params = {**{p.name: p.default for p in known.parameters}, **spec.params}
+    method_entry = entry(spec.kind, spec.name)
+    per_seed = method_entry.facts.get("trainings")
+    params = {**{p.name: p.default for p in method_entry.parameters}, **spec.params}
     seeds, weights = params.get("seeds"), params.get("weights")
     if not isinstance(per_seed, int) or not isinstance(seeds, int):
         return 0
     return per_seed * seeds * (len(weights) if isinstance(weights, list | tuple) else 1)
 
 
-def cost_in_words(settings: Settings) -> str:
+def cost_in_words(settings: Settings) -> Text:
     """What the studies of an audit train, before it starts; "" where they train nothing."""
     count = {spec.name: trainings(spec) for spec in studies_of(settings)}
-    said = ", ".join(f"{name} {n}" for name, n in count.items() if n)
-    if not said:
-        return ""
-    return (
-        f"and, where the network can be trained again, at most {sum(count.values())} trainings of networks like it "
-        f"({said}); each takes as long as its own training did"
-    )
+    studies = [f"{name} {n}" for name, n in count.items() if n]
+    return Message.of("estimate.trainings", n=sum(count.values()), studies=studies) if studies else ""
 
 
 def run_studies(
@@ -66,7 +61,7 @@ def run_studies(
     model: Model,
     examples: Sequence[Example],
     settings: Settings,
-    say: Callable[[str], None],
+    say: Callable[[Text], None],
 ) -> None:
     """Do those that are not settled yet, one after the other; one that fails is reported, and the others go on."""
     # what is trained knows the words of the data; a run without words may not hold it
@@ -74,7 +69,7 @@ def run_studies(
         _run_all(writer, AuditStudy(model, tuple(examples), settings.seed, Path(folder)), settings, say)
 
 
-def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Callable[[str], None]) -> None:
+def _run_all(writer: RunWriter, study: AuditStudy, settings: Settings, say: Callable[[Text], None]) -> None:
     settled = writer.settled()
     for spec in studies_of(settings):
         shard = [f"study {canonical(spec.to_json())}"]
@@ -102,18 +97,18 @@ def in_words(score: Score) -> str:
     interval = "" if about["low"] is None else f" [{about['low']:.3f}, {about['high']:.3f}]"
     floor = "" if about["baseline"] is None else f", baseline {about['baseline']:.3f}"
     count = f"{len(score.ids)} seed{'s' if len(score.ids) > 1 else ''}"
-    named = score.metric + (f" ({setting})" if setting else "")
-    return f"{named}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
+    quantity = score.metric + (f" ({setting})" if setting else "")
+    return f"{quantity}: {about['mean']:.3f}{interval} over {count}, n = {about['n']}{floor}"
 
 
 def _page(study: AuditStudy, spec: Spec) -> ShardResult:
     name, start = f"experiment {spec.name}", time.monotonic()
     forget_passes()
     try:
-        found = named_findings(build(spec)(study), spec)
+        findings = named_findings(build(spec)(study), spec)
     except Unsupported as refusal:
         return ShardResult(skipped={name: str(refusal)})
     except Exception as error:  # one experiment never takes the audit with it
-        said = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
-        return ShardResult(problems=(Problem("", name, said),))
-    return ShardResult(findings=tuple(found), costs=(Cost("experiment", spec.name, time.monotonic() - start),))
+        message = str(error) if isinstance(error, RegardError) else f"{type(error).__name__}: {error}"
+        return ShardResult(problems=(Problem("", name, message),))
+    return ShardResult(findings=tuple(findings), costs=(Cost("experiment", spec.name, time.monotonic() - start),))

@@ -99,7 +99,7 @@ def put_swaps(
         live = choice.open()
         read = resolve.open_data(data or resolve.default_data(choice.source), limit, seed)
         examples, notes = resolve.prepared(live, read, limit)
-        notes = [*filter(None, [warning(live, examples[0])]), *notes]
+        notes = [*[text for text in [warning(live, examples[0])] if text], *notes]
         swaps_by_family = sensitive(
             live,
             examples,
@@ -141,7 +141,7 @@ def put_swaps(
     out.print(say("term.perturb.difference"), style="dim", markup=False)
     for r in swaps_by_family:
         for line in r.unknown:
-            out.print(f"  {r.family}, {line}", markup=False, style="yellow")
+            out.print(f"  {r.family}, {render(line)}", markup=False, style="yellow")
         for text, replacement, change in r.worst[:MOST_PRINTED]:
             out.print(f"  {r.family} {change:.2f}: {text!r} -> {replacement!r}", markup=False, style="dim")
     print_notes([*notes, *read.notes])

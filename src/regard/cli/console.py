@@ -15,6 +15,8 @@ from regard.visible import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from regard.records import Text
+
 
 def results() -> Console:
     """Return the console on standard output; rich drops colours for NO_COLOR and non-terminals."""
@@ -52,7 +54,7 @@ def echo(text: str, *, error: bool = False) -> None:
     click.echo(visible(text), err=error)
 
 
-def print_notes(notes: Sequence[str]) -> None:
+def print_notes(notes: Sequence[Text]) -> None:
     """Print notes about the data (guessed columns, windowed texts) below a result."""
     from regard.present.messages.messages import render, say
 

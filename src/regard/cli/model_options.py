@@ -57,9 +57,13 @@ class ModelChoice:
 
         pick_device(self.device)  # a factory may ignore it, a mistake is still a mistake
         return load(
-            self.source, device=self.device, task=self.task, overflow=self.overflow,
-            trust_remote_code=permitted("allow_code"), download=permitted("download"),
-        )  # fmt: skip
+            self.source,
+            device=self.device,
+            task=self.task,
+            overflow=self.overflow,
+            trust_remote_code=permitted("allow_code"),
+            download=permitted("download"),
+        )
 
 
 def permitted(what: Literal["allow_code", "download"]) -> bool:
@@ -74,15 +78,25 @@ def _permit(context: click.Context, parameter: click.Parameter, value: bool) -> 
 
 def allow_code_option(function: F) -> F:
     """`--allow-code`; `permitted("allow_code")` says whether it was typed."""
-    option = click.option("--allow-code", is_flag=True, expose_value=False, callback=_permit,
-                          help="Run code that the model, the run or the Spec brings along; read it first.")  # fmt: skip
+    option = click.option(
+        "--allow-code",
+        is_flag=True,
+        expose_value=False,
+        callback=_permit,
+        help="Run code that the model, the run or the Spec brings along; read it first.",
+    )
     return option(function)
 
 
 def permission_options(function: F) -> F:
     """`--download`, `--allow-code`."""
-    option = click.option("--download", is_flag=True, expose_value=False, callback=_permit,
-                          help="Fetch a Hugging Face model that is not in the local cache.")  # fmt: skip
+    option = click.option(
+        "--download",
+        is_flag=True,
+        expose_value=False,
+        callback=_permit,
+        help="Fetch a Hugging Face model that is not in the local cache.",
+    )
     return option(allow_code_option(function))
 
 
@@ -90,11 +104,16 @@ def model_options(function: F) -> F:
     """`--device`, `--task`, `--overflow`, `--download`, `--allow-code`."""
     function = permission_options(function)
     for option in (
-        click.option("--overflow", type=click.Choice(["windows", "cut", "error"]), default="windows",
-                     show_default=True, help="What to do with a text longer than the model reads."),
+        click.option(
+            "--overflow",
+            type=click.Choice(["windows", "cut", "error"]),
+            default="windows",
+            show_default=True,
+            help="What to do with a text longer than the model reads.",
+        ),
         click.option("--task", default=None, help="The model's task, where it cannot be told from the model."),
         click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or mps."),
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function
 
@@ -134,9 +153,14 @@ def named_columns(data: str | None, columns: Columns, limit: int | None, seed: i
     from regard.datasets.read import read
 
     return read(
-        data, text_column=columns.text, pair_column=columns.pair, label_column=columns.label,
-        skip_bad=columns.skip_bad, limit=limit, seed=seed,
-    )  # fmt: skip
+        data,
+        text_column=columns.text,
+        pair_column=columns.pair,
+        label_column=columns.label,
+        skip_bad=columns.skip_bad,
+        limit=limit,
+        seed=seed,
+    )
 
 
 def listed(text: str | None) -> list[str] | None:

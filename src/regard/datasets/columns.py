@@ -13,6 +13,7 @@ from typing import Any
 from regard.datasets.examples import Modality
 from regard.datasets.table import Table, listed
 from regard.errors import InputError
+from regard.records import Message, Text
 
 PAIRS = (
     ("text", "text_pair"),
@@ -96,7 +97,7 @@ class Columns:
     group: str | None
     id: str | None
     slices: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -122,7 +123,7 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
     taken_columns = {name for name in (choice.text, choice.pair, choice.label, choice.group, choice.id) if name} | set(
         choice.slices
     )
-    notes: list[str] = []
+    notes: list[Text] = []
 
     def find(option: str, name: str | None, candidates: Sequence[str]) -> str | None:
         if name is not None:
@@ -131,7 +132,7 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
         column = next(free, None)
         if column is not None:
             taken_columns.add(column)
-            notes.append(f"{option} column: {column!r} (guessed; override with --{option}-column)")
+            notes.append(Message.of("data.guessed_column", option=option, column=column))
         return column
 
     label = find("label", choice.label, LABELS)
@@ -140,13 +141,13 @@ def choose(table: Table, choice: ColumnChoice) -> Columns:
     rationale = find("rationale", choice.rationale, RATIONALES)
     modality, main, pair = _inputs(table, choice, by_name, taken_columns, notes)
     if label is None:
-        notes.append("no labels: everything is about the predicted class")
+        notes.append(Message("data.no_labels"))
     roles = {"pair": pair, "label": label, "rationale": rationale, "group": group, "id": ident}
     return Columns(modality, main, **roles, slices=choice.slices, notes=tuple(notes))
 
 
 def _inputs(
-    table: Table, choice: ColumnChoice, by_name: Mapping[str, str], taken_columns: set[str], notes: list[str]
+    table: Table, choice: ColumnChoice, by_name: Mapping[str, str], taken_columns: set[str], notes: list[Text]
 ) -> tuple[Modality, tuple[str, ...], str | None]:
     if choice.text:
         return "text", (choice.text,), choice.pair or None
@@ -154,14 +155,12 @@ def _inputs(
         for first, second in PAIRS:
             if {first, second} <= set(by_name) and not {by_name[first], by_name[second]} & taken_columns:
                 text, pair = by_name[first], by_name[second]
-                notes.append(
-                    f"text columns: {text!r} and {pair!r} (guessed; override with --text-column and --pair-column)"
-                )
+                notes.append(Message.of("data.guessed_pair", text=text, pair=pair))
                 return "text", (text,), pair
     arrays: tuple[Modality, ...] = ("image", "series")
     for modality in arrays:
         if modality in by_name and by_name[modality] not in taken_columns:
-            notes.append(f"{modality} column: {by_name[modality]!r} (guessed)")
+            notes.append(Message.of("data.guessed_array", modality=modality, column=by_name[modality]))
             return modality, (by_name[modality],), None
     by_title = next((by_name[c] for c in TEXTS if c in by_name and by_name[c] not in taken_columns), None)
     rows = [row.values for row in islice(table.walk(None), PEEKED) if not row.problem]
@@ -173,15 +172,13 @@ def _inputs(
         own = [len(v) for v in (row.get(by_title) for row in rows) if isinstance(v, str)]
         text_column = longest if own and lengths[longest] > LONGER * sum(own) / len(own) else by_title
     if text_column is not None:
-        notes.append(f"text column: {text_column!r} (guessed; override with --text-column)")
+        notes.append(Message.of("data.guessed_column", option="text", column=text_column))
         return "text", (text_column,), choice.pair or None
     numbers = tuple(c for c in free if rows and all(_is_number(row.get(c)) for row in rows))
     if numbers:
         left = sorted(set(free) - set(numbers))
-        notes.append(
-            f"no text column: the {len(numbers)} columns of numbers are read as a table row"
-            + (f" (left out: {listed(left)})" if left else "")
-        )
+        rest = Message.of("data.left_out", columns=listed(left)) if left else ""
+        notes.append(Message.of("data.table_row", n=len(numbers), rest=rest))
         return "tabular", numbers, None
     remedy = "--text-column NAME" if rows else "a file with rows"
     problem = f"the columns {listed(table.columns)}" + ("" if rows else " and no rows")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.records import Example
+from regard.records import Example, Text
 
 Modality = Literal["text", "image", "audio", "series", "tabular"]
 
@@ -32,7 +32,7 @@ class Examples:
     name: str
     items: tuple[Example, ...]
     labels: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     columns: tuple[str, ...] = ()
     modality: Modality = "text"
 
@@ -53,7 +53,7 @@ class Examples:
     def __getitem__(self, i: int) -> Example:
         return self.items[i]
 
-    def keep(self, items: Sequence[Example], *notes: str) -> Examples:
+    def keep(self, items: Sequence[Example], *notes: Text) -> Examples:
         """Copy the data set with other examples and more notes."""
         return dataclasses.replace(self, items=tuple(items), notes=self.notes + notes)
 

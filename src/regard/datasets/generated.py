@@ -11,7 +11,7 @@ import numpy as np
 from regard.datasets.splits import THIRDS, checked, split_of
 from regard.errors import InputError
 from regard.measures.keyed_random import keyed_rng
-from regard.records import Example, Json
+from regard.records import Example, Json, Message
 
 Draw: TypeAlias = "Callable[[np.random.Generator, int], Drawn]"
 """(random numbers, how many were kept so far) -> what was drawn. The number is there for balance."""
@@ -92,12 +92,8 @@ def _content(inputs: Mapping[str, Any]) -> str | bytes:
     return value if isinstance(value, str) else bytes(np.ascontiguousarray(value).tobytes())
 
 
-def note(what: str, count: int, *, split: str, seed: int, known: str) -> str:
-    """
-    >>> note("dates", 2000, split="test", seed=0, known="the alignment")
-    "2,000 generated dates (split 'test', seed 0); the alignment is known exactly"
-    """
-    return f"{count:,} generated {what} (split {split!r}, seed {seed}); {known} is known exactly"
+def note(what: str, count: int, *, split: str, seed: int, known: str) -> Message:
+    return Message.of("data.generated", n=count, what=what, split=split, seed=seed, known=known)
 
 
 def share(name: str, value: float) -> float:

@@ -12,7 +12,7 @@ from regard.datasets import sampling
 from regard.datasets.examples import Examples
 from regard.datasets.packages import package_bytes
 from regard.datasets.splits import checked, normalised, split_of
-from regard.records import Example
+from regard.records import Example, Message
 
 NAMES = ("negative", "positive")
 
@@ -22,15 +22,15 @@ def movie_reviews(source: str, *, name: str, split: str, n: int | None, seed: in
     split = checked(split)
     everything, repeated = _reviews(source)
     items = [example for example, home in everything if split in ("all", home)]
-    what = "sentences" if source == "rotten_tomatoes" else "documents"
-    notes = [f"{len(everything):,} {what} from the package movie-reviews 0.0.2 (MIT)"]
-    notes.append(f"split {split!r}: {len(items):,}, by a hash of the text")
+    key = "data.sentences" if source == "rotten_tomatoes" else "data.documents"
+    notes = [Message.of(key, n=len(everything), source="movie-reviews 0.0.2 (MIT)")]
+    notes.append(Message.of("data.split_text", split=split, n=len(items)))
     if repeated:
-        notes.append(f"{repeated:,} texts that repeat another left out")
+        notes.append(Message.of("data.repeated_texts", n=repeated))
     if source == "imdb":
-        notes.append("line-break tags replaced by line breaks")
+        notes.append(Message("data.line_breaks"))
     if n is not None and n < len(items):
-        notes.append(sampling.note(n, len(items), seed=seed, how="stratified by label"))
+        notes.append(sampling.note(n, len(items), seed=seed))
         items = sampling.stratified(items, n, seed=seed)
     return Examples(name, tuple(items), NAMES, tuple(notes))
 

@@ -16,7 +16,7 @@ from regard.datasets.rows import Selection, examples_of
 from regard.datasets.table import Table
 from regard.errors import InputError
 from regard.files import kind_of, limited
-from regard.records import Spec
+from regard.records import Message, Spec
 from regard.registry import build
 from regard.registry import names as known_names
 
@@ -51,8 +51,8 @@ def read(
     max_bytes: largest file that is read (2 GB); a .gz may not unpack to more. Pipes and devices are refused.
 
     >>> sample = read("planted:n=300", limit=20)
-    >>> len(sample), sample.labels, sample.notes[-1]
-    (20, ('negative', 'positive'), '20 of 300, stratified by label, seed 0')
+    >>> len(sample), sample.labels, sample.notes[-1].key
+    (20, ('negative', 'positive'), 'data.sample')
     """
     if limit is not None and limit < 1:
         raise InputError("limit", expected="at least 1 example", got=str(limit))
@@ -136,7 +136,7 @@ def _limited(data: Examples, selection: Selection, names: tuple[str, ...]) -> Ex
     if selection.limit is None or len(data) <= selection.limit:
         return data
     if selection.whole_groups:
-        sample, how = sampling.whole_groups(data, selection.limit, seed=selection.seed), "whole groups"
+        sample, how = sampling.whole_groups(data, selection.limit, seed=selection.seed), Message("data.whole_groups")
     else:
         sample = sampling.stratified(data, selection.limit, seed=selection.seed)
         distinct = {sampling.stratum_of(e.label) for e in data}

@@ -14,7 +14,7 @@ from regard.datasets.examples import Examples
 from regard.datasets.splits import ALIASES, checked, normalised, split_of
 from regard.datasets.table import Row, RowError, Table
 from regard.errors import InputError
-from regard.records import Example, Json
+from regard.records import Example, Json, Message, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
     stream = _Stream(table, columns, selection)
     stream.run()
     sample = stream.chosen()
-    notes = [*table.notes, *columns.notes, *stream.notes(len(sample))]
+    notes: list[Text] = [*table.notes, *columns.notes, *stream.notes(len(sample))]
     examples, unlabelled = [], 0
     for row, ident, label in sample:
         try:
@@ -45,11 +45,11 @@ def examples_of(table: Table, columns: Columns, selection: Selection, names: tup
         examples.append(example)
         unlabelled += example.label is None
     if len(examples) < len(sample):
-        notes.append(f"{len(sample) - len(examples):,} sampled rows left out: unusable rationale")
+        notes.append(Message.of("data.unusable_rationale", n=len(sample) - len(examples)))
     if not examples:
         raise InputError(f"file {table.name}", expected="at least one usable row", got=stream.nothing())
     if columns.label and unlabelled:
-        notes.append(f"{unlabelled:,} of {len(examples):,} have no label: those are about the predicted class only")
+        notes.append(Message.of("data.unlabelled", n=unlabelled, of=len(examples)))
     names = names or table.labels.get(columns.label or "", ()) or stream.label_names()
     features = columns.main if columns.modality == "tabular" else ()
     return Examples(table.name, tuple(examples), names, tuple(notes), columns=features, modality=columns.modality)
@@ -167,28 +167,26 @@ class _Stream:
         few = len(self.words) <= sampling.MOST_STRATA
         return tuple(sorted(self.words)) if few and self.all_words and not self.kind else ()
 
-    def notes(self, size: int) -> list[str]:
+    def notes(self, taken: int) -> list[Text]:
         total = self.groups.total if self.selection.whole_groups else self.sample.total
-        notes = []
-        home = "group" if self.columns.group else "content"
+        notes: list[Text] = []
+        home = Message("data.group" if self.columns.group else "data.content")
         if self.split is not None and self.split != "all" and self.split_column is None:
-            notes.append(
-                f"split {self.split!r}: {total:,} rows of {self.rows - len(self.bad):,}, by a hash of the {home}"
-            )
+            rows = self.rows - len(self.bad)
+            notes.append(Message.of("data.split_rows", split=self.split, n=total, rows=rows, home=home))
         elif self.split_column is not None:
-            which = f"{self.split!r}" if self.split else "all rows (choose with --split)"
-            notes.append(f"split column {self.split_column!r}: {which}")
+            which = self.split or Message("data.all_rows")
+            notes.append(Message.of("data.split_column", column=self.split_column, which=which))
         if self.bad:
-            first = ", ".join(map(str, self.bad[:3]))
-            more = ", ..." if len(self.bad) > 3 else ""
-            notes.append(f"{len(self.bad):,} bad rows left out ({self.table.counted} {first}{more})")
+            first = [*map(str, self.bad[:3]), *(["..."] if len(self.bad) > 3 else [])]
+            notes.append(Message.of("data.bad_rows", n=len(self.bad), counted=self.table.counted, rows=first))
         if self.again and self.columns.id is None:
-            notes.append(f"{sum(self.again.values()):,} rows repeat an earlier input")
-        if size < total:
+            notes.append(Message.of("data.repeated_rows", n=sum(self.again.values())))
+        if taken < total:
             labelled = [0] if self.any_label else []
             how = sampling.how(labelled, strata=self.sample.stratified)
-            how = "whole groups" if self.selection.whole_groups else how
-            notes.append(sampling.note(size, total, seed=self.selection.seed, how=how))
+            how = Message("data.whole_groups") if self.selection.whole_groups else how
+            notes.append(sampling.note(taken, total, seed=self.selection.seed, how=how))
         return notes
 
     def nothing(self) -> str:

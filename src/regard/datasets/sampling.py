@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-from regard.records import Example, Json
+from regard.records import Example, Json, Message
 
 T = TypeVar("T")
+STRATIFIED = Message("data.stratified")
 MOST_STRATA = 50
 """More distinct labels than this are numbers or sentences, not classes: the sample is then not stratified."""
 
@@ -160,16 +161,12 @@ def whole_groups(examples: Iterable[Example], n: int | None, *, seed: int = 0) -
     return sample.chosen()
 
 
-def note(size: int, total: int, *, seed: int, how: str) -> str:
-    """
-    >>> note(200, 8530, seed=0, how="stratified by label")
-    '200 of 8,530, stratified by label, seed 0'
-    """
-    return f"{size:,} of {total:,}, {how}, seed {seed}"
+def note(taken: int, total: int, *, seed: int, how: Message = STRATIFIED) -> Message:
+    return Message.of("data.sample", taken=taken, total=total, how=how, seed=seed)
 
 
-def how(labels: Sequence[Json], *, strata: bool) -> str:
+def how(labels: Sequence[Json], *, strata: bool) -> Message:
     """Describe the kind of sample."""
     if not any(label is not None for label in labels):
-        return "at random (no labels)"
-    return "stratified by label" if strata else f"at random (labels have more than {MOST_STRATA} values)"
+        return Message("data.random_unlabelled")
+    return STRATIFIED if strata else Message.of("data.random_many", most=MOST_STRATA)

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from regard.errors import InputError
 from regard.files import open_binary, reason, shown_size
+from regard.records import Text
 
 LONGEST_LINE: Final = 1 << 28
 """Bytes of one line: an image of 4,000 x 4,000 pixels in JSON has fewer."""
@@ -51,7 +52,7 @@ class Table:
     walk: Callable[[Sequence[str] | None], Iterator[Row]]
     counted: str = "row"
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     typed: bool = True
     split: str | None = None
 

@@ -20,7 +20,7 @@ from regard.errors import Unsupported
 from regard.explainers._alignment import on_units, pooled_heads, rows_read
 from regard.explainers._site_choice import chosen_sites
 from regard.protocols import Case, Read, SiteAttention
-from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Message, Score
+from regard.records import Answers, Bools, Edit, Floats, Ints, Json, Message, Score, Text
 
 Layers = str | int
 Heads = str | int
@@ -147,7 +147,8 @@ def in_words(case: Case, i: int, layers: Layers, heads: Heads, name: str) -> Mes
     else:
         which = "row" if len(rows) == 1 else "rows"
     site = f"`{first.site.name}`"
-    more, place = "", Message("map.some_layer")
+    more: Text = ""
+    place = Message("map.some_layer")
     if len(sites) == 1:
         place = Message.of("map.layer", layer=first.site.layer)
     else:

@@ -102,5 +102,5 @@ def exclusive(evidence: Evidence) -> Draft:
 
 
 def _mean(values: np.ndarray) -> float | None:
-    there = np.isfinite(values)
-    return round(float(values[there].mean()), 4) if there.any() else None
+    finite = np.isfinite(values)
+    return round(float(values[finite].mean()), 4) if finite.any() else None

@@ -75,23 +75,38 @@ def _method(evidence: Evidence, beside: Beside, name: str) -> Rival | None:
     operators = [o for o in beside.methods[name] if o in chance and o != beside.own.get(name)]
     if name in beside.plain or name == RANDOM or not operators:
         return None
-    ours = np.mean([beside.methods[name][o] - chance[o] for o in operators], axis=0)
+    gains = np.mean([beside.methods[name][o] - chance[o] for o in operators], axis=0)
     attention = beside.methods.get(ATTENTION, {})
     shared = [o for o in operators if o in attention]
     over = None
     if name != ATTENTION and shared:
         ahead = np.mean([beside.methods[name][o] - attention[o] for o in shared], axis=0)
-        over = _test("over_attention", name, "above", 0.0, ahead, evidence.clusters, operators)
+        over = _test(
+            "over_attention",
+            name,
+            claim="above",
+            margin=0.0,
+            values=ahead,
+            clusters=evidence.clusters,
+            operators=operators,
+        )
     forgot = beside.forgets.get(name)
     remembers = forgot is not None and Mean.of(forgot, evidence.clusters).p("above", REMEMBERS) < LEVEL
-    worth = _test("over_random", name, "above", BEATS, ours, evidence.clusters, operators)
+    worth = _test(
+        "over_random", name, claim="above", margin=BEATS, values=gains, clusters=evidence.clusters, operators=operators
+    )
     row: dict[str, Json] = {
-        "method": name, "operators": [*operators], "above random": _rounded(ours),
-        "above attention": None if over is None else round(over.mean.estimate, 4), "n": worth.mean.n,
+        "method": name,
+        "operators": [*operators],
+        "above random": _rounded(gains),
+        "above attention": None if over is None else round(over.mean.estimate, 4),
+        "n": worth.mean.n,
         "like that of a randomised model": None if forgot is None else _rounded(forgot),
-    }  # fmt: skip
-    little = _test("over_random", name, "below", BEATS, ours, evidence.clusters, operators)
-    return Rival(name, worth, little, over, row, not remembers)
+    }
+    little = _test(
+        "over_random", name, claim="below", margin=BEATS, values=gains, clusters=evidence.clusters, operators=operators
+    )
+    return Rival(name=name, worth=worth, little=little, over=over, row=row, able=not remembers)
 
 
 def _named(best: Rival, good: Sequence[Rival], rivals: Sequence[Rival]) -> Message:
@@ -132,9 +147,11 @@ def better_head(evidence: Evidence) -> Draft:
         worth = Test(random, "above", BEATS, mean, subject=name)
         little = Test(random, "below", BEATS, mean, subject=name)
         row: dict[str, Json] = {
-            "head": name, "above random": round(mean.estimate, 4), "above attention": round(over.estimate, 4),
+            "head": name,
+            "above random": round(mean.estimate, 4),
+            "above attention": round(over.estimate, 4),
             "n": mean.n,
-        }  # fmt: skip
+        }
         beyond = Test(Message.of("judge.contrast.over_attention", subject=name), "above", 0.0, over, subject=name)
         rivals.append(Rival(name, worth, little, beyond, row))
     ordered = sorted(rivals, key=lambda r: -r.worth.mean.estimate)
@@ -156,9 +173,9 @@ def better_head(evidence: Evidence) -> Draft:
         return _draft(HEAD, "holds", p, sentence, "Q12.holds", tests=tests, rows=rows, rests=tests)
     # none is worth it if none beats random words, or none is ahead of the attention by an amount that matters
     behind = [r.little if r.over is None else replace(r.over, claim="below", margin=BEATS) for r in rivals]
-    chosen = [a if a.p <= b.p else b for a, b in ((r.little, b) for r, b in zip(rivals, behind, strict=True))]
-    if all(2 * t.p < LEVEL for t in chosen):
-        worst = max(chosen, key=lambda t: t.p)
+    weaker_tests = [a if a.p <= b.p else b for a, b in ((r.little, b) for r, b in zip(rivals, behind, strict=True))]
+    if all(2 * t.p < LEVEL for t in weaker_tests):
+        worst = max(weaker_tests, key=lambda t: t.p)
         sentence = Message.of("judge.better_head.fails", n=len(rivals), beats=BEATS)
         p = min(1.0, 2 * worst.p)
         return _draft(HEAD, "fails", p, sentence, "Q12.none", tests=(worst,), rows=rows, rests=(worst,))
@@ -181,7 +198,18 @@ def _draft(
     deciding: tuple[Test, ...] = (),
 ) -> Draft:
     margins = {"beats": BEATS} if question == HEAD else {"beats": BEATS, "remembers": REMEMBERS}
-    return Draft(question, answer, p, sentence, rule, margins, tests, rows=rows, rests=rests, deciding=deciding)
+    return Draft(
+        question=question,
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins=margins,
+        tests=tests,
+        rows=rows,
+        rests=rests,
+        deciding=deciding,
+    )
 
 
 def _test(
@@ -195,9 +223,9 @@ def _test(
 ) -> Test:
     where: dict[str, Json] = {"operator": ", ".join(operators)}
     label = Message.of(f"judge.contrast.{kind}", subject=subject)
-    return Test(label, claim, margin, Mean.of(values, clusters), where, subject)
+    return Test(name=label, claim=claim, margin=margin, mean=Mean.of(values, clusters), where=where, subject=subject)
 
 
 def _rounded(values: Floats) -> float | None:
-    there = np.isfinite(values)
-    return round(float(values[there].mean()), 4) if there.any() else None
+    finite = np.isfinite(values)
+    return round(float(values[finite].mean()), 4) if finite.any() else None

@@ -28,11 +28,11 @@ CONFIDENCE: Final = 0.95
 
 def beyond_random(evidence: Evidence, inside: Bools, operator: str, sizes: Sequence[int]) -> Beyond:
     """How the loss without the first words of attention compares with that without random words, for some examples."""
-    chosen = [evidence.sizes.index(k) for k in sizes if k in evidence.sizes]
-    drawn = [r for r, o in evidence.pointing if o == operator and r.startswith("random")]
-    ours = _loss(evidence, "attention", operator, chosen)[inside]
-    chance = np.mean([_loss(evidence, r, operator, chosen) for r in drawn], axis=0)[inside]
-    apart = Mean.of(ours - chance, np.asarray(evidence.clusters, np.str_)[inside])
+    size_index = [evidence.sizes.index(k) for k in sizes if k in evidence.sizes]
+    random_rankings = [r for r, o in evidence.pointing if o == operator and r.startswith("random")]
+    attention_loss = _loss(evidence, "attention", operator, size_index)[inside]
+    chance = np.mean([_loss(evidence, r, operator, size_index) for r in random_rankings], axis=0)[inside]
+    apart = Mean.of(attention_loss - chance, np.asarray(evidence.clusters, np.str_)[inside])
     return compared(apart, float(np.nanmean(chance)) if np.isfinite(chance).any() else float("nan"))
 
 
@@ -54,6 +54,6 @@ def compared(apart: Mean, chance: float) -> Beyond:
 def _loss(evidence: Evidence, ranking: str, operator: str, chosen: Sequence[int]) -> Floats:
     """(examples,) mean over the sizes that fit the example; NaN where none does."""
     lost = evidence.probability[:, None] - evidence.pointing[ranking, operator].removed[:, chosen]
-    there = ~np.isnan(lost)
-    total = np.where(there, lost, 0.0).sum(-1)
-    return np.where(there.any(-1), total / np.maximum(there.sum(-1), 1), np.nan)
+    defined = ~np.isnan(lost)
+    total = np.where(defined, lost, 0.0).sum(-1)
+    return np.where(defined.any(-1), total / np.maximum(defined.sum(-1), 1), np.nan)

@@ -37,8 +37,8 @@ class Curves:
         """Bit by bit: two ways to take units away never give that, however alike they are."""
         if (self.kept is None) != (other.kept is None):
             return False
-        kept = self.kept is None or other.kept is None or np.array_equal(self.kept, other.kept, equal_nan=True)
-        return bool(kept and np.array_equal(self.removed, other.removed, equal_nan=True))
+        same_kept = self.kept is None or other.kept is None or np.array_equal(self.kept, other.kept, equal_nan=True)
+        return bool(same_kept and np.array_equal(self.removed, other.removed, equal_nan=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,11 +79,11 @@ class Evidence:
     @property
     def operators(self) -> tuple[str, ...]:
         """In the order of the plan; one that gave the very same answers as another says nothing new."""
-        found: dict[str, None] = {}
+        distinct: dict[str, None] = {}
         for _, operator in self.pointing:
-            if operator not in found and not any(self._same(operator, other) for other in found):
-                found[operator] = None
-        return tuple(found)
+            if operator not in distinct and not any(self._same(operator, other) for other in distinct):
+                distinct[operator] = None
+        return tuple(distinct)
 
     def _same(self, one: str, other: str) -> bool:
         rankings = [ranking for ranking, operator in self.pointing if operator == one]
@@ -123,7 +123,7 @@ def evidence_of(
     examples: id, predicted, target, probability, distribution, cluster of each (see `Run.examples`). scores: the
     metrics of every explainer; own: explainer -> the operator it is made with; plain: explainers that see no model.
     """
-    known = [e for e in examples if _decided(e)]
+    decided = [e for e in examples if _decided(e)]
     groups: dict[tuple[str, str], list[Score]] = {}
     whole: list[Score] = []
     for score in findings:
@@ -131,30 +131,36 @@ def evidence_of(
             groups.setdefault((str(score.where["layers"]), str(score.where["heads"])), []).append(score)
         else:  # about the network as a whole
             whole.append(score)
-    if not known:
+    if not decided:
         return []
     # what trains says which attention it is about, and may be all that there is about that one: it is no map to judge
-    maps = {k: some for k, some in groups.items() if any(s.metric in (*single_quantities(), "pointing") for s in some)}
+    maps = {
+        k: scores_of_map
+        for k, scores_of_map in groups.items()
+        if any(s.metric in (*single_quantities(), "pointing") for s in scores_of_map)
+    }
     if maps:
-        whole += [s for k, some in groups.items() if k not in maps for s in some]
+        whole += [s for k, scores_of_map in groups.items() if k not in maps for s in scores_of_map]
         groups = maps
     metrics, plain = list(scores), frozenset(plain)
-    clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in known}
-    found = []
-    for some in groups.values():
-        other = [s for s in (*some, *whole) if s.metric not in (*single_quantities(), "pointing")]
+    clusters = {str(e["id"]): str(e.get("cluster") or e["id"]) for e in decided}
+    evidences = []
+    for scores_of_map in groups.values():
+        other = [s for s in (*scores_of_map, *whole) if s.metric not in (*single_quantities(), "pointing")]
         beside = beside_of(other, metrics, [*clusters], clusters, own=own, plain=plain)
-        found.append(replace(_evidence(known, some, defects, labels), beside=beside))
-    return found
+        evidences.append(replace(_evidence(decided, scores_of_map, defects, labels), beside=beside))
+    return evidences
 
 
 def _decided(example: Mapping[str, Any]) -> bool:
     """Whether the model chose a class, with a probability that is a number."""
-    said = example.get("distribution")
+    distribution = example.get("distribution")
     return (
-        said is not None and None not in said and example.get("probability") is not None
+        distribution is not None
+        and None not in distribution
+        and example.get("probability") is not None
         and isinstance(example.get("target"), int)
-    )  # fmt: skip
+    )
 
 
 def _evidence(

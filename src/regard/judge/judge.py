@@ -32,8 +32,8 @@ def judge(evidence: Evidence) -> Judgement:
     if map_verdict.answer == "fails" or matters.answer == "fails":
         reason = Message(f"judge.because.{why or 'elsewhere'}")
         first = 1 if map_verdict.answer == "fails" else 2
-        asked, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
-        verdicts = [*asked[:first], *(silenced(v, reason, "not_asked") for v in asked[first:]), *others]
+        map_verdicts, others = [*verdicts, *beyond[: len(about_map)]], beyond[len(about_map) :]
+        verdicts = [*map_verdicts[:first], *(silenced(v, reason, "not_asked") for v in map_verdicts[first:]), *others]
         return _judgement(evidence, "nothing to read", verdicts, why=reason)
     verdicts += beyond
     if pointing.answer == "fails":
@@ -47,9 +47,11 @@ def judge(evidence: Evidence) -> Judgement:
 
 def _claims(evidence: Evidence, family: str) -> list[Draft]:
     """The claims of our own questions of a family, in the order of their ranks."""
-    ours = [entry("question", name) for name in names("question") if not owner("question", name)]
-    ours = sorted((row for row in ours if row.facts["family"] == family), key=lambda row: int(str(row.facts["rank"])))
-    claims = [find("question", row.name)(evidence) for row in ours]
+    entries = [entry("question", name) for name in names("question") if not owner("question", name)]
+    entries = sorted(
+        (row for row in entries if row.facts["family"] == family), key=lambda row: int(str(row.facts["rank"]))
+    )
+    claims = [find("question", row.name)(evidence) for row in entries]
     return [claim for claim in claims if claim is not None]
 
 
@@ -64,8 +66,10 @@ def _added(evidence: Evidence) -> tuple[list[Verdict], dict[str, Json]]:
     for (row, _), verdict in zip(claims, settled([claim for _, claim in claims]), strict=True):
         sentence = verdict.overruled or verdict.sentence
         rule, not_claimed = str(row.facts["rule"]), str(row.facts["not_claimed"])
-        named = replace(verdict, question=row.summary, rule_in_words=rule, not_claimed=not_claimed, sentence=sentence)
-        verdicts.append(named)
+        complete = replace(
+            verdict, question=row.summary, rule_in_words=rule, not_claimed=not_claimed, sentence=sentence
+        )
+        verdicts.append(complete)
     margins = {f"{row.name}: {key}": value for row, _ in claims for key, value in _margins(row).items()}
     return verdicts, margins
 
@@ -90,22 +94,22 @@ def _judgement(
     why: Text = "",
     classes: Sequence[OfClass] = (),
 ) -> Judgement:
-    named = tuple(c.name for c in classes)
+    class_names = tuple(c.name for c in classes)
     added, margins = _added(evidence)
     verdicts = [*verdicts, *added]
     # as many as there are decide nothing: it is independent draws, not examples, that are wanting
     verdicts = [replace(v, decides_at=None) if (v.decides_at or 0) <= len(evidence) else v for v in verdicts]
     needed = [v.decides_at for v in verdicts[1:3] if v.answer == "uninformative"]
-    known = [n for n in needed if n is not None]
-    decides_at = max(known) if reading == "undecided" and known and len(known) == len(needed) else None
+    sizes = [n for n in needed if n is not None]
+    decides_at = max(sizes) if reading == "undecided" and sizes and len(sizes) == len(needed) else None
     few = _few(evidence)
     more: Text = ""
     if few:
         more, decides_at = Message.of("judge.undecided_few", few=few), None
     elif decides_at and decides_at > len(evidence):
         more = Message.of("judge.undecided_more", n=decides_at)
-    everything = len(named) == len(set(evidence.classes))
-    about = Message.of("judge.when_predicting", classes=list(named)) if named and not everything else ""
+    everything = len(class_names) == len(set(evidence.classes))
+    about = Message.of("judge.when_predicting", classes=list(class_names)) if class_names and not everything else ""
     params: dict[Reading, dict[str, Any]] = {
         "read as evidence": {"of": about},
         "nothing to read": {"why": why},
@@ -119,7 +123,7 @@ def _judgement(
         attention=evidence.attention,
         n=len(evidence),
         verdicts=tuple(verdicts),
-        classes=named,
+        classes=class_names,
         margins={**PRINTED, **PRINTED_BESIDE, **margins},
         notes=(*(sentence for _, sentence in evidence.defects), *([few] if few and reading != "undecided" else [])),
         decides_at=decides_at,

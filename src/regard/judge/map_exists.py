@@ -48,12 +48,14 @@ def there(evidence: Evidence) -> tuple[Draft, str]:
     needed = (differs, depends) if evidence.measured("locked") else (differs,)
     if all(t.passes for t in needed):
         sentence = Message("judge.map.holds" if len(needed) > 1 else "judge.map.holds_in_part")
-        return _draft("holds", all_of(needed), sentence, "P.there", needed, needed), ""
-    return _draft("uninformative", float("nan"), Message("judge.map.open"), "P.open", needed, needed), ""
+        return _draft("holds", all_of(needed), sentence=sentence, rule="P.there", tests=needed, rests=needed), ""
+    return _draft(
+        "uninformative", float("nan"), sentence=Message("judge.map.open"), rule="P.open", tests=needed, rests=needed
+    ), ""
 
 
 def _nothing(defect: str, p: float, rule: str, tests: tuple[Test, ...], rests: tuple[Test, ...]) -> Draft:
-    return _draft("fails", p, DEFECTS[defect], rule, tests, rests)
+    return _draft("fails", p, sentence=DEFECTS[defect], rule=rule, tests=tests, rests=rests)
 
 
 def _draft(
@@ -61,4 +63,14 @@ def _draft(
 ) -> Draft:
     # a map is called empty at its own, stricter level; it is no claim among those that are corrected together
     p = float("nan") if p < min(STRICT, LEVEL) else p
-    return Draft(QUESTION, answer, p, sentence, rule, MARGINS, tests, rests=rests, deciding=tests)
+    return Draft(
+        question=QUESTION,
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins=MARGINS,
+        tests=tests,
+        rests=rests,
+        deciding=tests,
+    )

@@ -45,19 +45,21 @@ class Mean:
         The two variances are added (which counts what they share twice), the degrees of freedom are Satterthwaite's.
         One seed alone is no sample of seeds: then the mean is about that one.
         """
-        there = np.isfinite(values)
-        known = there.any(-1)
-        rows = np.where(there, values, 0.0).sum(-1)[known] / there.sum(-1)[known]
-        by_example = Mean.of(rows, np.asarray(clusters, np.str_)[known])
-        seen = there.any(0)
-        by_seed = np.where(there, values, 0.0).sum(0)[seen] / np.maximum(there.sum(0)[seen], 1)
+        finite = np.isfinite(values)
+        examples_with_data = finite.any(-1)
+        rows = np.where(finite, values, 0.0).sum(-1)[examples_with_data] / finite.sum(-1)[examples_with_data]
+        by_example = Mean.of(rows, np.asarray(clusters, np.str_)[examples_with_data])
+        seeds_with_data = finite.any(0)
+        by_seed = np.where(finite, values, 0.0).sum(0)[seeds_with_data] / np.maximum(finite.sum(0)[seeds_with_data], 1)
         count = len(by_seed)
         if count < 2 or by_example.clusters < 2:
             return by_example
-        ours, theirs = by_example.error**2, float(by_seed.var(ddof=1)) / count
-        share = ours**2 / (by_example.clusters - 1) + theirs**2 / (count - 1)
-        freedom = (ours + theirs) ** 2 / share if share > 0 else None
-        return Mean(by_example.estimate, math.sqrt(ours + theirs), by_example.n, by_example.clusters, freedom)
+        example_variance, seed_variance = by_example.error**2, float(by_seed.var(ddof=1)) / count
+        share = example_variance**2 / (by_example.clusters - 1) + seed_variance**2 / (count - 1)
+        freedom = (example_variance + seed_variance) ** 2 / share if share > 0 else None
+        return Mean(
+            by_example.estimate, math.sqrt(example_variance + seed_variance), by_example.n, by_example.clusters, freedom
+        )
 
     @staticmethod
     def of(values: Floats, clusters: ArrayLike, *, share: bool = False) -> Mean:
@@ -65,9 +67,9 @@ class Mean:
 
         share: the values are yes or no; one of each is added, so that all alike is not certain.
         """
-        there = np.isfinite(values)
-        v = values[there]
-        names = np.asarray(clusters, np.str_)[there]
+        finite = np.isfinite(values)
+        v = values[finite]
+        names = np.asarray(clusters, np.str_)[finite]
         if not len(v):
             return Mean(math.nan, math.nan, 0, 0)
         which = np.unique(names, return_inverse=True)[1]
@@ -78,7 +80,7 @@ class Mean:
         sums = np.bincount(which, weights=v - mean)
         groups = len(sums)
         variance = groups / max(1, groups - 1) * float((sums**2).sum()) / len(v) ** 2
-        return Mean(mean, math.sqrt(variance), int(there.sum()), count, share=share)
+        return Mean(mean, math.sqrt(variance), int(finite.sum()), count, share=share)
 
     def p(self, claim: Literal["above", "below"], margin: float) -> float:
         """Of a mean this far on the claimed side of the margin, if the truth were on the other side."""

@@ -31,11 +31,11 @@ class Table:
         """(rows, seeds) self - share x other for the rows of both, and their clusters; one column serves all seeds."""
         place = {name: i for i, name in enumerate(other.ids)}
         rows = [i for i, name in enumerate(self.ids) if name in place]
-        theirs = other.values[[place[self.ids[i]] for i in rows]]
-        ours = self.values[rows]
-        if 1 not in (ours.shape[1], theirs.shape[1]) and ours.shape[1] != theirs.shape[1]:
-            ours, theirs = ours.mean(-1, keepdims=True), theirs.mean(-1, keepdims=True)
-        return ours - share * theirs, tuple(self.clusters[i] for i in rows)
+        other_values = other.values[[place[self.ids[i]] for i in rows]]
+        own_values = self.values[rows]
+        if 1 not in (own_values.shape[1], other_values.shape[1]) and own_values.shape[1] != other_values.shape[1]:
+            own_values, other_values = own_values.mean(-1, keepdims=True), other_values.mean(-1, keepdims=True)
+        return own_values - share * other_values, tuple(self.clusters[i] for i in rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,8 +57,8 @@ class Beside:
 
     def table(self, quantity: str, **where: Json) -> Table | None:
         """The first one in this setting; a lower bound only where there is nothing else."""
-        known = self.tables.get(quantity, ())
-        for table in sorted(known, key=lambda t: t.where.get("bound") == "lower"):
+        candidates = self.tables.get(quantity, ())
+        for table in sorted(candidates, key=lambda t: t.where.get("bound") == "lower"):
             if all(table.where.get(k) == v for k, v in where.items()):
                 return table
         return None
@@ -66,13 +66,13 @@ class Beside:
 
 def tables_of(findings: Iterable[Score], clusters: Mapping[str, str]) -> dict[str, tuple[Table, ...]]:
     """Quantity -> its tables. The rows of a finding are its own; clusters are looked up where the audit knows them."""
-    found: dict[str, list[Table]] = {}
+    tables: dict[str, list[Table]] = {}
     for score in findings:
         values = np.asarray(score.curves.get(SEEDS, score.values[:, None]), np.float64)
         own = tuple(clusters.get(name, name) for name in score.ids)
         where = {"of": score.method, **score.where}
-        found.setdefault(score.metric, []).append(Table(score.ids, own, values, where))
-    return {name: tuple(some) for name, some in found.items()}
+        tables.setdefault(score.metric, []).append(Table(score.ids, own, values, where))
+    return {name: tuple(some) for name, some in tables.items()}
 
 
 def beside_of(
@@ -87,7 +87,7 @@ def beside_of(
     """Findings that are no part of the evidence about the map itself, and the stored metrics of every explainer."""
     place = {name: i for i, name in enumerate(ids)}
     parts: dict[tuple[str, str], dict[str, Floats]] = {}
-    moved: dict[str, Floats] = {}
+    changes: dict[str, Floats] = {}
     forgets: dict[str, Floats] = {}
     for score in scores:
         column = np.full(len(ids), np.nan)
@@ -98,11 +98,18 @@ def beside_of(
             key = (score.method, str(score.where["operator"]))
             parts.setdefault(key, {})[score.metric] = REMOVALS[score.metric] * column
         elif score.metric == "max_sensitivity":
-            moved[score.method] = column
+            changes[score.method] = column
         elif score.metric == "weight_randomisation":
             forgets[score.method] = column
     methods: dict[str, dict[str, Floats]] = {}
-    for (method, operator), some in parts.items():
-        if len(some) == len(REMOVALS):
-            methods.setdefault(method, {})[operator] = 0.5 * np.sum([*some.values()], axis=0)
-    return Beside(tables_of(findings, clusters), methods, moved, forgets, dict(own), frozenset(plain))
+    for (method, operator), by_removal in parts.items():
+        if len(by_removal) == len(REMOVALS):
+            methods.setdefault(method, {})[operator] = 0.5 * np.sum([*by_removal.values()], axis=0)
+    return Beside(
+        tables=tables_of(findings, clusters),
+        methods=methods,
+        moved=changes,
+        forgets=forgets,
+        own=dict(own),
+        plain=frozenset(plain),
+    )

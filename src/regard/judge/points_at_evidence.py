@@ -46,12 +46,12 @@ class OfClass:
     @property
     def rests(self) -> tuple[Test, ...]:
         """The tests behind the answer: of the sizes that gave it, by the operators that it takes together."""
-        named = ("holds", "fails", "mixed") if self.cell == "mixed" else (self.cell,)
+        cells = ("holds", "fails", "mixed") if self.cell == "mixed" else (self.cell,)
         top = [f for f in self.found if f.row.get("sizes") == [1]]
         more = [f for f in self.found if f not in top]
         alone, wide = (_together(some)[0] for some in (top, more))
-        chosen = top if alone == self.cell else more if wide == self.cell else self.found
-        return tuple(t for f in chosen if f.cell in named for t in f.tests)
+        findings = top if alone == self.cell else more if wide == self.cell else self.found
+        return tuple(t for f in findings if f.cell in cells for t in f.tests)
 
     @property
     def tests(self) -> tuple[Test, ...]:
@@ -75,13 +75,13 @@ def of_class(evidence: Evidence, inside: Bools, name: str) -> OfClass:
     operators = evidence.operators
     narrow = [judged(evidence, inside, o, (1,), name) for o in operators if 1 in evidence.sizes]
     wide = [judged(evidence, inside, o, evidence.sizes, name) for o in operators if len(evidence.sizes) > 1]
-    found = tuple(narrow + wide)
-    if n < FEWEST or not found:
-        return OfClass(name, "imprecise", math.nan, n, n < FEWEST, found)
+    findings = tuple(narrow + wide)
+    if n < FEWEST or not findings:
+        return OfClass(name=name, cell="imprecise", p=math.nan, n=n, few=n < FEWEST, found=findings)
     cell, p = _together(narrow)
     if wide:
         cell, p = _sizes((cell, p), _together(wide))
-    return OfClass(name, cell, p, n, False, found)
+    return OfClass(name=name, cell=cell, p=p, n=n, few=False, found=findings)
 
 
 def _together(found: Sequence[Found]) -> tuple[Cell, float]:
@@ -126,7 +126,18 @@ def points(evidence: Evidence) -> Draft:
     answer, p, rule, sentence = _answer(evidence, classes)
     rests = tuple(t for c in _resting(evidence, classes, rule) for t in c.rests)
     lost = _open(classes)
-    blank = Draft("points", answer, p, sentence, rule, MARGINS, tests=tests, rows=rows, rests=rests, lost=lost)
+    blank = Draft(
+        question="points",
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins=MARGINS,
+        tests=tests,
+        rows=rows,
+        rests=rests,
+        lost=lost,
+    )
     if answer != "uninformative":
         return blank
     wanting = [(c, f) for c in classes if c.cell in ("imprecise", "leans") and not c.few for f in c.found]
@@ -146,12 +157,17 @@ def _resting(evidence: Evidence, classes: Sequence[OfClass], rule: str) -> Seque
     """The classes that the answer of this rule rests on: every one that must hold, or the surest one."""
     if rule == "Q2.pooled":
         return [_whole(evidence)]
-    heard, _ = _heard(evidence, classes)
-    of = {cell: sorted((c for c in heard if c.cell == cell), key=lambda c: c.p) for cell in ("holds", "fails", "mixed")}
+    considered, _ = _heard(evidence, classes)
+    of = {
+        cell: sorted((c for c in considered if c.cell == cell), key=lambda c: c.p)
+        for cell in ("holds", "fails", "mixed")
+    }
     return {
-        "Q2.holds": of["holds"], "Q2.fails": of["fails"][:1], "Q2.between": of["mixed"][:1],
+        "Q2.holds": of["holds"],
+        "Q2.fails": of["fails"][:1],
+        "Q2.between": of["mixed"][:1],
         "Q2.classes differ": [*of["holds"][:1], *of["fails"][:1]],
-    }.get(rule, [])  # fmt: skip
+    }.get(rule, [])
 
 
 def _whole(evidence: Evidence) -> OfClass:
@@ -163,21 +179,26 @@ def _dearness(tests: Sequence[Test]) -> float:
 
 
 def _answer(evidence: Evidence, classes: Sequence[OfClass]) -> tuple[Answer, float, str, Message]:
-    heard, aside = _heard(evidence, classes)
-    holding, failing, mixed = ([c for c in heard if c.cell == cell] for cell in ("holds", "fails", "mixed"))
-    if holding and all(c.cell in ("holds", "leans", "none") for c in heard):
-        return "holds", max(c.p for c in holding), "Q2.holds", _holds(heard, aside)
+    considered, aside = _heard(evidence, classes)
+    holding, failing, mixed = ([c for c in considered if c.cell == cell] for cell in ("holds", "fails", "mixed"))
+    if holding and all(c.cell in ("holds", "leans", "none") for c in considered):
+        return "holds", max(c.p for c in holding), "Q2.holds", _holds(considered, aside)
     if failing and not holding and not mixed:
-        return "fails", min(1.0, len(heard) * min(c.p for c in failing)), "Q2.fails", _fails(evidence, failing, heard)
-    if holding and any(c.cell == "imprecise" for c in heard):
-        return "uninformative", math.nan, "Q2.imprecise", _open(heard)
+        return (
+            "fails",
+            min(1.0, len(considered) * min(c.p for c in failing)),
+            "Q2.fails",
+            _fails(evidence, failing, considered),
+        )
+    if holding and any(c.cell == "imprecise" for c in considered):
+        return "uninformative", math.nan, "Q2.imprecise", _open(considered)
     if holding and failing:
         sentence = Message.of("judge.points.classes_differ", right=_names(holding), wrong=_names(failing))
         return "mixed", max(min(c.p for c in holding), min(c.p for c in failing)), "Q2.classes differ", sentence
     if mixed or (holding and failing):
-        sentence = Message.of("judge.points.mixed", of=_of_classes(mixed if len(heard) > 1 else ()))
-        return "mixed", min(1.0, len(heard) * min(c.p for c in mixed)), "Q2.between", sentence
-    return _pooled(evidence, heard)
+        sentence = Message.of("judge.points.mixed", of=_of_classes(mixed if len(considered) > 1 else ()))
+        return "mixed", min(1.0, len(considered) * min(c.p for c in mixed)), "Q2.between", sentence
+    return _pooled(evidence, considered)
 
 
 def _pooled(evidence: Evidence, heard: Sequence[OfClass]) -> tuple[Answer, float, str, Message]:
@@ -260,8 +281,8 @@ def _fails(evidence: Evidence, failing: Sequence[OfClass], heard: Sequence[OfCla
 def _beyond(evidence: Evidence, failing: OfClass) -> Beyond:
     inside = np.array([failing.name in (EVERY, name) for name in evidence.classes], np.bool_)
     rows = [f.row for f in failing.found if f.cell == "fails"]
-    found = [beyond_random(evidence, inside, str(r["operator"]), _sizes_of(r)) for r in rows]
-    return max(found, key=ORDER.index, default="not shown")
+    levels = [beyond_random(evidence, inside, str(r["operator"]), _sizes_of(r)) for r in rows]
+    return max(levels, key=ORDER.index, default="not shown")
 
 
 def _sizes_of(row: Mapping[str, Json]) -> list[int]:
@@ -275,9 +296,9 @@ def _open(classes: Sequence[OfClass]) -> Message:
         return Message.of("judge.points.few", fewest=FEWEST, counts=counts([(c.name, c.n) for c in few]))
     silent = [c for c in classes if c.cell in ("imprecise", "leans")]
     shares = [f.row["share"] for c in silent for f in c.found if f.row.get("best gain", 0) >= FOUND]  # type: ignore[operator]
-    known = [float(share) for share in shares if isinstance(share, int | float)]
-    if known and len(known) * 2 >= sum(len(c.found) for c in silent):
-        share = max(0.0, float(np.median(known)))
+    numbers = [float(share) for share in shares if isinstance(share, int | float)]
+    if numbers and len(numbers) * 2 >= sum(len(c.found) for c in silent):
+        share = max(0.0, float(np.median(numbers)))
         return Message.of("judge.points.open_share", share=share, good=GOOD, of=_of_classes(silent))
     return Message.of("judge.points.open", of=_of_classes(silent))
 

@@ -30,9 +30,9 @@ def seed_noise(evidence: Evidence) -> Draft:
     apart, far = beside.table("seed_jsd"), evidence.of("max_jsd")
     if apart is None or not np.isfinite(far).any():
         sentence = Message.of("judge.not_tested", needs=NEEDS)
-        return _noise("uninformative", math.nan, sentence, "Q6.not tested", (), {})
-    ours = Table(evidence.ids, evidence.clusters, far[:, None])
-    values, clusters = ours.minus(apart)
+        return _noise("uninformative", math.nan, sentence=sentence, rule="Q6.not tested", tests=(), row={})
+    own_table = Table(evidence.ids, evidence.clusters, far[:, None])
+    values, clusters = own_table.minus(apart)
     mean = Mean.over_seeds(values, clusters)
     more, less = Test(APART, "above", FARTHER, mean), Test(APART, "below", FARTHER, mean)
     linear = evidence.of("linear")
@@ -40,25 +40,37 @@ def seed_noise(evidence: Evidence) -> Draft:
     lower = apart.where.get("bound") == "lower"
     seeds = apart.values.shape[1]
     row: dict[str, Json] = {
-        "other attention (nats)": _rounded(far), "siblings (nats)": _rounded(apart.values), "siblings": seeds,
-        "siblings are a lower bound": lower, "other attention is exact": exact,
-    }  # fmt: skip
-    moved = beside.table("seed_change")
-    row["siblings move the answer by"] = None if moved is None else _rounded(moved.values)
+        "other attention (nats)": _rounded(far),
+        "siblings (nats)": _rounded(apart.values),
+        "siblings": seeds,
+        "siblings are a lower bound": lower,
+        "other attention is exact": exact,
+    }
+    seed_change = beside.table("seed_change")
+    row["siblings move the answer by"] = None if seed_change is None else _rounded(seed_change.values)
     row |= _adversary(beside)
     few = Message("judge.seeds.one_sibling") if seeds == 1 else ""
     if more.passes and not lower:
         sentence = Message.of("judge.seeds.holds", few=few)
-        return _noise("holds", more.p, sentence, "Q6.holds", (more, less), row, (more,))
+        return _noise("holds", more.p, sentence=sentence, rule="Q6.holds", tests=(more, less), row=row, rests=(more,))
     if less.passes and exact:
         sentence = Message.of("judge.seeds.fails", few=few)
-        return _noise("fails", less.p, sentence, "Q6.fails", (more, less), row, (less,))
+        return _noise("fails", less.p, sentence=sentence, rule="Q6.fails", tests=(more, less), row=row, rests=(less,))
     key, rule, nearest = "judge.seeds.open", "Q6.open", more
     if more.passes:
         key, rule = "judge.seeds.refitted", "Q6.lower bound on seeds"
     elif less.passes:
         key, rule, nearest = "judge.seeds.searched", "Q6.lower bound on others", less
-    return _noise("uninformative", math.nan, Message(key), rule, (more, less), row, (), (nearest,))
+    return _noise(
+        "uninformative",
+        math.nan,
+        sentence=Message(key),
+        rule=rule,
+        tests=(more, less),
+        row=row,
+        rests=(),
+        deciding=(nearest,),
+    )
 
 
 def _noise(
@@ -92,11 +104,11 @@ def _adversary(beside: Beside) -> dict[str, Json]:
     if not rows:
         return {}
     best = max(rows, key=lambda t: float(t.values.mean()))
-    moved = beside.table("adversary_tvd", weight=best.where["weight"])
-    found: dict[str, Json] = {"trained adversary (nats)": _rounded(best.values)}
-    if moved is not None:
-        found["trained adversary moves the answer by"] = _rounded(moved.values)
-    return found
+    change = beside.table("adversary_tvd", weight=best.where["weight"])
+    facts: dict[str, Json] = {"trained adversary (nats)": _rounded(best.values)}
+    if change is not None:
+        facts["trained adversary moves the answer by"] = _rounded(change.values)
+    return facts
 
 
 # ---------------------------------------------------------------------- stability
@@ -106,53 +118,59 @@ def _adversary(beside: Beside) -> dict[str, Json]:
 def stable(evidence: Evidence) -> Draft:
     """Is the map stable between seeds and under noise?"""
     beside = evidence.beside
-    tried: dict[Message, tuple[Test, Test, Test, Test]] = {}
+    tests_of: dict[Message, tuple[Test, Test, Test, Test]] = {}
     apart, chance = beside.table("seed_jsd"), beside.table("seed_jsd_chance")
     lower = apart is not None and apart.where.get("bound") == "lower"
     if apart is not None and chance is not None:
-        tried[BETWEEN] = _four(apart, chance)
+        tests_of[BETWEEN] = _four(apart, chance)
     for name, table in _noises(evidence, beside).items():
-        tried[name] = _four(table, None)
-    if not tried:
+        tests_of[name] = _four(table, None)
+    if not tests_of:
         sentence = Message.of("judge.stable.not_tested", needs=NEEDS)
         return _stability("uninformative", math.nan, sentence, "Q7.not tested", ())
-    tests = tuple(t for four in tried.values() for t in four[:2])
-    still = [name for name, (a, _, _, _) in tried.items() if a.passes and not (lower and name == BETWEEN)]
-    restless = [name for name, (_, b, _, _) in tried.items() if b.passes]
-    between = [name for name, (_, _, c, d) in tried.items() if c.passes and d.passes]
-    p_of = {name: min(a.p, b.p, max(c.p, d.p)) for name, (a, b, c, d) in tried.items()}
-    if still and len(still) == len(tried):
+    tests = tuple(t for four in tests_of.values() for t in four[:2])
+    still = [name for name, (a, _, _, _) in tests_of.items() if a.passes and not (lower and name == BETWEEN)]
+    restless = [name for name, (_, b, _, _) in tests_of.items() if b.passes]
+    between = [name for name, (_, _, c, d) in tests_of.items() if c.passes and d.passes]
+    p_of = {name: min(a.p, b.p, max(c.p, d.p)) for name, (a, b, c, d) in tests_of.items()}
+    if still and len(still) == len(tests_of):
         sentence = Message.of("judge.stable.holds", still=still)
-        rests = [tried[n][0] for n in still]
-        return _stability("holds", max(p_of[n] for n in still), sentence, "Q7.holds", tests, rests)
-    if restless and len(restless) == len(tried):
+        rests = [tests_of[n][0] for n in still]
+        return _stability(
+            "holds", max(p_of[n] for n in still), sentence=sentence, rule="Q7.holds", tests=tests, rests=rests
+        )
+    if restless and len(restless) == len(tests_of):
         sentence = Message.of("judge.stable.fails", restless=restless)
-        rests = [tried[n][1] for n in restless]
-        return _stability("fails", max(p_of[n] for n in restless), sentence, "Q7.fails", tests, rests)
+        rests = [tests_of[n][1] for n in restless]
+        return _stability(
+            "fails", max(p_of[n] for n in restless), sentence=sentence, rule="Q7.fails", tests=tests, rests=rests
+        )
     if still and restless:
         sentence = Message.of("judge.stable.differs", still=still, restless=restless)
         worst = max(min(p_of[n] for n in still), min(p_of[n] for n in restless))
-        rests = [min((tried[n][k] for n in names), key=lambda t: t.p) for k, names in enumerate((still, restless))]
-        return _stability("mixed", worst, sentence, "Q7.differs", tests, rests)
-    if len(still) + len(restless) + len(between) == len(tried):
+        rests = [min((tests_of[n][k] for n in names), key=lambda t: t.p) for k, names in enumerate((still, restless))]
+        return _stability("mixed", worst, sentence=sentence, rule="Q7.differs", tests=tests, rests=rests)
+    if len(still) + len(restless) + len(between) == len(tests_of):
         sentence = Message.of("judge.stable.mixed", between=between)
-        rests = [t for n in between for t in tried[n][2:]]
-        return _stability("mixed", max(p_of.values()), sentence, "Q7.between", tests, rests)
-    unclear = [name for name in tried if name not in (*still, *restless, *between)]
+        rests = [t for n in between for t in tests_of[n][2:]]
+        return _stability("mixed", max(p_of.values()), sentence=sentence, rule="Q7.between", tests=tests, rests=rests)
+    unclear = [name for name in tests_of if name not in (*still, *restless, *between)]
     sentence = Message.of("judge.stable.open", unclear=unclear)
     if lower and unclear == [BETWEEN]:
         sentence = Message("judge.stable.refitted")
     # what a few more examples would refute is not what left it open
-    nearest = tuple(min(tried[n][:2], key=lambda t: t.p) for n in unclear)
-    return _stability("uninformative", math.nan, sentence, "Q7.open", tests, (), nearest)
+    nearest = tuple(min(tests_of[n][:2], key=lambda t: t.p) for n in unclear)
+    return _stability(
+        "uninformative", math.nan, sentence=sentence, rule="Q7.open", tests=tests, rests=(), deciding=nearest
+    )
 
 
 def _noises(evidence: Evidence, beside: Beside) -> dict[Message, Table]:
     """Every noise that the map was asked under: (examples, 1) how far it moved, as a share of its size."""
     tables = {}
-    moved = beside.moved.get("attention")
-    if moved is not None and np.isfinite(moved).any():
-        tables[Message("judge.stable.embedding_noise")] = Table(evidence.ids, evidence.clusters, moved[:, None])
+    change = beside.moved.get("attention")
+    if change is not None and np.isfinite(change).any():
+        tables[Message("judge.stable.embedding_noise")] = Table(evidence.ids, evidence.clusters, change[:, None])
     for table in beside.tables.get("explanation_rank", ()):
         if table.where.get("of") == "attention" and "noise" in table.where and np.isfinite(table.values).any():
             name = Message.of("judge.stable.noise", noise=table.where["noise"])
@@ -186,9 +204,19 @@ def _stability(
     rests: Sequence[Test] = (),
     deciding: tuple[Test, ...] = (),
 ) -> Draft:
-    return Draft("stable", answer, p, sentence, rule, SHARES, tests, rests=tuple(rests), deciding=deciding)
+    return Draft(
+        question="stable",
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins=SHARES,
+        tests=tests,
+        rests=tuple(rests),
+        deciding=deciding,
+    )
 
 
 def _rounded(values: np.ndarray) -> float | None:
-    there = np.isfinite(values)
-    return round(float(values[there].mean()), 4) if there.any() else None
+    finite = np.isfinite(values)
+    return round(float(values[finite].mean()), 4) if finite.any() else None

@@ -22,8 +22,8 @@ def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Jso
     established there. What is open on one side is said to be so: no evidence of a change is no evidence of none.
     """
     found: list[Json] = []
-    for ours, theirs in _pairs(here, there):
-        other = {v.question: v for v in theirs.verdicts}
+    for first, second in _pairs(here, there):
+        other = {v.question: v for v in second.verdicts}
         rows: list[Json] = [
             {
                 "question": v.question,
@@ -32,18 +32,23 @@ def surviving(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[Jso
                 "fate": _fate(v, w),
                 "said there": encoded(w.sentence),
             }
-            for v in ours.verdicts
+            for v in first.verdicts
             if (w := other.get(v.question)) is not None
         ]
-        sure = "undecided" not in (ours.reading, theirs.reading)
-        same = ours.reading == theirs.reading and ours.classes == theirs.classes
-        fate = ("survives" if same else "falls") if sure else "open there" if ours.reading != "undecided" else "open"
+        sure = "undecided" not in (first.reading, second.reading)
+        same = first.reading == second.reading and first.classes == second.classes
+        fate = ("survives" if same else "falls") if sure else "open there" if first.reading != "undecided" else "open"
         found.append(
             {
-                "attention": encoded(ours.attention), "here": ours.reading, "there": theirs.reading, "fate": fate,
-                "classes": [[*ours.classes], [*theirs.classes]], "n": [ours.n, theirs.n], "questions": rows,
+                "attention": encoded(first.attention),
+                "here": first.reading,
+                "there": second.reading,
+                "fate": fate,
+                "classes": [[*first.classes], [*second.classes]],
+                "n": [first.n, second.n],
+                "questions": rows,
             }
-        )  # fmt: skip
+        )
     return found
 
 
@@ -51,8 +56,8 @@ def _pairs(here: Sequence[Judgement], there: Sequence[Judgement]) -> list[tuple[
     """By which attention it is; where there is one each, these two, whatever they are called."""
     if len(here) == len(there) == 1:
         return [(here[0], there[0])]
-    known = {j.attention: j for j in there}
-    return [(j, known[j.attention]) for j in here if j.attention in known]
+    by_attention = {j.attention: j for j in there}
+    return [(j, by_attention[j.attention]) for j in here if j.attention in by_attention]
 
 
 def _fate(here: Verdict, there: Verdict) -> str:
@@ -67,22 +72,24 @@ def shift_of(run: Run | str | Path, *, keep: bool = False) -> dict[str, Json] | 
 
     keep: write it into the run, where the report finds it.
     """
-    opened = run if isinstance(run, Run) else Run(run)
-    place = opened.path / FOLDER
+    first_run = run if isinstance(run, Run) else Run(run)
+    place = first_run.path / FOLDER
     if not (place / "ledger.sqlite").is_file():
         return None
     other = Run(place)
-    found: dict[str, Json] = {
-        "data": [str(opened.manifest["data"]["name"]), str(other.manifest["data"]["name"])],
-        "accuracy": [_accuracy(opened), _accuracy(other)], "run": FOLDER, "fates": list(FATES),
-        "attentions": surviving(verdicts(opened), verdicts(other)),
-    }  # fmt: skip
+    facts: dict[str, Json] = {
+        "data": [str(first_run.manifest["data"]["name"]), str(other.manifest["data"]["name"])],
+        "accuracy": [_accuracy(first_run), _accuracy(other)],
+        "run": FOLDER,
+        "fates": list(FATES),
+        "attentions": surviving(verdicts(first_run), verdicts(other)),
+    }
     if keep:
-        keep_shift(opened.path, found)
-    return found
+        keep_shift(first_run.path, facts)
+    return facts
 
 
 def _accuracy(run: Run) -> float | None:
     """The share of right decisions, where labels are known."""
-    known = [e for e in run.examples() if e["label"] is not None and e["predicted"] is not None]
-    return round(sum(str(e["label"]) == str(e["predicted"]) for e in known) / len(known), 4) if known else None
+    labelled = [e for e in run.examples() if e["label"] is not None and e["predicted"] is not None]
+    return round(sum(str(e["label"]) == str(e["predicted"]) for e in labelled) / len(labelled), 4) if labelled else None

@@ -32,7 +32,7 @@ def transfer(evidence: Evidence) -> Draft:
     parts = [part for part in (_by_siblings(beside), _by_words(beside)) if part is not None]
     if not parts:
         sentence = Message.of("judge.not_tested", needs=NEEDS)
-        return _draft("uninformative", math.nan, sentence, "Q8.not tested", (), ())
+        return _draft("uninformative", math.nan, sentence=sentence, rule="Q8.not tested", tests=(), rows=())
     tests = tuple(t for part in parts for t in part[3])
     rows = tuple(part[4] for part in parts)
     sure = [part for part in parts if part[0] != "uninformative"]
@@ -40,28 +40,48 @@ def transfer(evidence: Evidence) -> Draft:
     sentence = Message.of("sentences", parts=[part[2] for part in sure])
     if len(answers) > 1:
         rests = tuple(t for part in sure for t in part[5])
-        return _draft("mixed", max(part[1] for part in sure), sentence, "Q8.differs", tests, rows, rests)
+        return _draft(
+            "mixed",
+            max(part[1] for part in sure),
+            sentence=sentence,
+            rule="Q8.differs",
+            tests=tests,
+            rows=rows,
+            rests=rests,
+        )
     if sure:
         surest = min(sure, key=lambda part: part[1])
         p, rule = min(1.0, len(parts) * surest[1]), f"Q8.{surest[0]}"
-        return _draft(surest[0], p, sentence, rule, tests, rows, surest[5])
+        return _draft(surest[0], p, sentence=sentence, rule=rule, tests=tests, rows=rows, rests=surest[5])
     nearest = min(tests, key=lambda t: t.mean.decides_at(t.margin, 1))
-    return _draft("uninformative", math.nan, parts[0][2], "Q8.open", tests, rows, (), (nearest,))
+    return _draft(
+        "uninformative",
+        math.nan,
+        sentence=parts[0][2],
+        rule="Q8.open",
+        tests=tests,
+        rows=rows,
+        rests=(),
+        deciding=(nearest,),
+    )
 
 
 def _by_siblings(beside: Beside) -> Part | None:
-    ours, best = beside.table("transfer_gain", of="attention"), beside.table("transfer_gain", of="best")
-    if ours is None or best is None:
+    attention_gain, best = beside.table("transfer_gain", of="attention"), beside.table("transfer_gain", of="best")
+    if attention_gain is None or best is None:
         return None
     name = Message("judge.transfer.best_cost")
     much = Test(name, "above", FOUND, Mean.over_seeds(best.values, best.clusters))
-    good, not_good = _share(ours, best, GOOD, "above"), _share(ours, best, GOOD, "below")
-    bad, not_bad = _share(ours, best, POOR, "below"), _share(ours, best, POOR, "above")
+    good, not_good = _share(attention_gain, best, GOOD, "above"), _share(attention_gain, best, GOOD, "below")
+    bad, not_bad = _share(attention_gain, best, POOR, "below"), _share(attention_gain, best, POOR, "above")
     own = beside.table("transfer_gain", of="own attention")
     row: dict[str, Json] = {
-        "by": "siblings", "siblings": ours.values.shape[1], "this network's word": _mean(ours.values),
-        "the best word": _mean(best.values), "the siblings' own word": None if own is None else _mean(own.values),
-    }  # fmt: skip
+        "by": "siblings",
+        "siblings": attention_gain.values.shape[1],
+        "this network's word": _mean(attention_gain.values),
+        "the best word": _mean(best.values),
+        "the siblings' own word": None if own is None else _mean(own.values),
+    }
     tests = (much, good, bad)
     if not much.passes:
         return "uninformative", math.nan, Message("judge.transfer.nothing"), tests, row, ()
@@ -142,16 +162,21 @@ def hides(evidence: Evidence) -> Draft | None:
         return None
     at, moves = Mean.over_seeds(mass.values, mass.clusters), Mean.over_seeds(use.values, use.clusters)
     hidden, change = Message("judge.hide.attention"), Message("judge.hide.change")
-    gone, seen = Test(hidden, "below", HIDDEN, at), Test(hidden, "above", HIDDEN, at)
-    used, idle = Test(change, "above", HIDDEN, moves), Test(change, "below", HIDDEN, moves)
+    hidden_test, visible_test = Test(hidden, "below", HIDDEN, at), Test(hidden, "above", HIDDEN, at)
+    effect_test, idle = Test(change, "above", HIDDEN, moves), Test(change, "below", HIDDEN, moves)
     answer: Answer = "uninformative"
     rests: tuple[Test, ...] = ()
     p, key = math.nan, "judge.hide.lost"
-    if gone.passes and used.passes:
-        answer, p, rests, key = "holds", all_of((gone, used)), (gone, used), "judge.hide.holds"
-    elif 2 * min(seen.p, idle.p) < LEVEL:
-        answer, p, key = "fails", min(1.0, 2 * min(seen.p, idle.p)), "judge.hide.fails"
-        rests = (min(seen, idle, key=lambda t: t.p),)
+    if hidden_test.passes and effect_test.passes:
+        answer, p, rests, key = (
+            "holds",
+            all_of((hidden_test, effect_test)),
+            (hidden_test, effect_test),
+            "judge.hide.holds",
+        )
+    elif 2 * min(visible_test.p, idle.p) < LEVEL:
+        answer, p, key = "fails", min(1.0, 2 * min(visible_test.p, idle.p)), "judge.hide.fails"
+        rests = (min(visible_test, idle, key=lambda t: t.p),)
     rows: list[dict[str, Json]] = []
     for network in ("honest", "deceptive", "without"):
         row: dict[str, Json] = {"network": network}
@@ -166,10 +191,10 @@ def hides(evidence: Evidence) -> Draft | None:
         sentence=Message(key),
         rule=f"Q10.{answer}",
         margins={"hidden": HIDDEN},
-        tests=(gone, used, seen, idle),
+        tests=(hidden_test, effect_test, visible_test, idle),
         rows=tuple(rows),
         rests=rests,
-        deciding=(gone, used),
+        deciding=(hidden_test, effect_test),
     )
 
 
@@ -183,9 +208,20 @@ def _draft(
     rests: tuple[Test, ...] = (),
     deciding: tuple[Test, ...] = (),
 ) -> Draft:
-    return Draft("transfer", answer, p, sentence, rule, MARGINS, tests, rows=rows, rests=rests, deciding=deciding)
+    return Draft(
+        question="transfer",
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins=MARGINS,
+        tests=tests,
+        rows=rows,
+        rests=rests,
+        deciding=deciding,
+    )
 
 
 def _mean(values: np.ndarray) -> float | None:
-    there = np.isfinite(values)
-    return round(float(values[there].mean()), 4) if there.any() else None
+    finite = np.isfinite(values)
+    return round(float(values[finite].mean()), 4) if finite.any() else None

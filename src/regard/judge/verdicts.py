@@ -30,30 +30,35 @@ def verdicts(run: Run | str | Path, *, keep: bool = False) -> list[Judgement]:
     The first is the attention that the report shows. Empty where no experiment could be made (`Run.skipped` says why).
     keep: write them into the run, where the report finds them.
     """
-    opened = run if isinstance(run, Run) else Run(run)
-    manifest = opened.manifest
+    stored_run = run if isinstance(run, Run) else Run(run)
+    manifest = stored_run.manifest
     tested = manifest.get("preconditions") or {}
     labels = manifest["model"].get("labels") or []
     defects = tested.get("defects", [])
     own, plain = _methods(manifest)
-    examples = opened.examples()
-    found = evidence_of(
-        examples, opened.findings(), defects=defects, labels=labels, scores=opened.scores(), own=own,
+    examples = stored_run.examples()
+    evidences = evidence_of(
+        examples,
+        stored_run.findings(),
+        defects=defects,
+        labels=labels,
+        scores=stored_run.scores(),
+        own=own,
         plain=plain,
-    )  # fmt: skip
-    made = [judge(evidence) for evidence in found]
-    if not made and _nothing(tested):
-        made = [_from_defects(tested)]
+    )
+    judgements = [judge(evidence) for evidence in evidences]
+    if not judgements and _nothing(tested):
+        judgements = [_from_defects(tested)]
     broken = broken_model(manifest)
     if broken:
-        made = [refused(judgement, broken) for judgement in made]
+        judgements = [refused(judgement, broken) for judgement in judgements]
     units = next((row["units"] for row in examples if row["units"] is not None), None)
     if units is not None and units["place_kind"] in INPUTS:
         nouns = {"unit": str(units["kind"]), "input": INPUTS[units["place_kind"]]}
-        made = [_about(judgement, nouns) for judgement in made]
+        judgements = [_about(judgement, nouns) for judgement in judgements]
     if keep:
-        keep_judgements(opened.path, made)
-    return made
+        keep_judgements(stored_run.path, judgements)
+    return judgements
 
 
 def _methods(manifest: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:

@@ -23,34 +23,70 @@ def matter(evidence: Evidence) -> Draft:
     change = Mean.of(evidence.of("permuted"), evidence.clusters)
     flips = Mean.of(evidence.of("permuted_flips"), evidence.clusters)
     route = Mean.of(evidence.of("route"), evidence.clusters, share=True)
-    moved, still = _tests(CHANGE, change, MATTERS, DOES_NOT_MATTER)
+    above_test, still = _tests(CHANGE, change, MATTERS, DOES_NOT_MATTER)
     tips = Test(FLIPS, "above", DOES_NOT_MATTER, flips)
-    kept = Test(FLIPS, "below", DOES_NOT_MATTER, flips)
+    same_test = Test(FLIPS, "below", DOES_NOT_MATTER, flips)
     follows, passes_by = _tests(ROUTE, route, FOLLOWS, PASSES_BY)
-    tests = (moved, still, kept, follows, passes_by)
+    tests = (above_test, still, same_test, follows, passes_by)
     if any(what == "unused" for what, _ in evidence.defects):
         return _draft("fails", 0.0, ELSEWHERE, "Q1.unused", tests)
     # either way of failing is enough, so each counts for two
-    ways = [2 * all_of((still, kept)), 2 * passes_by.p]
+    ways = [2 * all_of((still, same_test)), 2 * passes_by.p]
     if evidence.measured("permuted") and min(ways) < LEVEL:
         rule = "Q1.weights" if ways[0] <= ways[1] else "Q1.route"
-        return _draft("fails", min(ways), ELSEWHERE, rule, tests, (still, kept) if ways[0] <= ways[1] else (passes_by,))
-    if moved.passes and follows.passes:
+        return _draft(
+            "fails",
+            min(ways),
+            sentence=ELSEWHERE,
+            rule=rule,
+            tests=tests,
+            rests=(still, same_test) if ways[0] <= ways[1] else (passes_by,),
+        )
+    if above_test.passes and follows.passes:
         sentence = Message.of("judge.matter.holds", points=round(100 * change.estimate))
-        return _draft("holds", all_of((moved, follows)), sentence, "Q1.holds", tests, (moved, follows))
+        return _draft(
+            "holds",
+            all_of((above_test, follows)),
+            sentence=sentence,
+            rule="Q1.holds",
+            tests=tests,
+            rests=(above_test, follows),
+        )
     not_nothing = min(1.0, 2 * min(Test(CHANGE, "above", DOES_NOT_MATTER, change).p, tips.p))
     not_past = Test(ROUTE, "above", PASSES_BY, route).p
     less, part = Test(CHANGE, "below", MATTERS, change).p, Test(ROUTE, "below", FOLLOWS, route).p
     not_enough = min(1.0, 2 * min(less, part))
     if not evidence.measured("route"):
-        if moved.passes:
-            return _draft("mixed", moved.p, Message("judge.matter.no_route"), "Q1.no route", tests, (moved,))
+        if above_test.passes:
+            return _draft(
+                "mixed",
+                above_test.p,
+                sentence=Message("judge.matter.no_route"),
+                rule="Q1.no route",
+                tests=tests,
+                rests=(above_test,),
+            )
     elif max(not_nothing, not_past, not_enough) < LEVEL:
         sentence = Message("judge.matter.in_part" if part < less else "judge.matter.rarely")
-        rests = (_below(follows) if part < less else _below(moved),)
-        return _draft("mixed", max(not_nothing, not_past, not_enough), sentence, "Q1.between", tests, rests)
+        rests = (_below(follows) if part < less else _below(above_test),)
+        return _draft(
+            "mixed",
+            max(not_nothing, not_past, not_enough),
+            sentence=sentence,
+            rule="Q1.between",
+            tests=tests,
+            rests=rests,
+        )
     lost = Message("judge.matter.lost")
-    return _draft("uninformative", float("nan"), lost, "Q1.open", tests, (), _nearest(change, route, tests))
+    return _draft(
+        "uninformative",
+        float("nan"),
+        sentence=lost,
+        rule="Q1.open",
+        tests=tests,
+        rests=(),
+        deciding=_nearest(change, route, tests),
+    )
 
 
 def _tests(name: Message, mean: Mean, much: float, little: float) -> tuple[Test, Test]:
@@ -64,8 +100,8 @@ def _below(test: Test) -> Test:
 
 def _nearest(change: Mean, route: Mean, tests: tuple[Test, ...]) -> tuple[Test, ...]:
     """The comparisons that the estimates lean to."""
-    moved, still, _, follows, passes_by = tests
-    one = moved if change.estimate > (MATTERS + DOES_NOT_MATTER) / 2 else still
+    above_test, still, _, follows, passes_by = tests
+    one = above_test if change.estimate > (MATTERS + DOES_NOT_MATTER) / 2 else still
     return (one, follows if route.estimate > (FOLLOWS + PASSES_BY) / 2 else passes_by)
 
 
@@ -78,4 +114,14 @@ def _draft(
     rests: tuple[Test, ...] = (),
     deciding: tuple[Test, ...] = (),
 ) -> Draft:
-    return Draft(QUESTION, answer, p, sentence, rule, MARGINS, tests, rests=rests, deciding=deciding)
+    return Draft(
+        question=QUESTION,
+        answer=answer,
+        p=p,
+        sentence=sentence,
+        rule=rule,
+        margins=MARGINS,
+        tests=tests,
+        rests=rests,
+        deciding=deciding,
+    )

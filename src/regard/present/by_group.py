@@ -31,13 +31,13 @@ def _table(metric: str, place: Setting, found: list[Summary], kind: str) -> Html
     parts = sorted({str(s.where[kind]) for s in found})
     cells = {(s.method, str(s.where[kind])): s for s in found}
     sizes = {name: counts.largest(counts.size(s) for s in found if str(s.where[kind]) == name) for name in parts}
-    kept = sorted(parts, key=lambda name: -sizes[name][0])[:MOST]
+    columns = sorted(parts, key=lambda name: -sizes[name][0])[:MOST]
     head = [
         say("results.method"),
-        *(join(name, tag("small", None, say("results.n_is", n=counts.written(sizes[name])))) for name in kept),
+        *(join(name, tag("small", None, say("results.n_is", n=counts.written(sizes[name])))) for name in columns),
     ]
     methods = list(dict.fromkeys(s.method for s in found))
-    rows = [[m, *(_cell(cells.get((m, name)), sizes[name]) for name in kept)] for m in methods]
+    rows = [[m, *(_cell(cells.get((m, name)), sizes[name]) for name in columns)] for m in methods]
     where = say("words.where", detail=", ".join(v for _, v in place)) if place else ""
     more = say("parts.more", most=MOST, n=len(parts)) if len(parts) > MOST else ""
     level, seed, title = f"{found[0].level:.0%}", found[0].seed, metric_title(metric).capitalize()

@@ -44,8 +44,8 @@ def in_caption(sizes: Iterable[Size]) -> str:
     >>> in_caption([(14, 14), (14, 14)]), in_caption([(14, 14), (14, 14), (9, 9), (0, 0)])
     ('14', '14 unless a cell says otherwise')
     """
-    known = [s for s in sizes if s[0]]
-    return say("counts.mostly", n=written(largest(known))) if len(set(known)) > 1 else written(largest(known))
+    nonempty = [s for s in sizes if s[0]]
+    return say("counts.mostly", n=written(largest(nonempty))) if len(set(nonempty)) > 1 else written(largest(nonempty))
 
 
 def own(one: Size, common: Size) -> str:
@@ -59,10 +59,10 @@ def between(counts: Iterable[int]) -> str:
     >>> between([14, 14]), between([14, 9, 0])
     ('14', '9 to 14')
     """
-    known = [n for n in counts if n]
-    if not known:
+    nonempty = [n for n in counts if n]
+    if not nonempty:
         return "0"
-    least, most = min(known), max(known)
+    least, most = min(nonempty), max(nonempty)
     return str(most) if least == most else say("counts.range", least=least, most=most)
 
 

@@ -16,12 +16,12 @@ def decimals(*values: float | None, apart: float | None = None) -> int:
     >>> decimals(0.0, 0.0, 0.0), decimals(0.1, 0.1 + 1e-12), decimals(0.05003, 0.05002, 0.06, apart=0.05)
     (2, 2, 5)
     """
-    known = [round(v, MOST) for v in values if v is not None and isfinite(v)]
+    rounded = [round(v, MOST) for v in values if v is not None and isfinite(v)]
     for n in range(LEAST, MOST):
-        shown = [f"{v:.{n}f}" for v in known]
-        merged = max(known, default=0.0) > min(known, default=0.0) and len(set(shown)) == 1
+        texts = [f"{v:.{n}f}" for v in rounded]
+        merged = max(rounded, default=0.0) > min(rounded, default=0.0) and len(set(texts)) == 1
         hidden = apart is not None and any(
-            s == f"{apart:.{n}f}" and v != apart for s, v in zip(shown, known, strict=True)
+            s == f"{apart:.{n}f}" and v != apart for s, v in zip(texts, rounded, strict=True)
         )
         if not merged and not hidden:
             return n

@@ -29,8 +29,8 @@ def sources() -> str:
     """Fingerprint of the code that the record is about: the judge, and the experiments that its rules look at."""
     package = files("regard")
     judge = [f for f in package.joinpath("judge").iterdir() if f.name.endswith(".py")]
-    asked = [package.joinpath("experiments", f"{name}.py") for name in ("_map", "_rankings", *EXPERIMENTS)]
-    return fingerprint({f"{f.name}": f.read_text("utf-8") for f in (*judge, *asked)})
+    experiments = [package.joinpath("experiments", f"{name}.py") for name in ("_map", "_rankings", *EXPERIMENTS)]
+    return fingerprint({f"{f.name}": f.read_text("utf-8") for f in (*judge, *experiments)})
 
 
 def fingerprint(texts: Mapping[str, str]) -> str:
@@ -48,9 +48,15 @@ def in_a_sentence(record: dict[str, Any] | None) -> str:
         return say("errs.not_measured")
     wrong, power = record["wrong"], record["power"]
     figures = say(
-        "errs.sentence", models=record["models"], count=wrong["count"], n=wrong["n"], high=at_most(wrong["high"]),
-        power=f"{power['share']:.0%}", power_low=f"{power['low']:.0%}", power_high=f"{power['high']:.0%}",
-    )  # fmt: skip
+        "errs.sentence",
+        models=record["models"],
+        count=wrong["count"],
+        n=wrong["n"],
+        high=at_most(wrong["high"]),
+        power=f"{power['share']:.0%}",
+        power_low=f"{power['low']:.0%}",
+        power_high=f"{power['high']:.0%}",
+    )
     parts = [figures, say("errs.covers")]
     if record.get("sources") != sources():
         parts.append(say("errs.changed", commit=record["commit"]))

@@ -18,8 +18,8 @@ def objective(task: str, answer: str) -> str:
     >>> objective("sequence_to_sequence", "ein Haus")
     'the log-probability of "ein Haus"'
     """
-    shown = shown_answer(answer, task) if task in TEXTS else repr(answer)
-    return say(f"term.scale.{objective_scale(task)}", answer=shown)
+    answer_text = shown_answer(answer, task) if task in TEXTS else repr(answer)
+    return say(f"term.scale.{objective_scale(task)}", answer=answer_text)
 
 
 SHARES = ("attention", "rollout")

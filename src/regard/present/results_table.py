@@ -51,7 +51,7 @@ class Evidence:
 
         Never a baseline, a method without an interval, or one judged by itself.
         """
-        found = [
+        estimates = [
             (summary.estimate, method)
             for (method, c), summary in self.cells.items()
             if c == column
@@ -60,10 +60,10 @@ class Evidence:
             and math.isfinite(summary.high)
             and not self.judged_by_itself(method, column)
         ]
-        if not found or column.better == "none":
+        if not estimates or column.better == "none":
             return None
         pick = max if column.better == "higher" else min
-        estimate, method = pick(found, key=lambda pair: pair[0])
+        estimate, method = pick(estimates, key=lambda pair: pair[0])
         base = self.baseline(column)
         if base is not None and math.isfinite(base.low) and base.low <= estimate <= base.high:
             return None  # the best of methods that are no better than random is no winner
@@ -108,18 +108,18 @@ def evidence(
         column = Column(summary.metric, setting(summary.where), summary.better)
         columns[column] = None
         cells[summary.method, column] = summary
-    named = list(dict.fromkeys(method for method, _ in cells))
-    known = [m for m in methods if m in named] + [m for m in named if m not in methods]
-    found = Evidence(tuple(columns), tuple(known), cells, own)
-    return replace(found, methods=tuple(sorted(known, key=lambda m: found.role(m) == "baseline")))
+    with_numbers = list(dict.fromkeys(method for method, _ in cells))
+    ordered = [m for m in methods if m in with_numbers] + [m for m in with_numbers if m not in methods]
+    results = Evidence(tuple(columns), tuple(ordered), cells, own)
+    return replace(results, methods=tuple(sorted(ordered, key=lambda m: results.role(m) == "baseline")))
 
 
 def main_settings(columns: Sequence[Column], *, each: int = 2) -> tuple[Column, ...]:
     """The first settings of every metric (two removal operators); the rest is shown apart."""
-    found: dict[str, list[Column]] = {}
+    groups: dict[str, list[Column]] = {}
     for column in columns:
-        found.setdefault(column.metric, []).append(column)
-    return tuple(column for group in found.values() for column in group[:each])
+        groups.setdefault(column.metric, []).append(column)
+    return tuple(column for group in groups.values() for column in group[:each])
 
 
 def shown(summary: Summary | None) -> tuple[str, str]:

@@ -29,17 +29,17 @@ TOLERABLE = 0.1
 
 def reading(material: Material) -> list[str]:
     """Sentences in the order in which a reader needs them."""
-    found = evidence(material.summaries, material.methods, material.own_operators)
-    if not found.cells:
+    results = evidence(material.summaries, material.methods, material.own_operators)
+    if not results.cells:
         return [*_broken(material), say("words.no_summary")]
     if material.broken:
         return [*_broken(material), *_few(material), *_left_nothing(material)]
     against = material.conclusions.differences
     sentences = []
-    for column in _spoken(main_settings(found.columns)):
+    for column in _spoken(main_settings(results.columns)):
         here = [d for d in against if (d.metric, d.setting) == (column.metric, column.setting) and d.n]
         if here:
-            own = {d.method for d in here if found.judged_by_itself(d.method, column)}
+            own = {d.method for d in here if results.judged_by_itself(d.method, column)}
             sentences.append(_against_random(column, here, own))
     sentences += _few(material)
     sentences += _agreement(material)
@@ -110,24 +110,31 @@ def _agreement(material: Material) -> list[str]:
     if ceiling is not None and math.isfinite(ceiling.low):
         beside = say("words.agreement_ceiling", method=ceiling.method, other=other, interval=_interval(ceiling))
     return [
-        say("words.agreement", other=other, interval=_interval(summary), measure=_measure(summary), n=summary.n,
-            chance=chance, ceiling=beside)
-    ]  # fmt: skip
+        say(
+            "words.agreement",
+            other=other,
+            interval=_interval(summary),
+            measure=_measure(summary),
+            n=summary.n,
+            chance=chance,
+            ceiling=beside,
+        )
+    ]
 
 
 def _left_nothing(material: Material) -> list[str]:
     """Methods that were asked for and failed on every example: they have no row and no column to be seen in."""
     skipped = material.manifest.get("skipped", {})
-    judged = {score.metric for score in material.scores}
-    wanted = [(f"explainer {m}", m) for m in material.manifest.get("methods", []) if m not in material.methods]
-    specs = [s for s in material.manifest.get("specs", []) if s["kind"] == "metric" and s["name"] not in judged]
-    wanted += [(f"metric {name} of", name) for name in dict.fromkeys(s["name"] for s in specs)]
+    scored = {score.metric for score in material.scores}
+    stages = [(f"explainer {m}", m) for m in material.manifest.get("methods", []) if m not in material.methods]
+    specs = [s for s in material.manifest.get("specs", []) if s["kind"] == "metric" and s["name"] not in scored]
+    stages += [(f"metric {name} of", name) for name in dict.fromkeys(s["name"] for s in specs)]
     sentences = []
-    for stage, name in wanted:
-        told = [p["message"] for p in material.run.problems() if str(p["stage"]).startswith(stage)]
-        if told and name not in skipped:
-            times = count(len(told), "time")
-            sentences.append(say("words.left_nothing", name=name, times=times, message=told[0]))
+    for stage, name in stages:
+        messages = [p["message"] for p in material.run.problems() if str(p["stage"]).startswith(stage)]
+        if messages and name not in skipped:
+            times = count(len(messages), "time")
+            sentences.append(say("words.left_nothing", name=name, times=times, message=messages[0]))
     return sentences
 
 

@@ -52,8 +52,8 @@ def _title(example: Mapping[str, Any], most: int = 110) -> str:
     words = example["inputs"].get("text")
     if not isinstance(words, str) and units["place_kind"] == "span":
         words = " ".join(n for n, special in zip(units["names"], units["special"], strict=True) if not special)
-    shown = str(words or example["id"])
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    title = str(words or example["id"])
+    return title if len(title) <= most else title[: most - 1] + "…"
 
 
 def _removed(material: Material) -> Html | None:

@@ -20,8 +20,8 @@ _STYLES = {"holds": "green", "fails": "red", "mixed": "yellow", "uninformative":
 def headline(judgement: Mapping[str, Any]) -> str:
     """The reading as it is said: "read it as evidence, for positive"."""
     words = say(f"reading.{judgement['reading'].replace(' ', '_')}")
-    named = judgement["classes"]
-    return say("reading.for_classes", words=words, classes=", ".join(named)) if named else words
+    classes = judgement["classes"]
+    return say("reading.for_classes", words=words, classes=", ".join(classes)) if classes else words
 
 
 def about(judgement: Mapping[str, Any]) -> str:
@@ -63,9 +63,17 @@ def contrast(c: Mapping[str, Any]) -> str:
     low, high = (("-∞", "∞")[i] if c[k] is None else f"{c[k]:.{d}f}" for i, k in enumerate(("low", "high")))
     p = "" if c["corrected"] is None else say("contrast.p", p=_p(c["p"]), corrected=_p(c["corrected"]))
     return say(
-        "contrast.line", name=render(c["name"]), about=contrast_about(c), estimate=f"{c['estimate']:.{d}f}", low=low,
-        high=high, claim=say(f"contrast.{c['claim']}"), margin=f"{c['margin']:g}", n=c["n"], p=p,
-    )  # fmt: skip
+        "contrast.line",
+        name=render(c["name"]),
+        about=contrast_about(c),
+        estimate=f"{c['estimate']:.{d}f}",
+        low=low,
+        high=high,
+        claim=say(f"contrast.{c['claim']}"),
+        margin=f"{c['margin']:g}",
+        n=c["n"],
+        p=p,
+    )
 
 
 def contrast_about(c: Mapping[str, Any]) -> str:

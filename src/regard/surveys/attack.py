@@ -115,7 +115,7 @@ def attack(
     live = resolve.open_model(model, device)
     specs = [a if isinstance(a, Spec) else Spec.parse("attack", a) for a in attacks or usual(live)]
     examples, name, notes = _examples(model, live, data=data, n=n, seed=seed, labels=labels)
-    notes += filter(None, [warning(live, examples[0])])
+    notes += [text for text in [warning(live, examples[0])] if text]
     companions = () if "text" in examples[0].inputs else examples
 
     desk = Desk(live, seed=seed) if batch is None else Desk(live, seed=seed, batch=batch)
@@ -217,7 +217,7 @@ def _examples(
     n: int,
     seed: int,
     labels: str | Mapping[str, int] | None,
-) -> tuple[list[Example], str, list[str]]:
+) -> tuple[list[Example], str, list[Text]]:
     if isinstance(data, Sequence) and not isinstance(data, str):
         selection = list(data)[:n]
         if not selection:

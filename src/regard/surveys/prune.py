@@ -18,7 +18,7 @@ from regard.models.ask.torch_module import torch_module
 from regard.models.open.load import load
 from regard.models.open.save import folder_of, refuse_taken, save_changed
 from regard.protocols import Dataset, Model
-from regard.records import Answers, Edit, Example, Floats
+from regard.records import Answers, Edit, Example, Floats, Text
 from regard.store.blobs import write_output
 from regard.surveys.heads.importance import batches, gradient_importance
 from regard.surveys.heads.importance import ranking as by_importance
@@ -72,7 +72,7 @@ class Pruned:
     error: float
     n: int
     seed: int
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -150,7 +150,7 @@ def _chosen(
     known: Sequence[Head],
     heads: str | Sequence[str] | None,
     fraction: float | None,
-    notes: list[str],
+    notes: list[Text],
 ) -> tuple[list[int], list[Head]]:
     """(examples to audit on, heads to take out)."""
     every = list(range(len(material.encoded)))

@@ -24,7 +24,7 @@ from regard.measures.mean_interval import mean_interval
 from regard.measures.paired import paired_difference
 from regard.perturbations.terms import Family, Swapped, swapped
 from regard.protocols import Model
-from regard.records import Example, Floats, Perturbed
+from regard.records import Example, Floats, Perturbed, Text
 
 Progress = Callable[[str, int, int], None]
 MEASURES = {
@@ -57,7 +57,7 @@ class SensitiveResult:
     of: int
     effects: tuple[Effect, ...]
     worst: tuple[tuple[str, str, float], ...]
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Text, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         def shown(x: Interval) -> dict[str, float | None]:

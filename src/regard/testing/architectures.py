@@ -25,7 +25,8 @@ def _row(facts: dict[str, Any]) -> Architecture:
     for name in facts.pop("null", ()):
         facts["settings"][name] = None
     facts["inputs"] = getattr(architecture_inputs, facts["inputs"])
-    facts |= {name: tuple(map(_frozen, facts[name])) for name in ("own", "inert") if name in facts}
+    for name in {"own", "inert"} & facts.keys():
+        facts[name] = tuple(map(_frozen, facts[name]))
     return Architecture(**facts)
 
 

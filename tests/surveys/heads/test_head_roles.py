@@ -7,6 +7,7 @@ import pytest
 import torch
 from hand_built_heads import induction_head, two_heads
 
+from regard.present.messages.messages import rendered
 from regard.registry import names
 from regard.surveys.heads.findings import HeadSurvey
 from regard.surveys.heads.survey import heads, scores
@@ -156,4 +157,4 @@ def test_a_corpus_of_one_text_has_scores_but_no_roles() -> None:
     found = heads(two_heads(), different(1), ablate=1)
     assert all(np.isnan(score.low) for score in found.scores)
     assert [row.role.name for row in found.heads] == ["", ""]
-    assert any("one independent example" in note for note in found.notes)
+    assert any("one independent example" in note for note in rendered(found.notes))

@@ -54,8 +54,8 @@ class Processes:
         pool: list[_Worker] = []
         try:
             while queue or any(w.task for w in pool):
-                wanted = len(queue) + sum(w.task is not None for w in pool)
-                while len(pool) < min(self.workers, wanted):
+                tasks_left = len(queue) + sum(w.task is not None for w in pool)
+                while len(pool) < min(self.workers, tasks_left):
                     pool.append(_start(setup, setup_payload, work))
                 for w in pool:
                     # a worker that died idle is noticed below: its task stays in the queue
@@ -97,12 +97,12 @@ class Processes:
 
 def _start(setup: str, payload: Mapping[str, Json], work: str) -> _Worker:
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, setup, dict(payload), work), daemon=True)
+    own_end, worker_end = context.Pipe()
+    process = context.Process(target=_serve, args=(worker_end, setup, dict(payload), work), daemon=True)
     with _without_main():
         process.start()
-    theirs.close()  # so that the death of the worker is the end of the pipe
-    return _Worker(process, ours)
+    worker_end.close()  # so that the death of the worker is the end of the pipe
+    return _Worker(process, own_end)
 
 
 @contextmanager
@@ -132,9 +132,9 @@ def _serve(pipe: Connection, setup: str, payload: Mapping[str, Json], work: str)
             return
         pipe.send((_READY, None))
         while True:
-            given = pipe.recv()
+            payload_part = pipe.recv()
             try:
-                answer: tuple[str, Any] = (_OK, call(state, given))
+                answer: tuple[str, Any] = (_OK, call(state, payload_part))
             except Exception as error:
                 answer = (_ERROR, str(error) if isinstance(error, RegardError) else _said(error))
             pipe.send(answer)
@@ -179,9 +179,11 @@ def _how_it_died(worker: _Worker) -> str:
 
 def _cannot_start(worker: _Worker) -> EnvironmentProblem:
     return EnvironmentProblem(
-        "worker processes", expected="to start", got=f"{STARTS} deaths before the first task, {_how_it_died(worker)}",
+        "worker processes",
+        expected="to start",
+        got=f"{STARTS} deaths before the first task, {_how_it_died(worker)}",
         remedy="--workers 1 runs everything in this process (is there enough memory for several models?)",
-    )  # fmt: skip
+    )
 
 
 @engine()

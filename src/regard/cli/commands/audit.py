@@ -147,9 +147,11 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
     broken = broken_model(run.manifest)
     if broken:
         raise Incomplete(
-            f"model of run {run.path}", expected="the same answer to the same input", got=render(broken).rstrip("."),
+            f"model of run {run.path}",
+            expected="the same answer to the same input",
+            got=render(broken).rstrip("."),
             remedy=f"fix the model (evaluation mode, fixed seeds, no state) and audit it anew; tables: {page}",
-        )  # fmt: skip
+        )
     if not any(s.n for s in run.summaries()):
         first = next((p["message"] for p in problems), "no example could be judged")
         raise Incomplete(f"run {run.path}", expected="at least one number", got=first, remedy=f"see {page}")
@@ -158,6 +160,8 @@ def _judge(run: Run, page: Path, *, asked: bool) -> None:
     failed = [f"{name} failed on every example ({why[name]})" for name in why if name not in there]
     if asked and failed:
         raise Incomplete(
-            f"run {run.path}", expected="numbers of every explainer asked for", got="; ".join(failed),
+            f"run {run.path}",
+            expected="numbers of every explainer asked for",
+            got="; ".join(failed),
             remedy=f"see {page}",
-        )  # fmt: skip
+        )

@@ -103,7 +103,7 @@ def command(
     windows = live.windows(example)
     explanation = explain(live, windows if as_json else windows[:MOST_WINDOWS], methods, seed=seed)
     notes = [
-        *filter(None, [warning(live, explanation.examples[0])]),
+        *[text for text in [warning(live, explanation.examples[0])] if text],
         *live.notes,
         *unknown_words(live, explanation.examples),
     ]

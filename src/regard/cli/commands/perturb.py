@@ -213,7 +213,7 @@ def _table(
         read = resolve.open_data(data or resolve.default_data(choice.source), limit, seed)
         whole, notes = resolve.prepared(live, read, limit)
         examples, _ = resolve.matched(live, read, whole, labels)
-        notes = [*filter(None, [warning(live, examples[0])]), *notes]
+        notes = [*[text for text in [warning(live, examples[0])] if text], *notes]
         rows = noise_table(
             live,
             examples,

@@ -11,7 +11,7 @@ from regard.datasets import sampling
 from regard.datasets.archives import archive_bytes
 from regard.datasets.examples import Examples
 from regard.datasets.splits import checked, normalised, split_of
-from regard.records import Example
+from regard.records import Example, Message
 from regard.registry import method
 
 NAMES = ("negative", "positive")
@@ -35,13 +35,13 @@ def tweets(*, split: str = "all", n: int | None = None, seed: int = 0) -> Exampl
     split = checked(split)
     everything, repeated, neutral = _tweets(None)
     items = [example for example, home in everything if split in ("all", home)]
-    notes = [f"{len(everything):,} tweets from the source archive of vaderSentiment 3.3.2 (MIT)"]
-    notes.append(f"{neutral:,} tweets with a mean rating within {NEUTRAL} of neutral left out")
-    notes.append(f"split {split!r}: {len(items):,}, by a hash of the text")
+    notes = [Message.of("data.tweets", n=len(everything), source="vaderSentiment 3.3.2 (MIT)")]
+    notes.append(Message.of("data.neutral_tweets", n=neutral, within=NEUTRAL))
+    notes.append(Message.of("data.split_text", split=split, n=len(items)))
     if repeated:
-        notes.append(f"{repeated:,} texts that repeat another left out")
+        notes.append(Message.of("data.repeated_texts", n=repeated))
     if n is not None and n < len(items):
-        notes.append(sampling.note(n, len(items), seed=seed, how="stratified by label"))
+        notes.append(sampling.note(n, len(items), seed=seed))
         items = sampling.stratified(items, n, seed=seed)
     return Examples("tweets", tuple(items), NAMES, tuple(notes))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from regard.datasets.table import Row, Table, check_columns, lines
 from regard.errors import InputError
+from regard.records import Message
 
 LONGEST_CELL = 1 << 24
 """Beyond 16 million characters a cell is an unclosed quotation mark, not a document."""
@@ -52,7 +53,7 @@ def open_delimited(path: Path) -> Table:
             subject = f"{path.name}, line {begins}"
             raise InputError(subject, expected="a csv row", got=str(error), remedy=remedy) from None
 
-    notes = () if separator == usual else (f"separator: {separator!r} (guessed from the header)",)
+    notes = () if separator == usual else (Message.of("data.separator", separator=repr(separator)),)
     return Table(path.name, header, walk, "line", notes=notes, typed=False)
 
 

@@ -17,6 +17,7 @@ from regard.datasets.formats.parquet import UNREADABLE, column_names, open_parqu
 from regard.datasets.table import Row, Table
 from regard.errors import InputError, UnknownName
 from regard.files import check_file, kind_of, read_json, reason
+from regard.records import Message, Text
 
 PREFERRED = ("test", "validation", "dev", "valid", "train")
 """An audit is about data the model did not learn from, where there is any."""
@@ -31,7 +32,7 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
         remedy = "datasets.load_dataset(...).save_to_disk(DIR)"
         expected = "a Hugging Face data set on disk (dataset_dict.json, state.json, or arrow or Parquet files)"
         raise InputError(f"directory {path}", expected=expected, got="none of these", remedy=remedy)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     split_name = split or next((s for s in PREFERRED if s in splits), min(splits))
     if list(splits) == [UNDIVIDED]:
         split_name = UNDIVIDED  # a split of it is then made by hash, as for a file
@@ -43,7 +44,7 @@ def open_hugging_face(path: Path, *, split: str | None) -> Table:
             raise UnknownName(f"split of {path.name}", split_name, (*splits, "all"))
         files = splits[split_name]
     if split is None and len(splits) > 1:
-        notes = (f"split: {split_name!r} of {', '.join(sorted(splits))} (guessed; override with --split)",)
+        notes = (Message.of("data.guessed_split", split=split_name, splits=sorted(splits)),)
     parquet = files[0].suffix == ".parquet"
     table = open_parquet(files, name=path.name) if parquet else _open_arrow(files, path.name)
     labels = label_names(_json(files[0].parent / "dataset_info.json").get("features")) or table.labels

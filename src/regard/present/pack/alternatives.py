@@ -52,10 +52,10 @@ def _share(other: Floats, units: Units) -> Floats | None:
 
 
 def _audited(example: Mapping[str, Any], sites: Sequence[Attention], layers: object) -> list[Attention]:
-    there = [s for s in sites if s.site.key in set(example.get("audited") or ())]
-    known = sorted({s.site.layer for s in there})
-    wanted = known if layers == "all" else known[-1:] if layers == "last" else [layers]
-    return [s for s in there if s.site.layer in wanted]
+    audited = [s for s in sites if s.site.key in set(example.get("audited") or ())]
+    layer_numbers = sorted({s.site.layer for s in audited})
+    layer_choice = layer_numbers if layers == "all" else layer_numbers[-1:] if layers == "last" else [layers]
+    return [s for s in audited if s.site.layer in layer_choice]
 
 
 def _given(
@@ -72,8 +72,8 @@ def _given(
         or max(rows) >= len(weights[0])
     ):
         return None
-    chosen = [heads] if isinstance(heads, int) and not isinstance(heads, bool) else list(range(len(weights)))
-    block = np.ix_(chosen, list(rows), keys.tolist())
+    head_index = [heads] if isinstance(heads, int) and not isinstance(heads, bool) else list(range(len(weights)))
+    block = np.ix_(head_index, list(rows), keys.tolist())
     part = np.where(_open(site, list(rows), keys, weights[block]), share, 0.0)
     total = part.sum(-1, keepdims=True)
     mass = weights[block].sum(-1, keepdims=True)

@@ -110,12 +110,24 @@ def pack(
     """
     chunks = Chunks(budget_bytes, lazy=lazy)
     left_out: list[str] = []
-    entries = [_example(s, number, chunks, labels, set(first), left_out) for number, s in enumerate(shown)]
-    named = say("pack.attention_of", model=model) if model else say("pack.attention")
+    entries = [
+        _example(s, number, chunks=chunks, labels=labels, first=set(first), left_out=left_out)
+        for number, s in enumerate(shown)
+    ]
+    default_title = say("pack.attention_of", model=model) if model else say("pack.attention")
     manifest = Manifest(
-        title or named, model, task, list(labels), say("caveat"), verdict, entries,
-        atlas, list(pairs), left_out, list(notes),
-    )  # fmt: skip
+        title=title or default_title,
+        model=model,
+        task=task,
+        labels=list(labels),
+        caveat=say("caveat"),
+        verdict=verdict,
+        examples=entries,
+        atlas=atlas,
+        pairs=list(pairs),
+        left_out=left_out,
+        notes=list(notes),
+    )
     return Pack(manifest, chunks)
 
 
@@ -123,13 +135,26 @@ def _example(
     shown: Shown, number: int, chunks: Chunks, labels: Sequence[str], first: set[tuple[str, int]], left_out: list[str]
 ) -> ExampleEntry:
     shown = _known(shown, left_out)
-    axes, where = axes_of(shown.units, [a.site for a in shown.attentions], [a.shape for a in shown.attentions],
-                          given=shown.axes, made=shown.made)  # fmt: skip
+    axes, where = axes_of(
+        shown.units,
+        [a.site for a in shown.attentions],
+        [a.shape for a in shown.attentions],
+        given=shown.axes,
+        made=shown.made,
+    )
     thumbs: list[NDArray[np.uint8]] = []
     sites: list[SiteEntry] = []
     missing = 0
     for at, attention in enumerate(shown.attentions):
-        entry, absent = _site(attention, f"{number}/{at}", where[at], chunks, first, thumbs, shown.reading)
+        entry, absent = _site(
+            attention,
+            f"{number}/{at}",
+            axes=where[at],
+            chunks=chunks,
+            first=first,
+            thumbs=thumbs,
+            reading=shown.reading,
+        )
         sites.append(entry)
         missing += absent
     if thumbs:
@@ -154,27 +179,51 @@ def _example(
     u = shown.units
     row = shown.inputs.get("row")
     return ExampleEntry(
-        shown.id, title_of(shown.inputs, u, shown.id), shown.model, _text(shown.inputs, "text"),
-        _text(shown.inputs, "text_pair"), None if shown.label is None else label_of(shown.label, labels),
-        "" if shown.predicted is None else label_of(shown.predicted, labels), _number(shown.probability),
-        _number(shown.value), [float(p) for p in shown.distribution] if np.isfinite(shown.distribution).all() else [],
-        UnitsEntry(
-            u.kind, u.place_kind, list(u.names), u.places.tolist(), u.special.tolist(), u.groups.tolist(),
-            u.part.tolist(), u.keys.tolist(), list(u.shape),
+        id=shown.id,
+        title=title_of(shown.inputs, u, shown.id),
+        model=shown.model,
+        text=_text(shown.inputs, "text"),
+        text_pair=_text(shown.inputs, "text_pair"),
+        label=None if shown.label is None else label_of(shown.label, labels),
+        predicted="" if shown.predicted is None else label_of(shown.predicted, labels),
+        probability=_number(shown.probability),
+        value=_number(shown.value),
+        distribution=[float(p) for p in shown.distribution] if np.isfinite(shown.distribution).all() else [],
+        units=UnitsEntry(
+            kind=u.kind,
+            place_kind=u.place_kind,
+            names=list(u.names),
+            places=u.places.tolist(),
+            special=u.special.tolist(),
+            groups=u.groups.tolist(),
+            part=u.part.tolist(),
+            keys=u.keys.tolist(),
+            shape=list(u.shape),
         ),
-        axes, sites, [MethodEntry(name, signed) for name, (signed, _) in shown.relevances.items()],
-        None if shown.rationale is None else [int(i) for i in shown.rationale],
-        None if shown.alignment is None else [[int(a), int(b)] for a, b in shown.alignment],
-        None if shown.made is None else list(shown.made), picture, series,
-        None if row is None else [float(x) for x in np.asarray(row, np.float64).ravel()], others, list(shown.walks),
-        maps,
-    )  # fmt: skip
+        axes=axes,
+        sites=sites,
+        methods=[MethodEntry(name, signed) for name, (signed, _) in shown.relevances.items()],
+        rationale=None if shown.rationale is None else [int(i) for i in shown.rationale],
+        alignment=None if shown.alignment is None else [[int(a), int(b)] for a, b in shown.alignment],
+        made=None if shown.made is None else list(shown.made),
+        picture=picture,
+        series=series,
+        row=None if row is None else [float(x) for x in np.asarray(row, np.float64).ravel()],
+        alternatives=others,
+        walks=list(shown.walks),
+        maps=maps,
+    )
 
 
 def _site(
-    attention: Attention, prefix: str, axes: tuple[int, int], chunks: Chunks, first: set[tuple[str, int]],
-    thumbs: list[NDArray[np.uint8]], reading: Mapping[str, Sequence[int]],
-) -> tuple[SiteEntry, int]:  # fmt: skip
+    attention: Attention,
+    prefix: str,
+    axes: tuple[int, int],
+    chunks: Chunks,
+    first: set[tuple[str, int]],
+    thumbs: list[NDArray[np.uint8]],
+    reading: Mapping[str, Sequence[int]],
+) -> tuple[SiteEntry, int]:
     """The entry of one site, and how many of its heads did not fit."""
     site = attention.site
     packed, tops, error = to_bytes(np.asarray(attention.weights[0], np.float32))
@@ -188,15 +237,30 @@ def _site(
         full = list(range(heads)) if chunks.offer(chunks_of(packed, prefix, storage, order)) else []
     else:
         full = [h for h in order if chunks.offer(chunks_of(packed, prefix, storage, [h]))]
-    kept: list[int] | None = None
+    pooled_shape: list[int] | None = None
     if len(full) < heads:
-        kept = [min(POOLED, rows), min(POOLED, columns)]
-        chunks.add(f"{prefix}/pooled", np.stack([pooled(head, kept[0], kept[1]) for head in packed]))
+        pooled_shape = [min(POOLED, rows), min(POOLED, columns)]
+        chunks.add(f"{prefix}/pooled", np.stack([pooled(head, pooled_shape[0], pooled_shape[1]) for head in packed]))
     entry = SiteEntry(
-        site.key, site.kind, site.layer, heads, axes[0], axes[1], rows, columns, storage, levels_of(rows, columns),
-        tops, error, sorted(full), [int(r) for r in reading.get(site.key, ())], attention.sink is not None,
-        [*small, offset], kept, attention.checked,
-    )  # fmt: skip
+        key=site.key,
+        kind=site.kind,
+        layer=site.layer,
+        heads=heads,
+        queries=axes[0],
+        keys=axes[1],
+        rows=rows,
+        columns=columns,
+        storage=storage,
+        levels=levels_of(rows, columns),
+        tops=tops,
+        error=error,
+        full=sorted(full),
+        reading=[int(r) for r in reading.get(site.key, ())],
+        sink=attention.sink is not None,
+        thumb=[*small, offset],
+        pooled=pooled_shape,
+        checked=attention.checked,
+    )
     return entry, heads - len(full)
 
 
@@ -221,20 +285,22 @@ def _alternative(
     at = next((k for k, s in enumerate(sites) if s.key == found.site), None)
     if at is None:
         raise UnknownName("site", found.site, [s.key for s in sites])
-    wanted = (sites[at].heads, sites[at].rows, sites[at].columns)
-    if found.weights.shape != wanted:
+    shape = (sites[at].heads, sites[at].rows, sites[at].columns)
+    if found.weights.shape != shape:
         raise InputError(
-            f"alternative at {found.site}", expected=f"weights of shape {wanted}", got=str(found.weights.shape)
+            f"alternative at {found.site}", expected=f"weights of shape {shape}", got=str(found.weights.shape)
         )
     packed, tops, _ = to_bytes(found.weights)
     name = f"{number}/alternative/{i}"
     chunks.add(name, packed)
-    return AlternativeEntry(at, name, tops, found.change, found.divergence, found.note)
+    return AlternativeEntry(
+        site=at, chunk=name, tops=tops, change=found.change, divergence=found.divergence, note=found.note
+    )
 
 
 def _text(inputs: Mapping[str, Any], name: str) -> str | None:
-    given = inputs.get(name)
-    return given if isinstance(given, str) else None
+    value = inputs.get(name)
+    return value if isinstance(value, str) else None
 
 
 def _number(value: float | None) -> float | None:

@@ -25,25 +25,25 @@ class Chunks(Mapping[str, bytes]):
             self._raw[name] = array
             self._used += array.nbytes
         else:
-            made = compressed([(name, array)])
-            self._done |= made
-            self._used += len(made[name])
+            blobs = compressed([(name, array)])
+            self._done |= blobs
+            self._used += len(blobs[name])
 
     def offer(self, parts: Iterable[Part]) -> bool:
         """All of these or none."""
-        some = list(parts)
+        arrays = list(parts)
         if self._lazy:
-            size = sum(array.nbytes for _, array in some)
+            size = sum(array.nbytes for _, array in arrays)
             if fits := self._used + size <= self._budget:
-                self._raw |= dict(some)
+                self._raw |= dict(arrays)
                 self._used += size
             return fits
         if self._used >= self._budget:
             return False  # what cannot fit need not be compressed to see it
-        made = compressed(some)
-        size = sum(map(len, made.values()))
+        blobs = compressed(arrays)
+        size = sum(map(len, blobs.values()))
         if fits := self._used + size <= self._budget:
-            self._done |= made
+            self._done |= blobs
             self._used += size
         return fits
 

@@ -69,36 +69,77 @@ def pack_of_capture(
     walks: of example 0. judgement, survey: JSON forms (`store.judgements`, `HeadSurvey.to_json`). lazy: see `pack`.
     """
     dense = [site.dense() for site in capture.sites]
-    shown = [
-        _captured(capture, dense, i, units, None if examples is None else examples[i],
-                  None if predicted is None else predicted[i], relevances,
-                  made if written is None else written[i], reading or {},
-                  (alternatives or {}).get(i, ()), [walk_entry(w, dense) for w in walks] if i == 0 else (), model)
+    entries = [
+        _captured(
+            capture,
+            dense,
+            i=i,
+            units=units,
+            example=None if examples is None else examples[i],
+            predicted=None if predicted is None else predicted[i],
+            relevances=relevances,
+            made=made if written is None else written[i],
+            reading=reading or {},
+            alternatives=(alternatives or {}).get(i, ()),
+            walks=[walk_entry(w, dense) for w in walks] if i == 0 else (),
+            model=model,
+        )
         for i, units in enumerate(capture.units)
-    ]  # fmt: skip
+    ]
     return pack(
-        shown, model=model, task=task, title=title, labels=labels, verdict=verdict_entry(judgement),
-        atlas=atlas_entry(survey), pairs=pairs, first=first, budget_bytes=budget_bytes, lazy=lazy,
-    )  # fmt: skip
+        entries,
+        model=model,
+        task=task,
+        title=title,
+        labels=labels,
+        verdict=verdict_entry(judgement),
+        atlas=atlas_entry(survey),
+        pairs=pairs,
+        first=first,
+        budget_bytes=budget_bytes,
+        lazy=lazy,
+    )
 
 
 def _captured(
-    capture: Capture, dense: Sequence[Attention], i: int, units: Units, example: Example | None, predicted: Json,
-    relevances: Sequence[Relevance], made: Sequence[str] | None, reading: Mapping[str, Sequence[int]],
-    alternatives: Sequence[Alternative], walks: Sequence[WalkEntry], model: str,
-) -> Shown:  # fmt: skip
+    capture: Capture,
+    dense: Sequence[Attention],
+    i: int,
+    units: Units,
+    example: Example | None,
+    predicted: Json,
+    relevances: Sequence[Relevance],
+    made: Sequence[str] | None,
+    reading: Mapping[str, Sequence[int]],
+    alternatives: Sequence[Alternative],
+    walks: Sequence[WalkEntry],
+    model: str,
+) -> Shown:
     answers = capture.answers
     rows = answers.rows(i) if len(answers.offsets) > i + 1 else slice(0, 0)
-    said = range(*rows.indices(len(answers.value)))
-    row = said[0] if len(said) else None
-    marked = None if example is None else rationale_units(units, example.rationale)
+    row_range = range(*rows.indices(len(answers.value)))
+    row = row_range[0] if len(row_range) else None
+    rationale = None if example is None else rationale_units(units, example.rationale)
     return Shown(
-        str(i) if example is None else example.id, units, [_alone(a, i) for a in dense], model,
-        {} if example is None else example.inputs, None if example is None else example.label, predicted,
-        None if row is None else float(answers.probability[row]), None if row is None else float(answers.value[row]),
-        () if row is None or answers.distribution is None else answers.distribution[row].tolist(),
-        {r.method: (r.signed, r[i]) for r in relevances}, marked, None, made, reading, {}, alternatives, walks,
-    )  # fmt: skip
+        id=str(i) if example is None else example.id,
+        units=units,
+        attentions=[_alone(a, i) for a in dense],
+        model=model,
+        inputs={} if example is None else example.inputs,
+        label=None if example is None else example.label,
+        predicted=predicted,
+        probability=None if row is None else float(answers.probability[row]),
+        value=None if row is None else float(answers.value[row]),
+        distribution=() if row is None or answers.distribution is None else answers.distribution[row].tolist(),
+        relevances={r.method: (r.signed, r[i]) for r in relevances},
+        rationale=rationale,
+        alignment=None,
+        made=made,
+        reading=reading,
+        axes={},
+        alternatives=alternatives,
+        walks=walks,
+    )
 
 
 def _alone(attention: Attention, i: int) -> Attention:
@@ -121,8 +162,8 @@ def rationale_units(units: Units, rationale: Sequence[Sequence[float]] | None) -
     """The free units that a rationale marks; None where there is none."""
     if rationale is None:
         return None
-    marked = inside(units.places, rationale) & (units.part == 0) & units.free
-    return [int(i) for i in np.flatnonzero(marked)]
+    inside_mask = inside(units.places, rationale) & (units.part == 0) & units.free
+    return [int(i) for i in np.flatnonzero(inside_mask)]
 
 
 def pack_of_run(
@@ -141,24 +182,30 @@ def pack_of_run(
     ids: which examples (default: up to `most`, the kept ones first). pairs: (name, left id, right id) to compare.
     """
     material = Material(run)
-    kept = [name for name in run.kept() if name in material.by_id]
-    wanted = list(ids) if ids is not None else [*kept, *(n for n in material.by_id if n not in set(kept))][:most]
-    shown = [_stored(material, run, name, name in set(kept)) for name in wanted if name in material.by_id]
+    kept_ids = [name for name in run.kept() if name in material.by_id]
+    names = list(ids) if ids is not None else [*kept_ids, *(n for n in material.by_id if n not in set(kept_ids))][:most]
+    entries = [_stored(material, run, name, name in set(kept_ids)) for name in names if name in material.by_id]
     facts = material.manifest
-    judged = facts.get("judgements") or []
-    at = {s.id: i for i, s in enumerate(shown)}
+    judgements = facts.get("judgements") or []
+    at = {s.id: i for i, s in enumerate(entries)}
     linked = [PairEntry(name, at[a], at[b], None) for name, a, b in pairs if a in at and b in at]
-    made = pack(
-        shown, model=str(facts["model"]["name"]), task=str(facts["model"].get("task", "")),
+    result = pack(
+        entries,
+        model=str(facts["model"]["name"]),
+        task=str(facts["model"].get("task", "")),
         title=say("pack.title", model=facts["model"]["name"], data=facts["data"]["name"]),
         labels=list(facts["model"].get("labels") or ()),
-        verdict=verdict_entry(judged[0] if judged else None), atlas=atlas_entry(survey), pairs=linked, first=first,
-        budget_bytes=budget_bytes, lazy=lazy,
-    )  # fmt: skip
-    others = len(material.by_id) - len(shown)
+        verdict=verdict_entry(judgements[0] if judgements else None),
+        atlas=atlas_entry(survey),
+        pairs=linked,
+        first=first,
+        budget_bytes=budget_bytes,
+        lazy=lazy,
+    )
+    others = len(material.by_id) - len(entries)
     if others > 0:
-        made.manifest.left_out.append(say("pack.left_examples", others=others, all=len(material.by_id)))
-    return made
+        result.manifest.left_out.append(say("pack.left_examples", others=others, all=len(material.by_id)))
+    return result
 
 
 def _stored(material: Material, run: RunReader, name: str, has_attention: bool) -> Shown:
@@ -166,15 +213,21 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
     u = example["units"]
     n = len(u["names"])
     units = Units(
-        tuple(u["names"]), u["kind"], u["place_kind"], np.asarray(u["places"], np.float64).reshape(n, -1),
-        np.asarray(u["special"], np.bool_), np.asarray(u["groups"], np.int64), np.asarray(u["part"], np.int64),
-        np.asarray(u["keys"], np.int64), tuple(u["shape"]),
-    )  # fmt: skip
+        names=tuple(u["names"]),
+        kind=u["kind"],
+        place_kind=u["place_kind"],
+        places=np.asarray(u["places"], np.float64).reshape(n, -1),
+        special=np.asarray(u["special"], np.bool_),
+        groups=np.asarray(u["groups"], np.int64),
+        part=np.asarray(u["part"], np.int64),
+        keys=np.asarray(u["keys"], np.int64),
+        shape=tuple(u["shape"]),
+    )
     inputs = {
         key: run.array(value) if isinstance(value, Mapping) and "blob" in value and isinstance(run, Run) else value
         for key, value in example["inputs"].items()
     }
-    said = {
+    relevances = {
         m: (material.relevances[m].signed, values)
         for m in material.methods
         if (values := material.relevance_of(m, name)) is not None
@@ -182,13 +235,23 @@ def _stored(material: Material, run: RunReader, name: str, has_attention: bool) 
     sites = run.capture(name) if has_attention else ()
     keys = [s.site.key for s in sites]
     return Shown(
-        name, units, sites, str(material.manifest["model"]["name"]), inputs,
-        example.get("label"), _shown(material, example), example.get("probability"), example.get("value"),
-        example.get("distribution") or (), said, rationale_units(units, example.get("rationale")),
-        reading=example.get("reading") or {}, alternatives=alternatives_of(material.findings, example, units, sites),
+        id=name,
+        units=units,
+        attentions=sites,
+        model=str(material.manifest["model"]["name"]),
+        inputs=inputs,
+        label=example.get("label"),
+        predicted=_shown(material, example),
+        probability=example.get("probability"),
+        value=example.get("value"),
+        distribution=example.get("distribution") or (),
+        relevances=relevances,
+        rationale=rationale_units(units, example.get("rationale")),
+        reading=example.get("reading") or {},
+        alternatives=alternatives_of(material.findings, example, units, sites),
         walks=[_walk(cut, keys) for cut in example.get("walks") or () if cut["site"] in keys and _is_finite(cut)],
         made=example.get("written") if material.task == "sequence_to_sequence" else None,
-    )  # fmt: skip
+    )
 
 
 def _shown(material: Material, example: Mapping[str, Any]) -> Json:
@@ -211,18 +274,37 @@ def atlas_entry(survey: Mapping[str, Any] | None) -> AtlasEntry | None:
     heads = []
     for row in survey["heads"]:
         role, score = row["role"], row["role"]["score"]
-        heads.append(HeadEntry(
-            row["name"], row["site"], row["layer"], row["number"], role["name"], list(role["others"]),
-            _finite(role["confidence"]) if role["name"] else None,
-            _measured(score), _finite(score["baseline"]) if score else None, row["spread"], _measured(row["slope"]),
-            _measured(row["drop"]), row["group"],
-        ))  # fmt: skip
+        heads.append(
+            HeadEntry(
+                name=row["name"],
+                site=row["site"],
+                layer=row["layer"],
+                number=row["number"],
+                role=role["name"],
+                others=list(role["others"]),
+                confidence=_finite(role["confidence"]) if role["name"] else None,
+                score=_measured(score),
+                baseline=_finite(score["baseline"]) if score else None,
+                spread=row["spread"],
+                slope=_measured(row["slope"]),
+                drop=_measured(row["drop"]),
+                group=row["group"],
+            )
+        )
     curve = [
         CurveEntry(p["order"], p["measure"], p["removed"], p["share"], value)
         for p in survey["curve"]
         if (value := _measured(p)) is not None
     ]
-    return AtlasEntry(survey["model"], survey["data"], survey["n"], survey["seed"], heads, curve, list(survey["notes"]))
+    return AtlasEntry(
+        model=survey["model"],
+        data=survey["data"],
+        n=survey["n"],
+        seed=survey["seed"],
+        heads=heads,
+        curve=curve,
+        notes=list(survey["notes"]),
+    )
 
 
 def _finite(value: float | None) -> float | None:

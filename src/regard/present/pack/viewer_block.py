@@ -92,9 +92,14 @@ _PAGE_STYLE = (
 
 
 def viewer_page(
-    pack: Pack, *, view: str = "", views: Sequence[str] = (), theme: str = "auto", lang: str = "en",
+    pack: Pack,
+    *,
+    view: str = "",
+    views: Sequence[str] = (),
+    theme: str = "auto",
+    lang: str = "en",
     state: Mapping[str, Json] | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """One self-contained page that works from a disk without network."""
     script = viewer_script()
     policy = (
@@ -102,7 +107,8 @@ def viewer_page(
         "base-uri 'none'; form-action 'none'"
     )
     head = tag(
-        "head", None,
+        "head",
+        None,
         tag("meta", {"charset": "utf-8"}),
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
@@ -110,11 +116,16 @@ def viewer_page(
         tag("meta", {"name": "referrer", "content": "no-referrer"}),
         tag("title", None, f"{pack.manifest.title} – regard"),
         tag("style", None, Html(_PAGE_STYLE)),
-    )  # fmt: skip
+    )
     body = tag(
-        "body", None,
-        tag("main", None, tag("h1", None, pack.manifest.title),
-            viewer_block(pack, view=view, views=views, theme=theme, lang=lang, state=state)),
+        "body",
+        None,
+        tag(
+            "main",
+            None,
+            tag("h1", None, pack.manifest.title),
+            viewer_block(pack, view=view, views=views, theme=theme, lang=lang, state=state),
+        ),
         tag("script", {"type": "module"}, Html(script)),
-    )  # fmt: skip
+    )
     return "<!doctype html>\n" + join(tag("html", {"lang": lang}, head, body)) + "\n"

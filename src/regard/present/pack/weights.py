@@ -35,8 +35,10 @@ def to_bytes(weights: NDArray[np.float32]) -> tuple[Bytes, list[float], float]:
     tops = w.reshape(len(w), -1).max(1, initial=0.0).astype(np.float32)
     scale = np.where(tops > 0, tops, 1.0).astype(np.float32)[:, None, None]
     packed = np.rint(255.0 * np.sqrt(w / scale)).astype(np.uint8)
-    error = max((float(np.abs(scale[h] * (packed[h] / np.float32(255)) ** 2 - w[h]).max(initial=0.0))
-                 for h in range(len(w))), default=0.0)  # fmt: skip
+    error = max(
+        (float(np.abs(scale[h] * (packed[h] / np.float32(255)) ** 2 - w[h]).max(initial=0.0)) for h in range(len(w))),
+        default=0.0,
+    )
     return packed, [float(t) for t in tops], error
 
 

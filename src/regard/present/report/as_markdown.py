@@ -43,12 +43,17 @@ def _document(material: Material) -> str:
     parts = [
         f"# {_plain(say('page.title', model=m['model']['name'], data=m['data']['name']))}",
         _plain(_facts(material)),
-        *_broken(material), *_reading(material), *_exhibits(material), *_verdicts(material),
-        f"## {say('results.title')}", *_results(material), _list(map(_plain, reading(material))),
+        *_broken(material),
+        *_reading(material),
+        *_exhibits(material),
+        *_verdicts(material),
+        f"## {say('results.title')}",
+        *_results(material),
+        _list(map(_plain, reading(material))),
         f"## {say('limits.title')}",
         _list([*(say(f"limits.{name}") for name in ALWAYS), *map(_plain, untested(material))]),
         _plain(say("caveat")),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -71,12 +76,17 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _facts(material: Material) -> str:
     m, share = material.manifest, right(material)
-    known = say("facts.right_short", right=share) if share else say("facts.no_labels")
+    accuracy = say("facts.right_short", right=share) if share else say("facts.no_labels")
     return say(
-        "facts.line", model=m["model"]["name"], data=m["data"]["name"], examples=examples(material), right=known,
-        seed=m.get("seed", say("unknown")), profile=m.get("profile", say("unknown")),
+        "facts.line",
+        model=m["model"]["name"],
+        data=m["data"]["name"],
+        examples=examples(material),
+        right=accuracy,
+        seed=m.get("seed", say("unknown")),
+        profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],
-    )  # fmt: skip
+    )
 
 
 def _broken(material: Material) -> list[str]:
@@ -88,25 +98,31 @@ def _exhibits(material: Material) -> list[str]:
 
 
 def _reading(material: Material) -> list[str]:
-    found = material.manifest.get("judgements") or []
-    if not found:
+    judgements = material.manifest.get("judgements") or []
+    if not judgements:
         return [f"## {say('reading.none')}", say("reading.none_said")]
-    first = found[0]
-    return [f"## {say('reading.verdict')}: {_plain(headline(first))}", _plain(render(first["sentence"])),
-            _plain(about(first)), *(_plain(render(note)) for note in first["notes"])]  # fmt: skip
+    first = judgements[0]
+    return [
+        f"## {say('reading.verdict')}: {_plain(headline(first))}",
+        _plain(render(first["sentence"])),
+        _plain(about(first)),
+        *(_plain(render(note)) for note in first["notes"]),
+    ]
 
 
 def _other(material: Material) -> list[str]:
-    found = material.conclusions.other_attention
+    other = material.conclusions.other_attention
     head = f"### {say('other.title')}"
-    if found is None:
+    if other is None:
         return [head, say("other.not_searched")]
-    example = material.by_id.get(found.example or "")
+    example = material.by_id.get(other.example or "")
     if example is None:
-        return [head, say("other.none_exact" if found.exact else "other.none_searched")]
-    drawn = [f"{say(f'other.{who}')}: {_drawn(example, values)}" for who, values in
-             (("own", found.own or ()), ("other", found.other or ()))]  # fmt: skip
-    return [head, _list(drawn), *map(_plain, other_lines(found, material))]
+        return [head, say("other.none_exact" if other.exact else "other.none_searched")]
+    lines = [
+        f"{say(f'other.{who}')}: {_drawn(example, values)}"
+        for who, values in (("own", other.own or ()), ("other", other.other or ()))
+    ]
+    return [head, _list(lines), *map(_plain, other_lines(other, material))]
 
 
 def _drawn(example: Mapping[str, Any], values: Sequence[float]) -> str:
@@ -121,59 +137,67 @@ def _drawn(example: Mapping[str, Any], values: Sequence[float]) -> str:
 
 
 def _reliance(material: Material) -> list[str]:
-    found = material.conclusions.reliance
+    reliance = material.conclusions.reliance
     head = f"### {say('reliance.title')}"
-    if found is None:
+    if reliance is None:
         return [head, say("reliance.none")]
     lines = []
-    for c in found.classes:
+    for c in reliance.classes:
         units = ", ".join(
             f"{_plain(u.name)} {u.share.estimate:.1%} [{u.share.low:.1%}, {u.share.high:.1%}]" for u in c.units
         )
         lines.append(f"{_plain(say('reliance.of_class', name=c.name))} ({say('reliance.of_n', n=c.n)}): {units}")
-    suspects = [_plain(suspect_line(s)) for s in found.suspects] or [no_suspects(found)]
-    return [head, _plain(say("reliance.lead", method=found.method)), _list(lines),
-            f"**{say('reliance.suspects')}**", _list(suspects)]  # fmt: skip
+    suspects = [_plain(suspect_line(s)) for s in reliance.suspects] or [no_suspects(reliance)]
+    return [
+        head,
+        _plain(say("reliance.lead", method=reliance.method)),
+        _list(lines),
+        f"**{say('reliance.suspects')}**",
+        _list(suspects),
+    ]
 
 
 def _instead(material: Material) -> list[str]:
-    found = instead(material)
+    better = instead(material)
     head = f"### {say('instead.title')}"
-    if found is None:
+    if better is None:
         return [head, say("instead.nothing")]
-    title, lines = instead_lines(found)
+    title, lines = instead_lines(better)
     spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
-    code = code_lines(material.manifest, found.method, spans=spans) if found.method else ()
+    code = code_lines(material.manifest, better.method, spans=spans) if better.method else ()
     return [head, f"**{_plain(title)}**", *map(_plain, lines), *(f"    {line}" for line in code)]
 
 
 def _verdicts(material: Material) -> list[str]:
-    found = material.manifest.get("judgements") or []
+    judgements = material.manifest.get("judgements") or []
     parts = []
-    for judgement in found:
+    for judgement in judgements:
         head = [say(f"reading.{name}") for name in ("question", "answer", "in_words")]
         rows = [
-            [_plain(question(v)), f"**{answer(v)}**",
-             _plain(said(v)) + (f" ({_plain(behind)})" if (behind := weakest(v)) else "")]
+            [
+                _plain(question(v)),
+                f"**{answer(v)}**",
+                _plain(said(v)) + (f" ({_plain(behind)})" if (behind := weakest(v)) else ""),
+            ]
             for v in judgement["verdicts"]
-        ]  # fmt: skip
+        ]
         parts += [f"## {say('verdicts.title')}", _table(head, rows)]
-    return [*parts, _plain(in_a_sentence(track_record()))] if found else []
+    return [*parts, _plain(in_a_sentence(track_record()))] if judgements else []
 
 
 def _results(material: Material) -> list[str]:
-    found = evidence(material.summaries, material.methods, material.own_operators)
-    if not found.cells:
+    results = evidence(material.summaries, material.methods, material.own_operators)
+    if not results.cells:
         return [say("results.none")]
-    columns = main_settings(found.columns)
+    columns = main_settings(results.columns)
     head = [say("results.method"), *(_plain(", ".join(filter(None, (c.title, c.detail)))) for c in columns)]
-    sizes = [counts.size(s) for (_, c), s in found.cells.items() if c in columns]
+    sizes = [counts.size(s) for (_, c), s in results.cells.items() if c in columns]
     rows = []
-    for method in found.methods:
-        name = say("results.baseline_name", method=method) if found.role(method) == "baseline" else method
-        cells = [_cell(found.cells.get((method, c)), counts.largest(sizes)) for c in columns]
+    for method in results.methods:
+        name = say("results.baseline_name", method=method) if results.role(method) == "baseline" else method
+        cells = [_cell(results.cells.get((method, c)), counts.largest(sizes)) for c in columns]
         rows.append([_plain(name), *(_plain(cell) for cell in cells)])
-    first = next((s for s in found.cells.values() if s.n), None)
+    first = next((s for s in results.cells.values() if s.n), None)
     n = say("results.n_is", n=counts.in_caption(sizes))
     note = "" if first is None else f"{n}, {say('facts.seed')} {first.seed}"
     return [_table(head, rows), note]

@@ -82,9 +82,9 @@ def line_chart(x: Sequence[float], lines: Sequence[Line], *, x_name: str, y_name
     for v in ticks(float(grid[0]), float(grid[-1])):
         parts.append(tag("text", {"x": px(v), "y": HEIGHT - BOTTOM + 16, "class": "mid"}, f"{v:g}"))
     for line in lines:
-        there = [*zip(grid, line.high, strict=True)]
+        upper = [*zip(grid, line.high, strict=True)]
         back = [*zip(grid, line.low, strict=True)][::-1]
-        corners = " ".join(f"{px(a):.1f},{py(b):.1f}" for a, b in there + back if np.isfinite(b))
+        corners = " ".join(f"{px(a):.1f},{py(b):.1f}" for a, b in upper + back if np.isfinite(b))
         parts.append(tag("polygon", {"points": corners, "class": f"band c{line.colour}"}))
     for line in lines:
         points = " ".join(f"{px(a):.1f},{py(b):.1f}" for a, b in zip(grid, line.y, strict=True) if np.isfinite(b))

@@ -22,14 +22,14 @@ def contrast_chart(contrasts: Sequence[Mapping[str, Any]]) -> Html | None:
     for c in contrasts:
         if c["low"] is not None and c["high"] is not None:
             groups.setdefault((render(c["name"]), contrast_about(c)), []).append(c)
-    shown = sorted(groups.items(), key=lambda g: min(1.0 if c["p"] is None else c["p"] for c in g[1]))[:MOST]
-    if not shown:
+    groups_shown = sorted(groups.items(), key=lambda g: min(1.0 if c["p"] is None else c["p"] for c in g[1]))[:MOST]
+    if not groups_shown:
         return None
-    ends = [float(v) for _, some in shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
-    axis = Axis.over(ends, left=LEFT, right=WIDTH - RIGHT, height=ROW * len(shown))
-    px, height = axis.px, ROW * len(shown) + BOTTOM
+    ends = [float(v) for _, some in groups_shown for c in some for v in (c["low"], c["high"], c["margin"])] + [0.0]
+    axis = Axis.over(ends, left=LEFT, right=WIDTH - RIGHT, height=ROW * len(groups_shown))
+    px, height = axis.px, ROW * len(groups_shown) + BOTTOM
     parts = axis.grid(5)
-    for i, ((name, about), some) in enumerate(shown):
+    for i, ((name, about), some) in enumerate(groups_shown):
         y, c = ROW * i + ROW / 2, some[0]
         words = name + about
         words = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

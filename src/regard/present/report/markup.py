@@ -51,12 +51,14 @@ def tag(name: str, attributes: Attributes | None = None, *children: Child) -> Ht
     >>> tag("p", {"class": "n"}, "a < b", tag("br"))
     '<p class="n">a &lt; b<br></p>'
     """
-    shown = "".join(
+    attribute_text = "".join(
         f' {key}="{text(_number(value))}"' for key, value in (attributes or {}).items() if value is not None
     )
     if name in VOID and not children:
-        return Html(f"<{name}{shown}>" if name in {"meta", "br", "hr", "input"} else f"<{name}{shown}/>")
-    return Html(f"<{name}{shown}>{join(*children)}</{name}>")
+        return Html(
+            f"<{name}{attribute_text}>" if name in {"meta", "br", "hr", "input"} else f"<{name}{attribute_text}/>"
+        )
+    return Html(f"<{name}{attribute_text}>{join(*children)}</{name}>")
 
 
 def small(words: str) -> Html | None:

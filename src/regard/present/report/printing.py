@@ -16,20 +16,30 @@ from regard.present.report.report import write_report
 from regard.store.blobs import write_output
 
 BROWSERS = (
-    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)  # fmt: skip
+)
 FLAGS = (
-    "--headless", "--disable-gpu", "--disable-background-networking", "--no-pdf-header-footer", "--disable-extensions",
-)  # fmt: skip
+    "--headless",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-pdf-header-footer",
+    "--disable-extensions",
+)
 SECONDS = 180
 
 
 def browser() -> str | None:
     """A browser that can print: REGARD_BROWSER, or the first of the usual names."""
-    named = os.environ.get("REGARD_BROWSER", "")
-    found = [named] if named else [*BROWSERS]
-    return next((path for name in found if (path := shutil.which(name))), None)
+    own_choice = os.environ.get("REGARD_BROWSER", "")
+    candidates = [own_choice] if own_choice else [*BROWSERS]
+    return next((path for name in candidates if (path := shutil.which(name))), None)
 
 
 def write_pdf(run: RunReader, out: Path) -> Path:
@@ -37,17 +47,19 @@ def write_pdf(run: RunReader, out: Path) -> Path:
     program = browser()
     with tempfile.TemporaryDirectory() as folder:
         page = write_report(run, Path(folder) / "report.html")
-        made = Path(folder) / "report.pdf"
+        printed = Path(folder) / "report.pdf"
         if program is not None:
-            _printed(program, page, made)
+            _printed(program, page, printed)
         elif find_spec("weasyprint") is not None:
-            importlib.import_module("weasyprint").HTML(filename=str(page)).write_pdf(str(made))
+            importlib.import_module("weasyprint").HTML(filename=str(page)).write_pdf(str(printed))
         else:
             raise EnvironmentProblem(
-                "report as pdf", expected="a browser (Chromium, Chrome or Edge) or the package weasyprint",
-                got="neither", remedy="pip install 'regard[pdf]', set REGARD_BROWSER, or print report.html yourself",
-            )  # fmt: skip
-        write_output(out, made.read_bytes())
+                "report as pdf",
+                expected="a browser (Chromium, Chrome or Edge) or the package weasyprint",
+                got="neither",
+                remedy="pip install 'regard[pdf]', set REGARD_BROWSER, or print report.html yourself",
+            )
+        write_output(out, printed.read_bytes())
     return out
 
 
@@ -57,12 +69,14 @@ def _printed(program: str, page: Path, out: Path) -> None:
     profile = f"--user-data-dir={page.parent / 'profile'}"
     line = [program, *FLAGS, *root, profile, f"--print-to-pdf={out}", page.as_uri()]
     try:
-        done = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
+        process = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EnvironmentProblem(f"browser {program}", expected="to print the report", got=str(error)) from error
     if not out.is_file():
-        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        message = (process.stderr.strip().splitlines() or ["nothing"])[-1]
         raise EnvironmentProblem(
-            f"browser {program}", expected="to print the report", got=said,
+            f"browser {program}",
+            expected="to print the report",
+            got=message,
             remedy="set REGARD_BROWSER to another browser, or print report.html yourself",
-        )  # fmt: skip
+        )

@@ -20,10 +20,27 @@ from regard.present.run_reader import Material
 from regard.store.blobs import write_output
 
 SECTIONS = (
-    "verdicts", "shift", "preconditions", "errs", "in_words", "results", "removal_curves", "agreement_matrix",
-    "by_class", "by_slice", "worked_examples", "attention_view", "heads", "robustness", "improvement", "meaning",
-    "settings", "facts", "troubles", "limits",
-)  # fmt: skip
+    "verdicts",
+    "shift",
+    "preconditions",
+    "errs",
+    "in_words",
+    "results",
+    "removal_curves",
+    "agreement_matrix",
+    "by_class",
+    "by_slice",
+    "worked_examples",
+    "attention_view",
+    "heads",
+    "robustness",
+    "improvement",
+    "meaning",
+    "settings",
+    "facts",
+    "troubles",
+    "limits",
+)
 """Files of `present/sections/`, in the order of the page; the title of each is in the catalogue."""
 CLOSED = {"removal_curves", "agreement_matrix", "by_class", "by_slice", "troubles", "settings", "facts", "meaning"}
 """These open when they are asked for: they are evidence and provenance, not the message."""
@@ -76,7 +93,8 @@ def _page(material: Material) -> str:
     model, data = material.manifest["model"]["name"], material.manifest["data"]["name"]
     version = (material.manifest.get("versions") or {}).get("regard", "")
     head = tag(
-        "head", None,
+        "head",
+        None,
         tag("meta", {"charset": "utf-8"}),
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": _policy(style, script)}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
@@ -84,17 +102,32 @@ def _page(material: Material) -> str:
         tag("meta", {"name": "referrer", "content": "no-referrer"}),
         tag("title", None, f"{say('page.title', model=model, data=data)} – regard"),
         tag("style", None, Html(style)),
-    )  # fmt: skip
+    )
     body = tag(
-        "body", None,
+        "body",
+        None,
         tag("a", {"class": "skip", "href": "#main"}, say("page.skip")),
-        tag("header", None, tag("h1", None, say("page.title", model=model, data=data)), fact_line(material),
-            broken(material), unfinished(material), _veiled(material)),
-        tag("main", {"id": "main"}, first_screen(material), tag("p", {"class": "note"}, say("caveat")),
-            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)), sections.values(), cut),
+        tag(
+            "header",
+            None,
+            tag("h1", None, say("page.title", model=model, data=data)),
+            fact_line(material),
+            broken(material),
+            unfinished(material),
+            _veiled(material),
+        ),
+        tag(
+            "main",
+            {"id": "main"},
+            first_screen(material),
+            tag("p", {"class": "note"}, say("caveat")),
+            tag("nav", {"aria-label": say("page.contents")}, tag("ul", None, entries)),
+            sections.values(),
+            cut,
+        ),
         tag("footer", None, tag("p", None, say("page.footer", version=version))),
         tag("script", {"type": "module"}, Html(script)) if script else None,
-    )  # fmt: skip
+    )
     return "<!doctype html>\n" + join(tag("html", {"lang": say("language.html")}, head, body)) + "\n"
 
 
@@ -113,8 +146,8 @@ def _within(sections: dict[str, Html], titles: Mapping[str, str], frame: int) ->
     if left_out:
         words = say("limits.left_out", budget=MOST_BYTES >> 20, what=say("listed").join(left_out))
         return tag("p", {"class": "warn"}, words)
-    shown = f"{size / (1 << 20):.1f}"
-    return tag("p", {"class": "soft"}, say("limits.left_out_nothing", budget=MOST_BYTES >> 20, size=shown))
+    megabytes = f"{size / (1 << 20):.1f}"
+    return tag("p", {"class": "soft"}, say("limits.left_out_nothing", budget=MOST_BYTES >> 20, size=megabytes))
 
 
 def _veiled(material: Material) -> Html | None:

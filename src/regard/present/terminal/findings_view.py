@@ -7,14 +7,23 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from regard.present.messages.messages import columns, render, say
+from regard.present.messages.messages import columns, known, say
 from regard.present.terminal.terminal import plain_table
 from regard.records import Json, Summary
 from regard.registry import entry
 
 SILENT = (
-    "experiment", "role", "attention", "sites", "class", "constraints", "noises", "severities", "attacks", "explainers"
-)  # fmt: skip
+    "experiment",
+    "role",
+    "attention",
+    "sites",
+    "class",
+    "constraints",
+    "noises",
+    "severities",
+    "attacks",
+    "explainers",
+)
 
 
 def findings_view(summaries: Sequence[Summary]) -> RenderableType:
@@ -23,13 +32,15 @@ def findings_view(summaries: Sequence[Summary]) -> RenderableType:
     for summary in summaries:
         groups.setdefault(str(summary.where.get("experiment", "")), []).append(summary)
     parts: list[RenderableType] = []
-    for name, mine in groups.items():
+    for name, group in groups.items():
         facts = entry("experiment", name).facts
-        parts += [Text(f"\n{name}: {render(str(facts.get('question', '')))}", style="bold")]
-        rows = [_row(s) for s in mine]
+        parts += [Text(f"\n{name}: {_fact(name, 'asks', facts.get('question', ''))}", style="bold")]
+        rows = [_row(s) for s in group]
         parts.append(plain_table(columns("term.experiments.columns"), rows, right=(5, 6, 7, 8)))
         if facts.get("misleads"):
-            parts.append(Text(say("term.experiments.misleads", text=render(str(facts["misleads"]))), style="dim"))
+            parts.append(
+                Text(say("term.experiments.misleads", text=_fact(name, "misleads", facts["misleads"])), style="dim")
+            )
     seeds = ", ".join(sorted({str(s.seed) for s in summaries}))
     parts.append(Text("\n" + say("term.experiments.foot", seeds=seeds), style="dim"))
     return Group(*parts)
@@ -44,5 +55,11 @@ def _row(s: Summary) -> tuple[str, ...]:
 def _setting(where: Mapping[str, Json]) -> str:
     """What distinguishes the row: not which attention it is about, unless that is not the usual one."""
     usual = {"layers": "last", "heads": "mean"}
-    shown = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
-    return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in shown.items())
+    settings = {k: v for k, v in where.items() if k not in SILENT and usual.get(k) != v}
+    return ", ".join(f"{k} {round(v, 3) if isinstance(v, float) else v}" for k, v in settings.items())
+
+
+def _fact(name: str, fact: str, text: object) -> str:
+    """A fact of an experiment in the language that is spoken; one of another package as its author wrote it."""
+    key = f"experiment.{name}_{fact}"
+    return say(key) if known(key) else str(text)

@@ -17,9 +17,9 @@ MOST = 40
 
 def legend(survey: Mapping[str, Any]) -> list[str]:
     """What the columns mean."""
-    asked = sum(1 for s in survey["scores"] if _number(s["p"]))
+    tested = sum(1 for s in survey["scores"] if _number(s["p"]))
     return [
-        say("term.heads.asked_role", asked=asked),
+        say("term.heads.asked_role", asked=tested),
         *(say(f"term.heads.{name}") for name in ("conf", "score", "spread", "slope")),
     ]
 
@@ -35,20 +35,24 @@ def heads_table(survey: Mapping[str, Any], *, everything: bool) -> tuple[Table, 
     """
     scores = {(s["head"], s["score"]): s for s in survey["scores"]}
     rows = survey["heads"]
-    shown = rows if everything or len(rows) <= MOST else _weighty(rows)
+    listed = rows if everything or len(rows) <= MOST else _weighty(rows)
     title = say(
-        "term.heads.title", heads=count(len(rows), "head"), model=survey["model"],
-        examples=count(survey["n"], "example"), data=survey["data"], clusters=count(survey["clusters"], "cluster"),
+        "term.heads.title",
+        heads=count(len(rows), "head"),
+        model=survey["model"],
+        examples=count(survey["n"], "example"),
+        data=survey["data"],
+        clusters=count(survey["clusters"], "cluster"),
         seed=survey["seed"],
-    )  # fmt: skip
+    )
     kinds = len({row["kind"] for row in rows}) > 1  # one kind for all is said by the health table
     names = columns("term.heads.columns")
     words = {names[0], names[1], names[5]}
     names[1:1] = [say("term.heads.kind")] if kinds else []
-    cells = [[c for k, c in enumerate(_cells(row, scores)) if kinds or k != 1] for row in shown]
+    cells = [[c for k, c in enumerate(_cells(row, scores)) if kinds or k != 1] for row in listed]
     right = tuple(i for i, name in enumerate(names) if name not in words and not (kinds and i == 1))
-    there = {row["name"] for row in shown}
-    return plain_table(names, cells, title=title, right=right), [row for row in rows if row["name"] not in there]
+    listed_names = {row["name"] for row in listed}
+    return plain_table(names, cells, title=title, right=right), [row for row in rows if row["name"] not in listed_names]
 
 
 def _weighty(rows: Sequence[Row]) -> list[Row]:
@@ -73,15 +77,15 @@ def roles_told(survey: Mapping[str, Any], hidden: Sequence[Row]) -> list[str]:
     counts = Counter(row["role"]["name"] for row in heads)
     roleless = counts.pop("", 0)
     roles = ", ".join(say("term.heads.role_count", role=role, n=n) for role, n in counts.most_common())
-    told = [
+    sentences = [
         say("term.heads.roles", n=len(heads) - roleless, of=len(heads), roles=roles, roleless=roleless)
         if roles
         else say("term.heads.no_roles", of=len(heads))
     ]
     if hidden:
         resting = sum(1 for row in hidden if row["role"]["name"])
-        told.append(say("term.heads.left", left=len(hidden), resting=resting, roleless=len(hidden) - resting))
-    return told
+        sentences.append(say("term.heads.left", left=len(hidden), resting=resting, roleless=len(hidden) - resting))
+    return sentences
 
 
 def _cells(row: Mapping[str, Any], scores: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
@@ -90,15 +94,24 @@ def _cells(row: Mapping[str, Any], scores: Mapping[tuple[str, str], Mapping[str,
     group = row["group"]
 
     def plain(name: str) -> str:
-        found = scores.get((row["name"], name))
-        return _said(found["estimate"]) if found else "–"
+        score = scores.get((row["name"], name))
+        return _said(score["estimate"]) if score else "–"
 
     return [
-        row["name"], row["kind"], called or "–", _said(role["confidence"]) if best else "–",
-        _interval(best) if best else "–", _said(best["baseline"]) if best else "–", row["spread"] or "–",
-        plain("entropy"), plain("distance"), plain("sink"), _said(row["slope"]["estimate"]) if row["slope"] else "–",
-        _interval(row["drop"]) if row["drop"] else "–", "–" if group is None else f"#{group + 1}",
-    ]  # fmt: skip
+        row["name"],
+        row["kind"],
+        called or "–",
+        _said(role["confidence"]) if best else "–",
+        _interval(best) if best else "–",
+        _said(best["baseline"]) if best else "–",
+        row["spread"] or "–",
+        plain("entropy"),
+        plain("distance"),
+        plain("sink"),
+        _said(row["slope"]["estimate"]) if row["slope"] else "–",
+        _interval(row["drop"]) if row["drop"] else "–",
+        "–" if group is None else f"#{group + 1}",
+    ]
 
 
 def groups_told(survey: Mapping[str, Any], *, most: int = 8) -> list[str]:
@@ -106,13 +119,21 @@ def groups_told(survey: Mapping[str, Any], *, most: int = 8) -> list[str]:
     groups = survey["groups"]
     if not groups:
         return [say("term.heads.no_groups")]
-    told = []
+    sentences = []
     for i, g in enumerate(groups[:most]):
-        told.append(say("term.heads.group", i=i + 1, heads=", ".join(g["heads"]), apart=f"{g['apart']:.3f}", n=g["n"],
-                        typical=f"{g['typical']:.2f}"))  # fmt: skip
+        sentences.append(
+            say(
+                "term.heads.group",
+                i=i + 1,
+                heads=", ".join(g["heads"]),
+                apart=f"{g['apart']:.3f}",
+                n=g["n"],
+                typical=f"{g['typical']:.2f}",
+            )
+        )
     if len(groups) > most:
-        told.append(say("term.heads.more_groups", more=len(groups) - most))
-    return told
+        sentences.append(say("term.heads.more_groups", more=len(groups) - most))
+    return sentences
 
 
 def curve_table(survey: Mapping[str, Any]) -> Table | None:

@@ -50,34 +50,41 @@ def _metric(metric: str, own: Sequence[Summary], methods: Sequence[str], width: 
     first = next((s for s in own if s.n), own[0])
     better, family = say(f"term.metrics.{first.better}"), _fact(metric, "family", "")
     name = metric_title(metric)
-    told = say("term.metrics.title", metric=name, better=better, family=say(f"term.family.{family}") if family else "–")
-    title = Text(told)
+    heading = say(
+        "term.metrics.title", metric=name, better=better, family=say(f"term.family.{family}") if family else "–"
+    )
+    title = Text(heading)
     title.stylize("bold", 0, len(name))
     names = {m: say("term.metrics.baseline_of", method=m) if "baseline" in roles[m] else m for m in order}
     common = {c: counts.largest(counts.size(s) for (_, at), s in cells.items() if at == c) for c in settings}
     apart = len({n for n in common.values() if n[0]}) > 1
     heads = {c: "\n".join((c, say("results.n_is", n=counts.written(common[c])))) if apart else c for c in settings}
     tables: list[RenderableType] = []
-    for some in _fitting(settings, width - max(map(len, names.values()), default=0)):
-        rows = [[names[m], *(_cell(cells.get((m, c)), common[c]) for c in some)] for m in order]
+    for part in _fitting(settings, width - max(map(len, names.values()), default=0)):
+        rows = [[names[m], *(_cell(cells.get((m, c)), common[c]) for c in part)] for m in order]
         tables.append(
-            plain_table([say("term.metrics.method"), *(heads[c] for c in some)], rows, right=range(1, len(some) + 1))
+            plain_table([say("term.metrics.method"), *(heads[c] for c in part)], rows, right=range(1, len(part) + 1))
         )
     ceiling = _fact(metric, "ceiling", "")
-    said = say("term.metrics.said", level=f"{first.level:.0%}", n=_n_of(own, apart=apart), seed=first.seed,
-               baseline=_fact(metric, "baseline", "random"))  # fmt: skip
-    said += say("term.metrics.ceiling", ceiling=ceiling) if ceiling else ""
+    caption = say(
+        "term.metrics.said",
+        level=f"{first.level:.0%}",
+        n=_n_of(own, apart=apart),
+        seed=first.seed,
+        baseline=_fact(metric, "baseline", "random"),
+    )
+    caption += say("term.metrics.ceiling", ceiling=ceiling) if ceiling else ""
     chance = first.where.get("null_sd")
     if isinstance(chance, float):
-        said += say("term.metrics.chance", x=f"{chance:.2f}")
-    said += _random_order(own)
-    return [title, *tables, Text(said, style="dim italic")]
+        caption += say("term.metrics.chance", x=f"{chance:.2f}")
+    caption += _random_order(own)
+    return [title, *tables, Text(caption, style="dim italic")]
 
 
 def _random_order(own: Sequence[Summary]) -> str:
     """What the same values score in random order, where the metric knows it."""
-    known = [s.where["chance"] for s in own if s.n and "chance" in s.where]
-    levels = sorted(f"{x:.2f}" for x in known if isinstance(x, float))
+    chances = [s.where["chance"] for s in own if s.n and "chance" in s.where]
+    levels = sorted(f"{x:.2f}" for x in chances if isinstance(x, float))
     if not levels:
         return ""
     same = levels[0] == levels[-1]
@@ -93,21 +100,21 @@ def _n_of(own: Sequence[Summary], *, apart: bool) -> str:
 def _fitting(columns: Sequence[str], room: int) -> list[list[str]]:
     """The columns in groups that fit beside the names of the methods."""
     groups: list[list[str]] = [[]]
-    used = 0
+    width_used = 0
     for column in columns:
         wide = GAP + max(INTERVAL, *map(len, column.split("\n")))
-        if groups[-1] and used + wide > room:
+        if groups[-1] and width_used + wide > room:
             groups.append([])
-            used = 0
+            width_used = 0
         groups[-1].append(column)
-        used += wide
+        width_used += wide
     return groups
 
 
 def _heading(s: Summary) -> str:
-    chosen = Column(s.metric, setting(s.where), s.better).detail
+    detail = Column(s.metric, setting(s.where), s.better).detail
     part = ", ".join(f"{say(f'column.{k}')} {s.where[k]}" for k in ("class", "slice") if k in s.where)
-    return "\n".join(filter(None, (chosen, part))) or say("all")
+    return "\n".join(filter(None, (detail, part))) or say("all")
 
 
 def _cell(s: Summary | None, common: counts.Size) -> str:

@@ -27,17 +27,17 @@ def evidence_table(material: Material, *, width: int) -> RenderableType:
     operator is left to the report, then every metric but the usual ones; where even that does not fit, there is a block
     per metric instead of a column.
     """
-    found = evidence(material.summaries, material.methods, material.own_operators)
-    every, first = main_settings(found.columns), main_settings(found.columns, each=1)
+    results = evidence(material.summaries, material.methods, material.own_operators)
+    every, first = main_settings(results.columns), main_settings(results.columns, each=1)
     usual = tuple(c for c in every if c.metric in SPOKEN) or every
     few = tuple(c for c in first if c in usual)
     for columns, gap in ((every, " "), (every, "\n"), (first, "\n"), (usual, " "), (usual, "\n"), (few, "\n")):
-        if _needed(found, columns, gap) <= width:
-            return _table(found, columns, gap, _caption(found, columns, _left_out(columns, every)))
-    listed = every if len(every) * len(found.methods) <= MOST_LINES else few
-    common = counts.largest(_sizes(found, listed))
-    blocks = [_block(found, column, width, common) for column in listed]
-    return Group(*blocks, Text(_caption(found, listed, _left_out(listed, every)), style="dim italic"))
+        if _needed(results, columns, gap) <= width:
+            return _table(results, columns, gap, _caption(results, columns, _left_out(columns, every)))
+    listed = every if len(every) * len(results.methods) <= MOST_LINES else few
+    common = counts.largest(_sizes(results, listed))
+    blocks = [_block(results, column, width, common) for column in listed]
+    return Group(*blocks, Text(_caption(results, listed, _left_out(listed, every)), style="dim italic"))
 
 
 def _sizes(found: Evidence, columns: Sequence[Column]) -> list[counts.Size]:
@@ -125,7 +125,10 @@ def _caption(found: Evidence, columns: Sequence[Column], left_out: str = "") -> 
         return say("results.no_number")
     ceiling = any(c.role == "ceiling" for c in found.cells.values())
     return say(
-        "results.table_caption", level=f"{s.level:.0%}", n=counts.in_caption(_sizes(found, columns)), seed=s.seed,
+        "results.table_caption",
+        level=f"{s.level:.0%}",
+        n=counts.in_caption(_sizes(found, columns)),
+        seed=s.seed,
         ceiling=say("results.table_ceiling") if ceiling else "",
         left_out=left_out,
-    )  # fmt: skip
+    )

@@ -17,18 +17,22 @@ _STYLES = {"survives": "green", "falls": "red", "open there": "yellow"}
 
 def in_a_line(attention: Mapping[str, Any], data: list[str]) -> str:
     """The reading on both, and how many verdicts survive."""
-    here, there = (
+    here, elsewhere = (
         headline({"reading": attention[side], "classes": attention["classes"][k]})
         for k, side in enumerate(("here", "there"))
     )
     fates = [row["fate"] for row in attention["questions"]]
     settled = [f for f in fates if f in ("survives", "falls", "open there")]
     counted = say(
-        "shift.counted", survive=fates.count("survives"), settled=len(settled), data=data[0],
-        fall=fates.count("falls"), open=fates.count("open there"),
-    )  # fmt: skip
+        "shift.counted",
+        survive=fates.count("survives"),
+        settled=len(settled),
+        data=data[0],
+        fall=fates.count("falls"),
+        open=fates.count("open there"),
+    )
     key = "shift.same" if attention["fate"] == "survives" else "shift.other"
-    return say(key, here_data=data[0], there_data=data[1], here=here, there=there, counted=counted)
+    return say(key, here_data=data[0], there_data=data[1], here=here, there=elsewhere, counted=counted)
 
 
 def accuracy_line(shift: Mapping[str, Any]) -> str:
@@ -72,8 +76,8 @@ def shift_table(shift: Mapping[str, Any]) -> RenderableType:
         parts.append(Text(in_a_line(attention, shift["data"])))
         if len(shift["attentions"]) > 1:
             parts.append(Text(render(attention["attention"]), style="dim"))
-        shown = [(q, h, t, Text(fate(f), style=_STYLES.get(f, "dim"))) for q, h, t, f in rows(attention)]
-        parts += [Text(""), plain_table(head(shift["data"]), shown), Text("")]
+        lines = [(q, h, t, Text(fate(f), style=_STYLES.get(f, "dim"))) for q, h, t, f in rows(attention)]
+        parts += [Text(""), plain_table(head(shift["data"]), lines), Text("")]
     if not shift["attentions"]:
         parts.append(Text(say("shift.none")))
     return Group(*parts)

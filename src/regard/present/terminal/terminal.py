@@ -113,18 +113,18 @@ def heat_map(
     label = max((len(q) for q in queries), default=0)
     label = min(label, 14)
     room = max(8, width - label - 2)
-    shown = np.asarray(weights, np.float64)[:, : room if len(queries) > 24 else room // 2]
-    top = float(shown.max(initial=0.0)) or 1.0
-    strength = np.sqrt(np.clip(shown, 0.0, None) / top)
+    visible = np.asarray(weights, np.float64)[:, : room if len(queries) > 24 else room // 2]
+    top = float(visible.max(initial=0.0)) or 1.0
+    strength = np.sqrt(np.clip(visible, 0.0, None) / top)
     tall = len(queries) > 24 and colour
     step, cell = (2, 1) if tall else (1, 2)
-    lines = [_ruler(shown.shape[1], label, cell)]
+    lines = [_ruler(visible.shape[1], label, cell)]
     for q in range(0, len(queries), step):
         line = Text.assemble((f"{queries[q][:label]:>{label}} ", "dim"))
-        for k in range(shown.shape[1]):
+        for k in range(visible.shape[1]):
             line.append(*_block(strength, q, k, colour=colour, tall=tall))
         lines.append(line)
-    cut = len(keys) - shown.shape[1]
+    cut = len(keys) - visible.shape[1]
     if cut > 0:
         lines.append(Text(say("term.draw.cut", cut=cut, all=len(keys)), style="dim"))
     return Group(*lines)

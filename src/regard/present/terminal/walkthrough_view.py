@@ -20,21 +20,28 @@ NAME = 12
 
 def walkthrough_view(found: Walkthrough, *, features: int = 6, keys: int = 8) -> RenderableType:
     """The steps in order: query and keys, products and their sum, scores and weights, the weighted values."""
-    shown = found.strongest(keys)
-    columns = found.features(features, shown)
+    key_index = found.strongest(keys)
+    columns = found.features(features, key_index)
     parts: list[RenderableType] = [_title(found)]
     parts += [Text(render(note), style="dim") for note in found.notes]
-    parts += [*_vectors(found, shown, columns), *_products(found, shown, columns), *_scores(found, shown)]
-    parts += [*_output(found, shown, features), Text(""), *_checks(found)]
+    parts += [*_vectors(found, key_index, columns), *_products(found, key_index, columns), *_scores(found, key_index)]
+    parts += [*_output(found, key_index, features), Text(""), *_checks(found)]
     return Group(*parts)
 
 
 def _title(found: Walkthrough) -> Text:
     head = say("term.only_head") if found.heads == 1 else say("term.head_of", head=found.head, heads=found.heads)
     query = say("term.capture.answer") if found.query_name == "answer" else found.query_name
-    said = say("term.walk.title", model=found.model, layer=found.layer, head=head, site=found.site, query=query,
-               at=found.query_at)  # fmt: skip
-    return Text(said, style="bold")
+    title = say(
+        "term.walk.title",
+        model=found.model,
+        layer=found.layer,
+        head=head,
+        site=found.site,
+        query=query,
+        at=found.query_at,
+    )
+    return Text(title, style="bold")
 
 
 def _name(found: Walkthrough, key: int) -> str:
@@ -80,30 +87,30 @@ def _products(found: Walkthrough, shown: Ints, columns: Ints) -> list[Renderable
 
 def _scores(found: Walkthrough, shown: Ints) -> list[RenderableType]:
     steps = found.steps
-    changed = bool(np.any(np.abs(steps.added[shown]) > 1e-5))  # less is the rounding of the model's own float32
+    has_additions = bool(np.any(np.abs(steps.added[shown]) > 1e-5))  # less is the rounding of the model's own float32
     key, dot, plus, *last = headings("term.walk.scores_columns")
-    head = [key, dot, f"x {steps.factor:.4f}", *([plus] if changed else []), *last]
+    head = [key, dot, f"x {steps.factor:.4f}", *([plus] if has_additions else []), *last]
     rows = []
     for k in shown:
-        added = [_amount(float(steps.added[k]))] if changed else []
+        added = [_amount(float(steps.added[k]))] if has_additions else []
         numbers = [f"{steps.dots[k]:.3f}", f"{steps.scaled[k]:.3f}", *added, f"{steps.exponentials[k]:.4f}"]
         rows.append([_name(found, int(k)), *numbers, f"{steps.weights[k]:.4f}"])
     scale = "by_root" if np.isclose(steps.factor, steps.query.shape[0] ** -0.5) else "scaled"
     scale = say(f"term.walk.{'unscaled' if steps.factor == 1.0 else scale}")
     parts = _step(say("term.walk.scores", scale=scale), head, rows)
-    said = say("term.walk.total", exponentials=count(len(steps.weights), "exponential"), total=f"{steps.total:.4f}")
+    caption = say("term.walk.total", exponentials=count(len(steps.weights), "exponential"), total=f"{steps.total:.4f}")
     hidden = int(np.sum(steps.exponentials == 0.0))
     out = len(steps.weights) - len(shown)
     if out:
         share = 1.0 - float(steps.weights[shown].sum())
-        said += say("term.walk.not_shown", keys=count(out, "key"), share=f"{max(share, 0.0):.4f}")
+        caption += say("term.walk.not_shown", keys=count(out, "key"), share=f"{max(share, 0.0):.4f}")
     if hidden:
-        said += say("term.walk.hidden", keys=count(hidden, "key"))
-    if changed:
-        said += say("term.walk.added")
+        caption += say("term.walk.hidden", keys=count(hidden, "key"))
+    if has_additions:
+        caption += say("term.walk.added")
     if steps.sink is not None:
-        said += say("term.walk.sink", score=f"{steps.sink:.3f}", share=f"{1.0 - float(steps.weights.sum()):.4f}")
-    return [*parts, Text(said, style="dim")]
+        caption += say("term.walk.sink", score=f"{steps.sink:.3f}", share=f"{1.0 - float(steps.weights.sum()):.4f}")
+    return [*parts, Text(caption, style="dim")]
 
 
 def _amount(value: float) -> str:

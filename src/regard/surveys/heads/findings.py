@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.measures.keyed_random import keyed_rng
 from regard.measures.significance import resampled_means
-from regard.records import Floats, Ints
+from regard.records import Floats, Ints, Text
 from regard.surveys.heads.health import Health
 from regard.surveys.heads.naming import Head, former_name
 from regard.surveys.heads.redundancy import HeadGroup
@@ -74,7 +74,7 @@ class HeadSurvey:
     groups: tuple[HeadGroup, ...]
     curve: tuple[CurvePoint, ...]
     health: Health
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
 
     def role(self, head: str) -> Role:
         """The role of a head by its name."""

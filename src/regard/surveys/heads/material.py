@@ -11,7 +11,7 @@ from regard.audits.resolve import default_data, matched, open_data, prepared
 from regard.datasets.examples import Examples
 from regard.errors import InputError, RegardError
 from regard.protocols import Dataset, Encoded, Model, Target
-from regard.records import Example, Ints
+from regard.records import Example, Ints, Text
 from regard.surveys.heads.importance import batches
 
 
@@ -37,7 +37,7 @@ class Material:
 
 def material_of(
     live: Model, model: str | Model, data: str | Dataset | Sequence[str | Example] | None, limit: int, seed: int
-) -> tuple[Material, list[int | None], list[str], str]:
+) -> tuple[Material, list[int | None], list[Text], str]:
     """(the material, the class of each example where it is known, what must be said about the data, its name)."""
     if limit < 1:
         raise InputError("limit", expected="at least one example", got=str(limit))

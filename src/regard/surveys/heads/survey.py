@@ -13,7 +13,7 @@ from regard.errors import RegardError
 from regard.models.ask.repeated_tokens import repeated_tokens
 from regard.models.ask.torch_module import torch_module
 from regard.protocols import Dataset, Model, SiteAttention, Target
-from regard.records import Example, Spec
+from regard.records import Example, Spec, Text
 from regard.registry import entry, names
 from regard.surveys.heads.axes import Corpus
 from regard.surveys.heads.findings import HeadRow, HeadSurvey, Measured, measured
@@ -57,7 +57,7 @@ def heads(
     live = open_model(model, device)
     report_progress = progress or (lambda what, done, total: None)
     material, gold, notes, name = material_of(live, model, data, limit, seed)
-    notes = [*filter(None, [warning(live, material.examples[0])]), *notes]
+    notes = [*[text for text in [warning(live, material.examples[0])] if text], *notes]
     corpus = Corpus()
     for item in material.encoded:
         corpus.add(item)
@@ -149,7 +149,7 @@ def _importance(
     found: Sequence[Head],
     ablate: int,
     seed: int,
-    notes: list[str],
+    notes: list[Text],
     told: Progress,
 ) -> tuple[dict[str, Measured], dict[str, Measured], list[CurvePoint]]:
     """Importance of every head by gradient and by switching it off, and the pruning curve.

@@ -29,13 +29,13 @@ def columns(example: Mapping[str, Any], values: Floats, signed: bool) -> Html:
     for line, i in enumerate(shown):
         length = reach * abs(float(values[i])) / largest
         place = int(units["places"][i][0])
-        given = f" = {row[place]:.3g}" if place < len(row) else ""
+        value_text = f" = {row[place]:.3g}" if place < len(row) else ""
         y = line * STEP
         bars.append(
             tag(
                 "text",
                 {"x": origin - (reach if signed else 0) - 8, "y": y + 13, "class": "end"},
-                f"{_short(units['names'][i])}{given}",
+                f"{_short(units['names'][i])}{value_text}",
             )
         )
         x = origin - length if signed and values[i] < 0 else origin

@@ -45,9 +45,9 @@ def in_words(found: Measured, usual: int | None = None, *, percent: bool = True)
     interval, digits, scale = found.interval, 0 if percent else 2, 100 if percent else 1
     if math.isnan(interval.estimate):
         return say("unknown")
-    shown = f"{scale * interval.estimate:.{digits}f}" + (" %" if percent else "")
+    estimate_text = f"{scale * interval.estimate:.{digits}f}" + (" %" if percent else "")
     own = "" if usual is None else counts.own((found.n, found.n), (usual, usual))
     if not math.isfinite(interval.low):
-        return f"{shown} ({say('results.few')}{say('listed') if own else ''}{own})"
+        return f"{estimate_text} ({say('results.few')}{say('listed') if own else ''}{own})"
     ends = f"[{scale * interval.low:.{digits}f}, {scale * interval.high:.{digits}f}]"
-    return f"{shown} {ends}" + (f" ({own})" if own else "")
+    return f"{estimate_text} {ends}" + (f" ({own})" if own else "")

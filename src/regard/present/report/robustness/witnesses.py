@@ -19,9 +19,11 @@ MOST = 3
 
 def witnesses(material: Material) -> Html | None:
     """Where noise moved the answer most, and where an attack needed least."""
-    found = [s for s in picked(material.findings, "witness") if s.ids[0] in material.by_id]
-    noisy = sorted((s for s in found if "noise" in s.where), key=_lost)[:MOST]
-    attacked = sorted((s for s in found if "attack" in s.where), key=lambda s: float(str(s.where["perturbed"])))[:MOST]
+    examples = [s for s in picked(material.findings, "witness") if s.ids[0] in material.by_id]
+    noisy = sorted((s for s in examples if "noise" in s.where), key=_lost)[:MOST]
+    attacked = sorted((s for s in examples if "attack" in s.where), key=lambda s: float(str(s.where["perturbed"])))[
+        :MOST
+    ]
     if not noisy and not attacked:
         return None
     return join(
@@ -46,12 +48,16 @@ def _pair(material: Material, score: Score) -> Html:
     if method and method in material.relevances:
         values = material.relevance_of(method, score.ids[0])
         if values is not None:
-            shown = {**before, "predicted": None} if facts.get("answer") == "number" else before
-            rows.append(_row(say("robustness.before"), shown, values, material, method))
+            first = {**before, "predicted": None} if facts.get("answer") == "number" else before
+            rows.append(_row(say("robustness.before"), first, values, material, method))
     if relevance:
-        changed = {"inputs": facts["inputs"], "units": facts["units"], "predicted": facts["predicted"],
-                   "probability": facts["probability"]}  # fmt: skip
-        rows.append(_row(say("robustness.after"), changed, np.asarray(relevance["values"]), material, method))
+        second = {
+            "inputs": facts["inputs"],
+            "units": facts["units"],
+            "predicted": facts["predicted"],
+            "probability": facts["probability"],
+        }
+        rows.append(_row(say("robustness.after"), second, np.asarray(relevance["values"]), material, method))
     if "noise" in facts:
         how = say("robustness.by_noise", noise=facts["noise"], severity=facts["severity"])
     else:
@@ -68,12 +74,12 @@ def _pair(material: Material, score: Score) -> Html:
 def _row(who: str, example: Any, values: Any, material: Material, method: str) -> Html:
     p = example.get("probability")
     if example["predicted"] is None and p is not None:
-        said = say("robustness.said_number", value=f"{float(p):.3g}")
+        sentence = say("robustness.said_number", value=f"{float(p):.3g}")
     else:
-        shown = "–" if p is None else f"{float(p):.2f}"
-        said = say("robustness.said", label=material.answer(example["predicted"]), p=shown)
+        probability_text = "–" if p is None else f"{float(p):.2f}"
+        sentence = say("robustness.said", label=material.answer(example["predicted"]), p=probability_text)
     signed = material.relevances[method].signed if method in material.relevances else False
-    drawn = unit_drawing(example, values, signed=signed)
-    head = tag("div", {"class": "who"}, tag("b", None, who), tag("span", None, said), tag("span", None, method))
+    drawing = unit_drawing(example, values, signed=signed)
+    head = tag("div", {"class": "who"}, tag("b", None, who), tag("span", None, sentence), tag("span", None, method))
     pictures = example["units"]["place_kind"] == "box"
-    return tag("div", None, drawn, head) if pictures else join(head, tag("div", None, drawn))
+    return tag("div", None, drawing, head) if pictures else join(head, tag("div", None, drawing))

@@ -20,8 +20,8 @@ def attention_view(material: Material) -> Html | None:
     if not any(name in material.by_id for name in material.run.kept()):
         return None
     pack = pack_of_run(material.run, budget_bytes=BUDGET * 3 // 4)
-    judged = material.manifest.get("judgements") or []
-    verdict = say("attention_view.verdict", reading=headline(judged[0])) if judged else None
+    judgements = material.manifest.get("judgements") or []
+    verdict = say("attention_view.verdict", reading=headline(judgements[0])) if judgements else None
     # that some examples were not chosen is said in the view itself; here it is about size
     left_out = pack.manifest.left_out[: -1 if len(pack.manifest.examples) < len(material.by_id) else None]
     notes = say("limits.left_out", budget=PAGE_BUDGET, what="; ".join(left_out)) if left_out else None

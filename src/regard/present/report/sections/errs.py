@@ -27,12 +27,13 @@ def errs(material: Material) -> Html | None:
     return join(
         tag("p", None, in_a_sentence(record)),
         tag(
-            "details", None,
+            "details",
+            None,
             tag("summary", None, say("page.numbers")),
             table(head, rows, caption=say("errs.caption", **when)),
         ),
         tag("p", {"class": "soft"}, say("errs.small")),
-    )  # fmt: skip
+    )
 
 
 def _name(question: str) -> str:

@@ -36,12 +36,17 @@ def fact_line(material: Material) -> Html:
     """The same in a line."""
     m = material.manifest
     share = right(material)
-    said = say("facts.right_short", right=share) if share else say("facts.no_labels")
+    accuracy = say("facts.right_short", right=share) if share else say("facts.no_labels")
     words = say(
-        "facts.line", model=m["model"]["name"], data=m["data"]["name"], examples=examples(material), right=said,
-        seed=m.get("seed", say("unknown")), profile=m.get("profile", say("unknown")),
+        "facts.line",
+        model=m["model"]["name"],
+        data=m["data"]["name"],
+        examples=examples(material),
+        right=accuracy,
+        seed=m.get("seed", say("unknown")),
+        profile=m.get("profile", say("unknown")),
         made=str(m.get("created", say("unknown")))[:10],
-    )  # fmt: skip
+    )
     return tag("p", {"class": "lead"}, words)
 
 
@@ -61,10 +66,10 @@ def broken(material: Material) -> Html | None:
 
 
 def examples(material: Material) -> str:
-    asked = len(material.examples)
-    everything = int(material.manifest["data"].get("n", asked))
-    said = count(asked, "example")
-    return say("facts.of", n=said, all=everything) if asked != everything else said
+    audited = len(material.examples)
+    everything = int(material.manifest["data"].get("n", audited))
+    number = count(audited, "example")
+    return say("facts.of", n=number, all=everything) if audited != everything else number
 
 
 def right(material: Material) -> str:

@@ -20,9 +20,12 @@ from regard.present.verdict_words import about, headline, said
 from regard.visible import shell_word, visible
 
 MARKS = {
-    "read as evidence": "good", "debugging only": "part", "do not read": "bad", "nothing to read": "bad",
+    "read as evidence": "good",
+    "debugging only": "part",
+    "do not read": "bad",
+    "nothing to read": "bad",
     "undecided": "open",
-}  # fmt: skip
+}
 
 TEXT, DOTS = "--text '...'", '"..."'
 
@@ -43,25 +46,27 @@ def _reading(material: Material) -> Html:
     judgements = material.manifest.get("judgements") or []
     if not judgements:
         return tag(
-            "div", {"class": "reading open"},
+            "div",
+            {"class": "reading open"},
             tag("p", {"class": "question"}, say("reading.title")),
             tag("p", {"class": "headline"}, say("reading.none")),
             tag("p", None, say("reading.none_said")),
-        )  # fmt: skip
+        )
     first, others = judgements[0], judgements[1:]
     more = None
     if others:
         lines = [tag("li", None, f"{render(j['attention'])}: {headline(j)}") for j in others]
         more = tag("details", None, tag("summary", None, say("reading.other_maps")), tag("ul", None, lines))
     return tag(
-        "div", {"class": f"reading {MARKS[first['reading']]}"},
+        "div",
+        {"class": f"reading {MARKS[first['reading']]}"},
         tag("p", {"class": "question"}, say("reading.title")),
         tag("p", {"class": "headline"}, headline(first)),
         tag("p", None, render(first["sentence"])),
         tag("p", {"class": "soft"}, about(first), " ", say("reading.why", why=render(first["why"]))),
         [tag("p", {"class": "soft"}, render(note)) for note in first["notes"]],
         more,
-    )  # fmt: skip
+    )
 
 
 def _card(name: str, *inner: Child) -> Html:
@@ -78,24 +83,30 @@ def written(found: Interval, sign: str = "") -> tuple[str, str]:
 
 
 def _other(material: Material) -> Html:
-    found = material.conclusions.other_attention
-    if found is None:
+    other = material.conclusions.other_attention
+    if other is None:
         return _card("other", tag("p", {"class": "soft"}, say("other.not_searched")))
-    example = material.by_id.get(found.example or "")
+    example = material.by_id.get(other.example or "")
     if example is None:
-        none = say("other.none_exact" if found.exact else "other.none_searched")
+        none = say("other.none_exact" if other.exact else "other.none_searched")
         return _card("other", tag("p", None, tag("strong", None, none)))
-    drawn = [
-        tag("div", {"class": "twin"}, tag("p", {"class": "soft"}, say(f"other.{who}")),
-            unit_drawing(example, values, signed=False))
-        for who, values in (("own", found.own or ()), ("other", found.other or ()))
-    ]  # fmt: skip
+    drawings = [
+        tag(
+            "div",
+            {"class": "twin"},
+            tag("p", {"class": "soft"}, say(f"other.{who}")),
+            unit_drawing(example, values, signed=False),
+        )
+        for who, values in (("own", other.own or ()), ("other", other.other or ()))
+    ]
     pictures = example["units"]["place_kind"] == "box"
-    lines = other_lines(found, material)
+    lines = other_lines(other, material)
     return _card(
-        "other", tag("div", {"class": "twins pictures" if pictures else "twins"}, drawn), tag("p", None, lines[0]),
+        "other",
+        tag("div", {"class": "twins pictures" if pictures else "twins"}, drawings),
+        tag("p", None, lines[0]),
         [tag("p", {"class": "soft"}, line) for line in lines[1:]],
-    )  # fmt: skip
+    )
 
 
 def other_lines(found: OtherAttention, material: Material) -> list[str]:
@@ -104,9 +115,11 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
     p = example.get("probability")
     texts = count(found.n, "example")
     answer = say(
-        "other.said", predicted=material.answer(example.get("predicted")),
-        probability=say("unknown") if p is None else f"{float(p):.2f}", change=f"{found.change:.3f}",
-    )  # fmt: skip
+        "other.said",
+        predicted=material.answer(example.get("predicted")),
+        probability=say("unknown") if p is None else f"{float(p):.2f}",
+        change=f"{found.change:.3f}",
+    )
     units = example.get("units") or {"names": (), "place_kind": ""}
     short = say("other.short") if units["place_kind"] == "span" and len(units["names"]) <= READABLE else ""
     pair = say("other.pair", distance=f"{found.distance:.2f}", largest=f"{LARGEST:.2f}", n=texts, short=short)
@@ -129,18 +142,22 @@ def other_lines(found: OtherAttention, material: Material) -> list[str]:
 
 
 def _reliance(material: Material) -> Html:
-    found = material.conclusions.reliance
-    if found is None:
+    reliance = material.conclusions.reliance
+    if reliance is None:
         return _card("reliance", tag("p", {"class": "soft"}, say("reliance.none")))
-    top = max((u.share.estimate for c in found.classes for u in c.units), default=0.0) or 1.0
-    drawn = [_class(c, found, material, top) for c in found.classes]
-    more = say("reliance.more_classes", n=count(len(found.classes) + found.left_out, "class")) if found.left_out else ""
+    top = max((u.share.estimate for c in reliance.classes for u in c.units), default=0.0) or 1.0
+    drawings = [_class(c, reliance, material, top) for c in reliance.classes]
+    more = (
+        say("reliance.more_classes", n=count(len(reliance.classes) + reliance.left_out, "class"))
+        if reliance.left_out
+        else ""
+    )
     return _card(
         "reliance",
-        tag("p", {"class": "soft"}, say("reliance.lead", method=found.method), f" {more}" if more else None),
-        tag("div", {"class": "classes"}, drawn),
+        tag("p", {"class": "soft"}, say("reliance.lead", method=reliance.method), f" {more}" if more else None),
+        tag("div", {"class": "classes"}, drawings),
         tag("h4", None, say("reliance.suspects")),
-        _suspects(found),
+        _suspects(reliance),
     )
 
 
@@ -149,21 +166,36 @@ def _class(c: OfClass, found: Reliance, material: Material, top: float) -> Html:
     if c.places is not None:
         first = next(e for e in material.examples if material.label(e["predicted"]) == c.name)
         blank = {**first, "inputs": {k: v for k, v in first["inputs"].items() if k != "image"}}
-        drawn = unit_drawing(blank, c.places, signed=material.relevances[found.method].signed)
+        drawing = unit_drawing(blank, c.places, signed=material.relevances[found.method].signed)
         note = tag("p", {"class": "gone"}, say("reliance.map", name=c.name))
-        return tag("div", {"class": "class"}, tag("p", {"class": "who"}, head), drawn, note)
+        return tag("div", {"class": "class"}, tag("p", {"class": "who"}, head), drawing, note)
     if not c.units:
-        return tag("div", {"class": "class"}, tag("p", {"class": "who"}, head),
-                   tag("p", {"class": "soft"}, say("reliance.no_units", kind=unit_kind(found.kind))))  # fmt: skip
+        return tag(
+            "div",
+            {"class": "class"},
+            tag("p", {"class": "who"}, head),
+            tag("p", {"class": "soft"}, say("reliance.no_units", kind=unit_kind(found.kind))),
+        )
     rows = [
-        tag("tr", None,
+        tag(
+            "tr",
+            None,
             tag("th", {"scope": "row"}, u.name),
             tag("td", {"class": "bar"}, _bar(u.share.estimate / top)),
-            tag("td", {"class": "n"}, f"{u.share.estimate:.1%} ",
-                tag("small", None, f"[{100 * u.share.low:.1f}, {100 * u.share.high:.1f}] ",
-                    say("reliance.unit_in", n=u.n))))
+            tag(
+                "td",
+                {"class": "n"},
+                f"{u.share.estimate:.1%} ",
+                tag(
+                    "small",
+                    None,
+                    f"[{100 * u.share.low:.1f}, {100 * u.share.high:.1f}] ",
+                    say("reliance.unit_in", n=u.n),
+                ),
+            ),
+        )
         for u in c.units
-    ]  # fmt: skip
+    ]
     return tag("table", {"class": "class"}, tag("caption", {"class": "who"}, head), tag("tbody", None, rows))
 
 
@@ -197,12 +229,12 @@ def suspect_line(s: Suspect) -> str:
 
 
 def _instead(material: Material) -> Html:
-    found = instead(material)
-    if found is None:
+    better = instead(material)
+    if better is None:
         return _card("instead", tag("p", {"class": "soft"}, say("instead.nothing")))
-    title, lines = instead_lines(found)
+    title, lines = instead_lines(better)
     spans = any(e["units"]["place_kind"] == "span" for e in material.examples[:1])
-    code = code_lines(material.manifest, found.method, spans=spans) if found.method else ()
+    code = code_lines(material.manifest, better.method, spans=spans) if better.method else ()
     return _card(
         "instead",
         tag("p", {"class": "pick-this"}, title),

@@ -11,12 +11,12 @@ from regard.present.run_reader import Material
 
 def improvement(material: Material) -> Html | None:
     """Only where the model lies in a directory that `regard improve` wrote."""
-    found = material.manifest["model"].get("improvement")
-    if not found:
+    facts = material.manifest["model"].get("improvement")
+    if not facts:
         return None
     return join(
-        tag("p", None, say("improvement.lead", arm=found["arm"], what=found["what"], seeds=len(found["seeds"]))),
-        [_compared(comparison, found) for comparison in found["comparisons"]],
+        tag("p", None, say("improvement.lead", arm=facts["arm"], what=facts["what"], seeds=len(facts["seeds"]))),
+        [_compared(comparison, facts) for comparison in facts["comparisons"]],
         tag("p", {"class": "soft"}, say("improvement.rule")),
     )
 
@@ -31,15 +31,22 @@ def _compared(comparison: dict[str, Any], found: dict[str, Any]) -> Html:
 def _row(row: dict[str, Any], found: dict[str, Any]) -> list[str | Html]:
     plan = found["plan"]
     name = say(
-        f"improvement.{row['quantity']}", learned=", ".join(plan["learned_noises"]),
-        others=", ".join(plan["other_noises"]), first=plan["learned_noises"][0], attack=plan["attack"],
-    )  # fmt: skip
+        f"improvement.{row['quantity']}",
+        learned=", ".join(plan["learned_noises"]),
+        others=", ".join(plan["other_noises"]),
+        first=plan["learned_noises"][0],
+        attack=plan["attack"],
+    )
     verdict = row["verdict"] if row["verdict"] in ("better", "worse") else "none"
     means = [say("unknown") if row[k] is None else f"{row[k]:.3f}" for k in ("before", "after")]
     gap = say("unknown") if row["difference"] is None else f"{row['difference']:+.3f}"
     gap += "" if row["low"] is None else f" [{row['low']:+.3f}, {row['high']:+.3f}]"
-    told = say(f"improvement.verdict_{verdict}")
+    verdict_text = say(f"improvement.verdict_{verdict}")
     return [
-        name, *means, gap, f"{row['seeds_better']}/{row['seeds']}",
-        str(row["n"]), told if verdict == "none" else tag("strong", None, told),
-    ]  # fmt: skip
+        name,
+        *means,
+        gap,
+        f"{row['seeds_better']}/{row['seeds']}",
+        str(row["n"]),
+        verdict_text if verdict == "none" else tag("strong", None, verdict_text),
+    ]

@@ -25,11 +25,12 @@ def meaning(material: Material) -> Html | None:
 
 def _one(name: str) -> Html:
     return tag(
-        "div", {"id": f"means-{name}", "class": "meaning"},
+        "div",
+        {"id": f"means-{name}", "class": "meaning"},
         tag("h3", None, question({"question": name})),
         tag("p", None, tag("strong", None, f"{say('meaning.means')}: "), say(f"meaning.{name}.means")),
         tag("p", None, tag("strong", None, f"{say('meaning.not')}: "), say(f"meaning.{name}.not")),
-    )  # fmt: skip
+    )
 
 
 def anchor(name: str) -> str | None:

@@ -9,12 +9,12 @@ from regard.present.run_reader import Material
 
 def preconditions(material: Material) -> Html | None:
     """A warning for every defect; one quiet line where there is none; nothing where it was not tested."""
-    found = material.manifest.get("preconditions")
-    if not found:
+    facts = material.manifest.get("preconditions")
+    if not facts:
         return None
-    warnings = [tag("p", {"class": "warn", "role": "status"}, render(d["sentence"])) for d in found["defects"]]
-    notes = [tag("p", {"class": "soft"}, render(note)) for note in found["notes"]]
-    if warnings or not found["n"]:
+    warnings = [tag("p", {"class": "warn", "role": "status"}, render(d["sentence"])) for d in facts["defects"]]
+    notes = [tag("p", {"class": "soft"}, render(note)) for note in facts["notes"]]
+    if warnings or not facts["n"]:
         return join(warnings, notes) if warnings or notes else None
-    said = say("preconditions.none", n=count(found["n"], "example"), sites=count(found["sites"], "site"))
-    return join(tag("p", None, said), notes)
+    sentence = say("preconditions.none", n=count(facts["n"], "example"), sites=count(facts["sites"], "site"))
+    return join(tag("p", None, sentence), notes)

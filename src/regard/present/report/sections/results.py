@@ -17,18 +17,18 @@ from regard.present.run_reader import Material
 
 def results(material: Material) -> Html | None:
     """Methods down, metrics across, with two removal operators; then the other settings."""
-    found = evidence(material.summaries, material.methods, material.own_operators)
-    if not found.cells:
+    results = evidence(material.summaries, material.methods, material.own_operators)
+    if not results.cells:
         return tag("p", None, say("results.none"))
-    main = main_settings(found.columns)
-    rest = [c for c in found.columns if c not in main]
-    charts = [tag("figure", None, _chart(found, column, material)) for column in main]
+    main = main_settings(results.columns)
+    rest = [c for c in results.columns if c not in main]
+    charts = [tag("figure", None, _chart(results, column, material)) for column in main]
     more = None
     if rest:
-        inner = _table(found, tuple(rest), say("results.other_caption", n=counts.in_caption(_sizes(found, rest))))
+        inner = _table(results, tuple(rest), say("results.other_caption", n=counts.in_caption(_sizes(results, rest))))
         more = tag("details", None, tag("summary", None, say("results.other_settings")), inner)
     return join(
-        _table(found, main, _caption(found, main)),
+        _table(results, main, _caption(results, main)),
         tag("div", {"class": "cards"}, charts),
         _against(material, main),
         more,
@@ -37,27 +37,27 @@ def results(material: Material) -> Html | None:
 
 def _against(material: Material, main: tuple[Column, ...]) -> Html | None:
     """Every method minus the random baseline on the same examples."""
-    found = {
+    differences = {
         (d.method, c): d
         for d in material.conclusions.differences
         for c in main
         if (d.metric, d.setting) == (c.metric, c.setting)
     }
-    if not found:
+    if not differences:
         return None
-    columns = [c for c in main if any(c == column for _, column in found)]
-    sizes = counts.alike(d.n for d in found.values())
+    columns = [c for c in main if any(c == column for _, column in differences)]
+    sizes = counts.alike(d.n for d in differences.values())
     common = counts.largest(sizes)
     rows = []
-    for method in dict.fromkeys(method for method, _ in found):
-        rows.append([method, *(_difference(found.get((method, column)), common) for column in columns)])
-    seed, level = material.manifest.get("seed", 0), next(iter(found.values())).level
+    for method in dict.fromkeys(method for method, _ in differences):
+        rows.append([method, *(_difference(differences.get((method, column)), common) for column in columns)])
+    seed, level = material.manifest.get("seed", 0), next(iter(differences.values())).level
     caption = say(
         "results.difference_caption",
         n=counts.in_caption(sizes),
         seed=seed,
         level=f"{100 * level:.1f}",
-        count=len(found),
+        count=len(differences),
     )
     return join(
         tag("h3", None, say("results.difference")),
@@ -91,10 +91,12 @@ def _caption(found: Evidence, columns: Sequence[Column]) -> str:
     # what the word in a cell means, where it stands in one: a yardstick, not a bound
     ceiling = any(s.role == "ceiling" for s in found.cells.values())
     return say(
-        "results.caption", level=f"{summary.level:.0%}", n=counts.in_caption(_sizes(found, columns)),
+        "results.caption",
+        level=f"{summary.level:.0%}",
+        n=counts.in_caption(_sizes(found, columns)),
         seed=summary.seed,
         ceiling=say("results.ceiling_caption") if ceiling else "",
-    )  # fmt: skip
+    )
 
 
 def _table(found: Evidence, columns: tuple[Column, ...], caption: str) -> Html:

@@ -17,7 +17,7 @@ PARTS = (under_noise, other_answers, explanations, attacks, certificates, witnes
 
 def robustness(material: Material) -> Html | None:
     """Every part that the run has evidence for; None without any."""
-    found = [part(material) for part in PARTS]
-    if not any(found):
+    parts = [part(material) for part in PARTS]
+    if not any(parts):
         return None
-    return join(tag("p", {"class": "soft"}, say("robustness.note")), *found)
+    return join(tag("p", {"class": "soft"}, say("robustness.note")), *parts)

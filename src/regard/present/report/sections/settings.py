@@ -19,25 +19,25 @@ def settings(material: Material) -> Html | None:
 
 def _notes(m: Any) -> Html:
     notes = m["data"].get("notes") or []
-    said = [tag("li", None, render(n)) for n in notes] or [tag("li", None, say("settings.nothing"))]
+    items = [tag("li", None, render(n)) for n in notes] or [tag("li", None, say("settings.nothing"))]
     return join(
         tag("h3", None, say("settings.data")),
         tag("p", None, say("settings.source", source=m["data"].get("source", say("unknown")))),
-        tag("ul", None, said),
+        tag("ul", None, items),
     )
 
 
 def _labels(m: Any) -> Html | None:
-    found = m.get("label_table")
+    label_table = m.get("label_table")
     head = tag("h3", None, say("settings.labels"))
-    if isinstance(found, dict):
+    if isinstance(label_table, dict):
         both = [say("settings.in_data"), say("settings.in_model")]
-        return join(head, table(both, [[str(k), str(v)] for k, v in found.items()]))
-    if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
-        names = list(found[0])
-        return join(head, table(map(_head, names), [[str(row.get(n, "")) for n in names] for row in found]))
-    if isinstance(found, list) and found:
-        return join(head, tag("ul", None, [tag("li", None, str(row)) for row in found]))
+        return join(head, table(both, [[str(k), str(v)] for k, v in label_table.items()]))
+    if isinstance(label_table, list) and label_table and all(isinstance(row, dict) for row in label_table):
+        names = list(label_table[0])
+        return join(head, table(map(_head, names), [[str(row.get(n, "")) for n in names] for row in label_table]))
+    if isinstance(label_table, list) and label_table:
+        return join(head, tag("ul", None, [tag("li", None, str(row)) for row in label_table]))
     labels = m["model"].get("labels") or []
     return join(head, tag("p", None, ", ".join(map(str, labels)))) if labels else None
 
@@ -63,8 +63,8 @@ def _costs(material: Material) -> Html | None:
     rows = []
     for cost in costs:
         limit = say("settings.no_limit") if cost.get("limit") is None else f"{cost['limit']:.0%}"
-        shown = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}", limit]
-        rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in shown)])
+        texts = [f"{cost['seconds']:.1f}", f"{cost['forwards']}", f"{cost['backwards']}", f"{cost['share']:.0%}", limit]
+        rows.append([str(cost["method"]), *(tag("td", {"class": "n"}, s) for s in texts)])
     head = [say(f"settings.{name}") for name in ("method", "seconds", "forwards", "backwards", "share", "limit")]
     return join(
         tag("h3", None, say("settings.costs")),

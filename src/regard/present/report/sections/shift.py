@@ -10,19 +10,19 @@ from regard.present.terminal.shift_view import accuracy_line, fate, head, in_a_l
 
 def shift(material: Material) -> Html | None:
     """Only where the audit was made with --shift."""
-    found = material.manifest.get("shift")
-    if not found:
+    facts = material.manifest.get("shift")
+    if not facts:
         return None
     parts = []
-    for attention in found["attentions"]:
+    for attention in facts["attentions"]:
         warn = "warn" if attention["fate"] == "falls" else None
         body = [(q, h, t, tag("strong", None, fate(f))) for q, h, t, f in rows(attention)]
-        shown = table(head(found["data"]), body)
-        parts.append(join(tag("p", {"class": warn}, in_a_line(attention, found["data"])), shown))
-    fates = [tag("li", None, f"{fate(name)}: {say('fate.means.' + name.replace(' ', '_'))}") for name in found["fates"]]
+        verdict_table = table(head(facts["data"]), body)
+        parts.append(join(tag("p", {"class": warn}, in_a_line(attention, facts["data"])), verdict_table))
+    fates = [tag("li", None, f"{fate(name)}: {say('fate.means.' + name.replace(' ', '_'))}") for name in facts["fates"]]
     return join(
-        tag("p", None, accuracy_line(found)) if accuracy_line(found) else None,
+        tag("p", None, accuracy_line(facts)) if accuracy_line(facts) else None,
         parts,
         tag("ul", {"class": "soft"}, fates),
-        tag("p", {"class": "soft"}, say("shift.lies", data=found["data"][1], run=found["run"])),
+        tag("p", {"class": "soft"}, say("shift.lies", data=facts["data"][1], run=facts["run"])),
     )

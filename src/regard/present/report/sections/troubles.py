@@ -19,11 +19,9 @@ def troubles(material: Material) -> Html | None:
         head = [say("troubles.method"), say("troubles.why")]
         parts.append(table(head, [[k, render(str(v))] for k, v in skipped.items()]))
     if problems:
-        rows = [
-            [str(p["id"]) or say("troubles.whole"), str(p["stage"]), str(p["message"])] for p in problems[:MOST]
-        ]  # fmt: skip
-        cut, said = len(problems) > MOST, count(len(problems), "problem")
-        caption = say("troubles.caption_cut" if cut else "troubles.caption", count=said, most=MOST, n=len(problems))
+        rows = [[str(p["id"]) or say("troubles.whole"), str(p["stage"]), str(p["message"])] for p in problems[:MOST]]
+        cut, number = len(problems) > MOST, count(len(problems), "problem")
+        caption = say("troubles.caption_cut" if cut else "troubles.caption", count=number, most=MOST, n=len(problems))
         parts.append(table([say(f"troubles.{k}") for k in ("example", "stage", "message")], rows, caption=caption))
     # a method compared with itself is no missing value, and a class's values are counted among all of them already
     undefined = sum(

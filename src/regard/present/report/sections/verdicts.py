@@ -20,11 +20,11 @@ SIGNS = {"holds": "✓", "fails": "✗", "mixed": "~", "uninformative": "?"}
 
 def verdicts(material: Material) -> Html | None:
     """One list for each attention that was audited."""
-    found = material.manifest.get("judgements")
-    if not found:
+    judgements = material.manifest.get("judgements")
+    if not judgements:
         return tag("p", None, say("verdicts.none"))
     lead = tag("p", {"class": "soft"}, say("verdicts.lead"))
-    return join(lead, [_judgement(j, material, alone=len(found) == 1) for j in found])
+    return join(lead, [_judgement(j, material, alone=len(judgements) == 1) for j in judgements])
 
 
 def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool) -> Html:
@@ -43,19 +43,35 @@ def _judgement(judgement: Mapping[str, Any], material: Material, *, alone: bool)
 def _verdict(verdict: Mapping[str, Any], material: Material) -> Html:
     """The answer and its words are seen at once; the rest opens."""
     behind, target = weakest(verdict), anchor(verdict["question"])
-    badge = tag("span", {"class": f"badge {verdict['answer']}"}, tag("span", {"aria-hidden": "true"},
-                SIGNS[verdict["answer"]]), f" {answer(verdict)}")  # fmt: skip
-    told = tag("span", {"class": "told"}, tag("b", None, question(verdict)), tag("br"),
-               said(verdict), tag("span", {"class": "soft hangs"}, behind) if behind else None)  # fmt: skip
+    badge = tag(
+        "span",
+        {"class": f"badge {verdict['answer']}"},
+        tag("span", {"aria-hidden": "true"}, SIGNS[verdict["answer"]]),
+        f" {answer(verdict)}",
+    )
+    heading = tag(
+        "span",
+        {"class": "told"},
+        tag("b", None, question(verdict)),
+        tag("br"),
+        said(verdict),
+        tag("span", {"class": "soft hangs"}, behind) if behind else None,
+    )
     link = tag("a", {"href": f"#{target}"}, say("page.to_meaning")) if target else None
     return tag(
-        "details", {"class": "verdict"},
-        tag("summary", None, badge, told),
-        tag("div", {"class": "behind"},
+        "details",
+        {"class": "verdict"},
+        tag("summary", None, badge, heading),
+        tag(
+            "div",
+            {"class": "behind"},
             tag("p", None, say("verdicts.rule", rule=_rule(verdict), words=render(verdict["rule_in_words"]))),
             tag("p", None, say("verdicts.not_claimed", words=render(verdict["not_claimed"])), " ", link),
-            _compared(verdict), evidence_behind(verdict, material), _rows(verdict)),
-    )  # fmt: skip
+            _compared(verdict),
+            evidence_behind(verdict, material),
+            _rows(verdict),
+        ),
+    )
 
 
 def _rule(verdict: Mapping[str, Any]) -> str:
@@ -74,9 +90,9 @@ def _compared(verdict: Mapping[str, Any]) -> Html | None:
     if not known_ones:
         return None
     lines = tag("ul", {"class": "soft"}, [tag("li", None, contrast(c)) for c in known_ones])
-    drawn = contrast_chart(known_ones)
+    chart = contrast_chart(known_ones)
     return join(
-        tag("figure", None, drawn, tag("figcaption", None, say("verdicts.margin_caption"))) if drawn else None,
+        tag("figure", None, chart, tag("figcaption", None, say("verdicts.margin_caption"))) if chart else None,
         tag("details", None, tag("summary", None, say("verdicts.compared")), lines),
     )
 

@@ -19,8 +19,8 @@ MOST_NUMBERS = 60
 
 def worked_examples(material: Material) -> Html | None:
     """Up to twelve examples, the kept ones first."""
-    kept = [name for name in material.run.kept() if name in material.by_id]
-    ids = [*kept, *(name for name in material.by_id if name not in set(kept))][:MOST]
+    kept_ids = [name for name in material.run.kept() if name in material.by_id]
+    ids = [*kept_ids, *(name for name in material.by_id if name not in set(kept_ids))][:MOST]
     if not ids:
         return None
     signs = [
@@ -30,14 +30,14 @@ def worked_examples(material: Material) -> Html | None:
         " ",
         tag("span", {"class": "key a8"}, say("worked_examples.amount")),
     ]
-    more = "" if len(kept) >= len(ids) else say("worked_examples.chosen_more")
-    chosen = say("worked_examples.chosen_kept", more=more) if kept else say("worked_examples.chosen_first")
-    shown = [_example(material.by_id[name], material, is_open=i < 2) for i, name in enumerate(ids)]
+    more = "" if len(kept_ids) >= len(ids) else say("worked_examples.chosen_more")
+    choice_note = say("worked_examples.chosen_kept", more=more) if kept_ids else say("worked_examples.chosen_first")
+    blocks = [_example(material.by_id[name], material, is_open=i < 2) for i, name in enumerate(ids)]
     return join(
         tag("p", None, signs),
-        tag("p", {"class": "soft"}, f"{chosen} {say('colour_scale')}"),
+        tag("p", {"class": "soft"}, f"{choice_note} {say('colour_scale')}"),
         tag("p", {"class": "note"}, say("caveat")),
-        tag("div", {"class": "examples"}, shown),
+        tag("div", {"class": "examples"}, blocks),
     )
 
 
@@ -48,9 +48,9 @@ def _example(example: dict[str, Any], material: Material, *, is_open: bool) -> H
         values = material.relevance_of(method, example["id"])
         if values is None:
             continue
-        drawn = unit_drawing(example, values, signed=material.relevances[method].signed)
+        drawing = unit_drawing(example, values, signed=material.relevances[method].signed)
         who = tag("div", {"class": "who"}, tag("b", None, method), _scores(method, example["id"], material))
-        rows.append(tag("div", None, drawn, who) if pictures else join(who, tag("div", None, drawn)))
+        rows.append(tag("div", None, drawing, who) if pictures else join(who, tag("div", None, drawing)))
     grid = tag("div", {"class": "rows pictures" if pictures else "rows"}, rows)
     return tag(
         "details",
@@ -65,25 +65,25 @@ def _title(example: dict[str, Any], material: Material) -> Html:
     words = str(example["inputs"].get("text") or example["id"])
     snippet = words if len(words) <= 90 else words[:88] + "…"
     name, p = material.answer(example["predicted"]), example.get("probability")
-    said = say("worked_examples.predicted", label=name)
+    sentence = say("worked_examples.predicted", label=name)
     if p is not None:
-        said = say("worked_examples.predicted_p", label=name, p=f"{float(p):.2f}")
+        sentence = say("worked_examples.predicted_p", label=name, p=f"{float(p):.2f}")
     label = example.get("label")
     if label is not None:
         right = material.label(label) == material.label(example["predicted"])
-        said += say("worked_examples.right" if right else "worked_examples.wrong", label=material.label(label))
-    return join(snippet, " ", tag("span", {"class": "soft"}, said))
+        sentence += say("worked_examples.right" if right else "worked_examples.wrong", label=material.label(label))
+    return join(snippet, " ", tag("span", {"class": "soft"}, sentence))
 
 
 def _scores(method: str, example_id: str, material: Material) -> Html:
     """This example's own scores, in the first setting of every metric."""
-    seen: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for score in material.scores:
-        if score.method == method and score.metric not in seen and example_id in score.ids:
+        if score.method == method and score.metric not in lines and example_id in score.ids:
             value = float(score.values[score.ids.index(example_id)])
             if np.isfinite(value):
-                seen[score.metric] = f"{metric_title(score.metric)} {value:.2f}"
-    return join(tag("span", None, line) for line in seen.values())
+                lines[score.metric] = f"{metric_title(score.metric)} {value:.2f}"
+    return join(tag("span", None, line) for line in lines.values())
 
 
 def _numbers(example: dict[str, Any], material: Material) -> Html:

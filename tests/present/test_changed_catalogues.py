@@ -1,0 +1,93 @@
+"""Nobody reads prose: with every English message reversed all numbers stay, and every sentence is a message."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from fake_run import JUDGEMENT, fake_run
+
+from regard.cli.root import root
+from regard.present.report.report import report
+from regard.present.verdict_words import verdict_table
+from regard.store.judgements import judgement_to_json
+from regard.store.run import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from catalogues import backwards, bracketed, catalogue_changed
+
+OLD = Path(__file__).parents[1] / "store" / "run_f476f33.zip"
+"""An audit of the code before messages: `regard audit bilstm --data reviews --limit 4 --profile quick --keep 0`."""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    with zipfile.ZipFile(OLD) as archive:
+        archive.extractall(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def invoke(*arguments: object) -> str:
+    result = CliRunner().invoke(root, [str(argument) for argument in arguments])
+    assert result.exit_code in (0, 1, 3), result.output
+    return str(result.output)
+
+
+def numbers(value: Any) -> Any:
+    """The value without its texts."""
+    if isinstance(value, dict):
+        return {name: numbers(inner) for name, inner in value.items()}
+    return [numbers(inner) for inner in value] if isinstance(value, list) else None if isinstance(value, str) else value
+
+
+def test_a_run_of_an_older_version_stays_readable(old: Path, tmp_path: Path) -> None:
+    stored = Run(old).manifest["judgements"]
+    assert isinstance(stored[0]["sentence"], str), "English, as it was stored then"
+    verdict_table(stored)
+    judged = json.loads(invoke("verdicts", old, "--json"))
+    assert [v["answer"] for v in judged[0]["verdicts"]] == [v["answer"] for v in stored[0]["verdicts"]]
+    assert "points" in [v["question"] for v in judged[0]["verdicts"]], "judged again, by ids"
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[gate]]\nmetric = "comprehensiveness"\nmethod = "attention"\nmin = -1.0\n')
+    assert json.loads(invoke("gate", old, "--policy", policy, "--json"))["checks"]
+    invoke("report", old, "--out", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "by a hash of the text" in page, "a stored note is shown as it is"
+    invoke("metrics", old)
+
+
+def test_no_number_depends_on_the_words_of_the_catalogue(old: Path, tmp_path: Path) -> None:
+    def read() -> list[Any]:
+        invoke("report", old, "--format", "json", "--out", tmp_path / "report.json")
+        report_ = json.loads((tmp_path / "report.json").read_text("utf-8"))
+        return [numbers(report_), numbers(json.loads(invoke("verdicts", old, "--json")))]
+
+    plain = read()
+    with catalogue_changed(backwards):
+        assert read() == plain
+
+
+def test_every_sentence_of_a_report_is_a_message() -> None:
+    run = fake_run(n=12, manifest={"judgements": [judgement_to_json(JUDGEMENT)]})
+    with catalogue_changed(bracketed):
+        page = report(run)
+    texts = " ".join(str(e["inputs"].get("text")) for e in run.examples())
+    page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    parts = [html.unescape(part) for part in re.split(r"<[^>]+>", page)]
+    for part in parts:
+        rest = part
+        while "⟦" in rest and rest != (rest := re.sub(r"⟦[^⟦⟧]*⟧", " ", rest)):
+            pass
+        words = re.search(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}", rest)
+        assert words is None or words[0] in texts or any(words[0] in text for text in DATA), part
+
+
+DATA = ("You may use this map.", "Its answer would change.", "200 of 8530 examples were drawn, stratified by label")
+"""Plain texts that the made run holds."""
