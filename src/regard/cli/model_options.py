@@ -220,6 +220,8 @@ def one_example(
     if text is None:
         raise InputError("input", expected="--text TEXT, or --data NAME and --row N", got="neither")
     if not text.strip():
-        raise InputError("--text", expected="a text with at least one word", got="an empty text")
+        from regard.present.messages.messages import say
+
+        raise InputError("--text", expected=say("error.a_text"), got=say("error.empty_text"))
     inputs = {"text": text} if pair is None else {"text": text, "text_pair": pair}
     return Example("input", inputs)
