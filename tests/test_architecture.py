@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "regard"
-FLOOR_ZERO = {"records", "protocols", "registry", "errors", "trust", "files", "foreign_code", "visible", "moved"}
+FLOOR_ZERO = set(
+    "records protocols registry errors trust files foreign_code visible moved random_keys".split()  # noqa: SIM905
+)
 DRAWERS = {"util", "utils", "helpers", "common", "misc", "base", "core", "manager"}
 
 
@@ -109,3 +111,10 @@ def test_present_computes_no_intervals(path: Path) -> None:
         stored = re.match(r"regard\.audits\.(?:conclude|conclusions\.\w+)\.([a-z]\w*)$", name)
         assert stored is None or stored[1] in SELECTING, f"{path} imports {name}: draw what is stored"
         assert "random" not in name.split("."), f"{path} draws random numbers"
+
+
+def test_tap_imports_only_records_and_errors() -> None:
+    for path in files():
+        if room_of(path) == "tap":
+            ours = {n.split(".")[1] for n in imported(path) if n.startswith("regard.")} - {"tap"}
+            assert ours <= {"records", "errors"}, f"{path}: {ours}"

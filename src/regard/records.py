@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.errors import InputError
+from regard.random_keys import keyed_rng
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Floats: TypeAlias = NDArray[np.float64]
@@ -317,6 +318,10 @@ class Edit:
     factor: float = 1.0
     seed: int = 0
     values: NDArray[np.float32] | None = None
+
+    def stream_start(self, site: str) -> int:
+        """The first state of the random stream that permutes this site, the same in any batch and process."""
+        return int(keyed_rng(self.seed, "permute", site).integers(1 << 62))
 
 
 Edits: TypeAlias = Sequence[Edit] | Sequence[Sequence[Edit]]

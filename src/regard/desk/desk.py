@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
+from weakref import proxy
 
 from regard.desk.answers import Answer, AnswerCache, split
 from regard.desk.batching import BATCH, TOKENS, Batching
@@ -48,7 +49,8 @@ class Desk:
         self.cache = AnswerCache()
         self.pools = False
         self.change = change or DeskChange()
-        self._admit = self.change.admit(self)
+        # not itself: a cycle would keep the attention of a finished shard until the next garbage collection
+        self._admit = self.change.admit(proxy(self))
         self._admissions: dict[str, Admission] = {}
         self._shapes: dict[str, tuple[object, ...]] = {}
         self._variants: dict[DeskChange, Desk] = {}
@@ -117,8 +119,8 @@ class Desk:
                 answers[key] = self.cache[key]
             else:
                 kinds.setdefault(type(question), {}).setdefault(keys[-1], question)
-        for kind, asked in everyone.items():
-            self.meter.charge(requests=kind.requests(asked))
+        for kind, kind_questions in everyone.items():
+            self.meter.charge(requests=kind.requests(kind_questions))
         for kind, new in kinds.items():
             for key, answer in zip(new, kind.compute(self, list(new.values())), strict=True):
                 answers[key] = answer

@@ -13,24 +13,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.random_keys import key_bytes
+from regard.random_keys import keyed_rng as keyed_rng
+
 _WORD = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
-def keyed_rng(seed: int, *keys: object) -> np.random.Generator:
-    """A generator for (seed, *keys): the 128-bit BLAKE2b hash of the keys seeds a PCG64.
-
-    Keys may be str, bytes, bool, int, float, None and (nested) tuples or lists of them; numpy scalars count as
-    the Python value they hold. Different types are different keys: 1, 1.0 and "1" have three streams.
-
-    >>> keyed_rng(0, "review-17", "random").integers(1000, size=3).tolist()
-    [689, 976, 503]
-    >>> keyed_rng(0, "review-17", "random").integers(1000, size=3).tolist()
-    [689, 976, 503]
-    """
-    digest = hashlib.blake2b(_bytes((int(seed), *keys)), digest_size=16).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
 class Stream:
@@ -105,7 +93,7 @@ def keyed_stream(seed: int, *keys: object) -> Stream:
     >>> keyed_stream(0, "review-17", "keyboard").sample(10, 3)
     [5, 6, 7]
     """
-    return Stream(int.from_bytes(hashlib.blake2b(_bytes((int(seed), *keys)), digest_size=8).digest(), "big"))
+    return Stream(int.from_bytes(hashlib.blake2b(key_bytes((int(seed), *keys)), digest_size=8).digest(), "big"))
 
 
 def keyed_streams(seed: int, *keys: object) -> Callable[[str], Stream]:
@@ -114,7 +102,7 @@ def keyed_streams(seed: int, *keys: object) -> Callable[[str], Stream]:
     >>> keyed_streams(0, "keyboard", 3)("review-17").sample(10, 3)
     [2, 4, 7]
     """
-    shared = hashlib.blake2b(_bytes((int(seed), *keys)), digest_size=8)
+    shared = hashlib.blake2b(key_bytes((int(seed), *keys)), digest_size=8)
 
     def stream(name: str) -> Stream:
         own = shared.copy()
@@ -122,20 +110,3 @@ def keyed_streams(seed: int, *keys: object) -> Callable[[str], Stream]:
         return Stream(int.from_bytes(own.digest(), "big"))
 
     return stream
-
-
-def _bytes(key: object) -> bytes:
-    if isinstance(key, np.generic):
-        key = key.item()
-    if isinstance(key, (tuple, list)):
-        body = b"".join(map(_bytes, key))
-        tag = b"t"
-    elif isinstance(key, bytes):
-        tag, body = b"b", key
-    elif key is None or isinstance(key, (str, bool, int, float)):
-        tag, body = type(key).__name__.encode(), str(key).encode("utf-8", "surrogatepass")
-    else:
-        # repr() of a stranger may hold an address, and then the numbers would change from run to run
-        raise TypeError(f"a key must be str, bytes, bool, int, float, None or a tuple of them, not {type(key)!r}")
-    # the length keeps ("ab", "c") apart from ("a", "bc")
-    return tag + b":" + str(len(body)).encode() + b":" + body

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from regard.errors import InputError, UnknownName
-from regard.measures.keyed_random import keyed_rng
 from regard.records import Edit, Edits, Site
 
 Block = tuple[Tensor, Tensor, Tensor]
@@ -149,7 +148,7 @@ def _noise(edit: Edit, support: Tensor, site: Site) -> np.ndarray[tuple[int, ...
     batch, heads, queries, keys = support.shape
     key = np.maximum(np.cumsum(real, -1) - 1, 0).astype(np.uint64)
     query = key if queries == keys else np.broadcast_to(np.arange(queries, dtype=np.uint64), (batch, queries))
-    start = np.uint64(keyed_rng(edit.seed, "permute", site.key).integers(1 << 62))
+    start = np.uint64(edit.stream_start(site.key))
     head = np.arange(heads, dtype=np.uint64)[:, None, None]
     with np.errstate(over="ignore"):
         mixed = _mix(start + head * np.uint64(0x9E3779B97F4A7C15))
