@@ -39,7 +39,7 @@ def by_name(row: Architecture) -> str:
 @pytest.mark.parametrize("row", CAPTURED, ids=by_name)
 def test_captured(row: Architecture) -> None:
     finding = found(row.name)
-    assert finding.refused == ""
+    assert finding.refusal == ""
     assert dict(finding.sites) == dict(row.sites), row.because
     assert finding.checked.startswith("always: ")
     assert len(finding.rejected) == row.rejected, finding.rejected
@@ -59,7 +59,7 @@ def test_captured(row: Architecture) -> None:
 @pytest.mark.parametrize("row", REFUSED, ids=by_name)
 def test_refused_with_a_clear_error(row: Architecture) -> None:
     finding = found(row.name)
-    assert row.error in finding.refused
+    assert row.error in finding.refusal
     assert finding.restored
 
 

@@ -54,13 +54,13 @@ def section(answers: Answers, start: int, stop: int) -> Answers:
 def concatenated(parts: Sequence[Answers]) -> Answers:
     """The answers of several examples, one record after the other."""
     rows = [part.distribution for part in parts if part.distribution is not None]
-    asked = [part for part in parts if len(part.value)]
+    nonempty = [part for part in parts if len(part.value)]
     nothing = np.zeros(0)
     return Answers(
         np.concatenate([[0], np.cumsum([len(part.value) for part in parts])]).astype(np.int64),
         np.concatenate([nothing, *(part.value for part in parts)]),
         np.concatenate([nothing, *(part.probability for part in parts)]),
-        np.concatenate(rows) if rows and len(rows) == len(asked) else None,
+        np.concatenate(rows) if rows and len(rows) == len(nonempty) else None,
     )
 
 

@@ -33,14 +33,14 @@ class Batching:
                 waiting += _halves(group)
                 continue
             try:
-                said = ask([items[i] for i in group])
+                batch_answers = ask([items[i] for i in group])
             except (MemoryError, RuntimeError) as error:
                 if len(group) == 1 or not out_of_memory(error):
                     raise
                 self.rows = max(1, len(group) // 2)
                 waiting += _halves(group)
                 continue
-            answers.update(zip(group, said, strict=True))
+            answers.update(zip(group, batch_answers, strict=True))
         return [answers[i] for i in range(len(items))]
 
     def _grouped(self, lengths: Sequence[int]) -> list[list[int]]:
@@ -62,10 +62,10 @@ def out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError):
         return True
-    said = str(error).lower()
+    message = str(error).lower()
     # torch.OutOfMemoryError is a RuntimeError that says "out of memory"
     return isinstance(error, RuntimeError) and any(
-        words in said for words in ("out of memory", "not enough memory", "can't allocate memory")
+        words in message for words in ("out of memory", "not enough memory", "can't allocate memory")
     )
 
 

@@ -119,8 +119,8 @@ class Desk:
                 answers[key] = self.cache[key]
             else:
                 kinds.setdefault(type(question), {}).setdefault(keys[-1], question)
-        for kind, asked in everyone.items():
-            self.meter.charge(requests=kind.requests(asked))
+        for kind, kind_questions in everyone.items():
+            self.meter.charge(requests=kind.requests(kind_questions))
         for kind, new in kinds.items():
             for key, answer in zip(new, kind.compute(self, list(new.values())), strict=True):
                 answers[key] = answer

@@ -66,8 +66,8 @@ def known_tensor(tensor: Any, name: str) -> Any:
 
 def known_logits(tensor: Any, name: str) -> Any:
     """Logits as they are, or an error; a class may be ruled out (-inf)."""
-    seen = tensor.detach()
-    bad = seen.isnan() | seen.isposinf()
+    logits = tensor.detach()
+    bad = logits.isnan() | logits.isposinf()
     if bool(bad.any()):
         raise unknown(f"answer of {name}", int(bad.sum()), int(bad.numel()))
     return tensor

@@ -13,8 +13,8 @@ _TWINS: dict[tuple[Spec, str], Model] = {}
 def shuffled_twin(model: Model) -> Model:
     """The same recipe with labels="shuffled", trained on first use and kept; Unsupported where there is none."""
     spec = None if model.spec is None else Spec.parse("source", model.spec.name)
-    known = spec is not None and spec.name in names("source")
-    trainable = known and spec is not None and "labels" in {p.name for p in entry("source", spec.name).parameters}
+    has_source = spec is not None and spec.name in names("source")
+    trainable = has_source and spec is not None and "labels" in {p.name for p in entry("source", spec.name).parameters}
     if spec is None or model.spec is None or not trainable:
         raise Unsupported(
             f"shuffled labels for {model.name}",

@@ -28,17 +28,17 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
                 remedy="a noise that changes how many units there are needs an origin",
             )
         return np.arange(len(after))
-    here, there = words_of_units(after, made.example), words_of_units(before, original)
-    origin = np.append(made.origin, -1)[here]  # word -1 (a special unit) reads the appended -1
-    found = np.full(len(after), -1)
+    words, original_words = words_of_units(after, made.example), words_of_units(before, original)
+    origin = np.append(made.origin, -1)[words]  # word -1 (a special unit) reads the appended -1
+    origins = np.full(len(after), -1)
     for word in np.unique(origin[origin >= 0]):
-        pieces, places = np.flatnonzero(origin == word), np.flatnonzero(there == word)
+        pieces, places = np.flatnonzero(origin == word), np.flatnonzero(original_words == word)
         if len(places):
-            found[pieces] = places[np.arange(len(pieces)) * len(places) // len(pieces)]
-    ours, theirs = np.flatnonzero(after.special), np.flatnonzero(before.special)
-    if [after.names[i] for i in ours] == [before.names[i] for i in theirs]:
-        found[ours] = theirs
-    return found
+            origins[pieces] = places[np.arange(len(pieces)) * len(places) // len(pieces)]
+    special_after, special_before = np.flatnonzero(after.special), np.flatnonzero(before.special)
+    if [after.names[i] for i in special_after] == [before.names[i] for i in special_before]:
+        origins[special_after] = special_before
+    return origins
 
 
 def words_of_units(units: Units, example: Example) -> Ints:
@@ -46,16 +46,16 @@ def words_of_units(units: Units, example: Example) -> Ints:
 
     A unit over several words belongs to the one it shares most characters with, the first of equals.
     """
-    found = np.full(len(units), -1)
+    word_indices = np.full(len(units), -1)
     first = 0
     for part, name in enumerate(_FIELDS):
         text = example.inputs.get(name)
         spans = np.array(word_spans(text) if isinstance(text, str) else [], np.float64).reshape(-1, 2)
-        mine = np.flatnonzero((units.part == part) & units.free)
-        if len(spans) and len(mine):
-            starts, stops = units.places[mine, :1], units.places[mine, 1:]
+        positions = np.flatnonzero((units.part == part) & units.free)
+        if len(spans) and len(positions):
+            starts, stops = units.places[positions, :1], units.places[positions, 1:]
             shared = np.minimum(stops, spans[:, 1]) - np.maximum(starts, spans[:, 0])
             best = shared.argmax(1)
-            found[mine] = np.where(shared.max(1) > 0, best + first, -1)
+            word_indices[positions] = np.where(shared.max(1) > 0, best + first, -1)
         first += len(spans)
-    return found
+    return word_indices

@@ -183,7 +183,9 @@ class TorchModel:
         """One call of the module; its outputs by name."""
         if self.module.training:
             self.module.eval()
-        extra = {} if request.kept is None else {"logits_to_keep": torch.tensor(request.kept, device=self.device)}
+        extra = (
+            {} if request.positions is None else {"logits_to_keep": torch.tensor(request.positions, device=self.device)}
+        )
         with shifted(tensors, request.items, main=self.reader.main, embedding=self.embedding):
             return _named(self.call(self.module, {**tensors, **extra}))
 

@@ -71,10 +71,10 @@ def together(
         )
     boxes, block = places(grid, (int(pixels.shape[2]), int(pixels.shape[3])), most)
     with torch.no_grad():
-        said = _said(module, inputs, words)
-        seen = _seen(module, pixels, boxes)
+        text_vectors = _said(module, inputs, words)
+        image_vectors = _seen(module, pixels, boxes)
     # what is left of each vector's change: the whole in row 0, what went with the word or the place in the others
-    lost = [torch.cat([v[:1], v[:1] - v[1:]]).double() for v in (said, seen)]
+    lost = [torch.cat([v[:1], v[:1] - v[1:]]).double() for v in (text_vectors, image_vectors)]
     return Together((lost[0] @ lost[1].T).cpu().numpy(), tuple(words), boxes, block)
 
 
@@ -90,12 +90,12 @@ def places(grid: tuple[int, int], size: tuple[int, int], most: int = MOST) -> tu
     while -(-grid[0] // block) * -(-grid[1] // block) > most:
         block += 1
     tall, broad = size[0] / grid[0], size[1] / grid[1]
-    found = [
+    boxes = [
         [r * tall, c * broad, min(r + block, grid[0]) * tall, min(c + block, grid[1]) * broad]
         for r in range(0, grid[0], block)
         for c in range(0, grid[1], block)
     ]
-    return np.array(found), block
+    return np.array(boxes), block
 
 
 def _said(module: Towers, inputs: Mapping[str, Tensor], words: Sequence[int]) -> Tensor:
@@ -104,11 +104,11 @@ def _said(module: Towers, inputs: Mapping[str, Tensor], words: Sequence[int]) ->
     mask = inputs.get("attention_mask", torch.ones_like(ids)).repeat(len(words) + 1, 1)
     for row, word in enumerate(words, 1):
         mask[row, word] = 0
-    named = {"input_ids": ids, **({"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {})}
+    shared = {"input_ids": ids, **({"token_type_ids": inputs["token_type_ids"]} if "token_type_ids" in inputs else {})}
     parts = []
     for start in range(0, len(mask), BATCH):
         part = mask[start : start + BATCH]
-        same = {name: tensor.expand(len(part), -1) for name, tensor in named.items()}
+        same = {name: tensor.expand(len(part), -1) for name, tensor in shared.items()}
         parts.append(_vector(module.get_text_features(**same, attention_mask=part), len(part)))
     return torch.cat(parts)
 
@@ -119,18 +119,18 @@ def _seen(module: Towers, pixels: Tensor, boxes: NDArray[np.float64]) -> Tensor:
     parts = [_vector(module.get_image_features(pixel_values=pixels), 1)]
     edges = boxes.round().astype(int).tolist()
     for start in range(0, len(edges), BATCH):
-        some = edges[start : start + BATCH]
-        copies = pixels.repeat(len(some), 1, 1, 1)
-        for copy, (top, left, bottom, right) in zip(copies, some, strict=True):
+        batch = edges[start : start + BATCH]
+        copies = pixels.repeat(len(batch), 1, 1, 1)
+        for copy, (top, left, bottom, right) in zip(copies, batch, strict=True):
             copy[:, top:bottom, left:right] = colour
-        parts.append(_vector(module.get_image_features(pixel_values=copies), len(some)))
+        parts.append(_vector(module.get_image_features(pixel_values=copies), len(batch)))
     return torch.cat(parts)
 
 
 def _vector(out: Any, n: int) -> Tensor:
     """What a tower says, as unit vectors; older releases give the vectors themselves."""
-    found = out if isinstance(out, Tensor) else out.pooler_output
-    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != n:
-        got = str(tuple(found.shape)) if isinstance(found, Tensor) else type(found).__name__
-        raise Unsupported("words and patches", expected="one vector for each text and picture", got=got)
-    return torch.nn.functional.normalize(found.double(), dim=-1)
+    vectors = out if isinstance(out, Tensor) else out.pooler_output
+    if not isinstance(vectors, Tensor) or vectors.ndim != 2 or len(vectors) != n:
+        shape = str(tuple(vectors.shape)) if isinstance(vectors, Tensor) else type(vectors).__name__
+        raise Unsupported("words and patches", expected="one vector for each text and picture", got=shape)
+    return torch.nn.functional.normalize(vectors.double(), dim=-1)

@@ -45,8 +45,8 @@ class Looked:
 def look(module: nn.Module, processor: Any, text: str, image: Any) -> Looked:
     """What a transformers model with its processor makes of a text and a picture."""
     picture = bytes_of_picture(image, "image")
-    made = processor(text=[text], images=[picture], return_tensors="pt")
-    inputs: dict[str, Tensor] = {name: t for name, t in made.items() if isinstance(t, Tensor)}
+    encoding = processor(text=[text], images=[picture], return_tensors="pt")
+    inputs: dict[str, Tensor] = {name: t for name, t in encoding.items() if isinstance(t, Tensor)}
     if not {"input_ids", "pixel_values"} <= set(inputs):
         raise InputError("processor", expected="input_ids and pixel_values", got=", ".join(inputs) or "nothing")
     tokenizer: Any = processor.tokenizer
@@ -63,10 +63,10 @@ def look_at(
     module.eval()
     config: Any = module.config
     device = next(module.parameters()).device
-    given = {name: tensor[:1].to(device) for name, tensor in inputs.items()}
-    pixels = given["pixel_values"]
+    tensors = {name: tensor[:1].to(device) for name, tensor in inputs.items()}
+    pixels = tensors["pixel_values"]
     if "image_grid_thw" in inputs:  # Qwen2-VL and its kin: patches in a row, merged before the words meet them
-        given["pixel_values"] = inputs["pixel_values"].to(device)
+        tensors["pixel_values"] = inputs["pixel_values"].to(device)
         merged = int(getattr(config.vision_config, "spatial_merge_size", 1))
         _, tall, broad = (int(n) for n in inputs["image_grid_thw"][0])
         grid, picture = (tall // merged, broad // merged), channels_first(image)
@@ -78,16 +78,16 @@ def look_at(
             expected="pixel_values of shape (1, channels, height, width)",
             got=str(tuple(pixels.shape)),
         )
-    named = ("image_token_id", "image_token_index")
-    holder = next((i for n in named if (i := getattr(config, n, None)) is not None), None)
-    holders = tuple(k for k, i in enumerate(given["input_ids"][0].tolist()) if i == holder)
+    attributes = ("image_token_id", "image_token_index")
+    holder = next((i for n in attributes if (i := getattr(config, n, None)) is not None), None)
+    holders = tuple(k for k, i in enumerate(tensors["input_ids"][0].tolist()) if i == holder)
     with torch.no_grad():
-        _, taps = capture_call(module, lambda: module(**given), mode="weights")
+        _, taps = capture_call(module, lambda: module(**tensors), mode="weights")
     words = [k for k, other in enumerate(special) if not other and k not in holders]
     pairs, why_not = None, ""
     if isinstance(module, Towers):
         try:
-            pairs = together(module, given, grid, words)
+            pairs = together(module, tensors, grid, words)
         except Unsupported as reason:
             why_not = str(reason)
     return Looked(

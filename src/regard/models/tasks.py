@@ -37,12 +37,12 @@ class Request:
 
     items: Sequence[Item]
     tensors: Mapping[str, Tensor]
-    kept: tuple[int, ...] | None = None
+    positions: tuple[int, ...] | None = None
 
     def last(self, device: torch.device) -> Tensor:
         """(batch,) where the last position of each item stands in the logits."""
         ends = [item.length - 1 for item in self.items]
-        return torch.tensor([self.kept.index(e) if self.kept else e for e in ends], device=device)
+        return torch.tensor([self.positions.index(e) if self.positions else e for e in ends], device=device)
 
 
 class Runner(Protocol):
@@ -103,9 +103,11 @@ def best_class(outputs: Outputs, request: Request) -> list[Target]:
     logits = outputs["logits"]
     if logits.ndim != 2 or len(logits) != len(request.items):
         raise InputError(
-            "output of the module", expected=f"logits of shape ({len(request.items)}, classes)",
-            got=str(tuple(logits.shape)), remedy="return the logits alone, or first",
-        )  # fmt: skip
+            "output of the module",
+            expected=f"logits of shape ({len(request.items)}, classes)",
+            got=str(tuple(logits.shape)),
+            remedy="return the logits alone, or first",
+        )
     if logits.shape[-1] == 1:
         return [int(z > 0) for z in logits.squeeze(-1)]
     return [int(i) for i in logits.argmax(-1)]
@@ -219,9 +221,11 @@ def _decide_masked(run: Runner, items: Sequence[Item]) -> list[Target]:
         holes = np.flatnonzero((item.arrays["input_ids"] == run.fill_in) & item.units.special)
         if not len(holes):
             raise InputError(
-                "masked_token", expected="a text with a mask token", got="".join(item.units.names)[:60],
+                "masked_token",
+                expected="a text with a mask token",
+                got="".join(item.units.names)[:60],
                 remedy="write the tokenizer's mask token (for BERT: [MASK]) where the model is to fill in",
-            )  # fmt: skip
+            )
         targets.append([int(holes[0]), int(outputs["logits"][i, holes[0]].argmax())])
     return targets
 
@@ -272,56 +276,90 @@ def _decide_likeness(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def _read_likeness(outputs: Outputs, request: Request, targets: Sequence[Target]) -> TensorAnswers:
-    mine = _embedding(outputs, request)
+    embedding = _embedding(outputs, request)
     own = [isinstance(t, dict) for t in targets]
-    other = torch.tensor([t["own"] if isinstance(t, dict) else t for t in targets], device=mine.device)
-    return objective.likeness(mine, other.to(objective.wide(mine).dtype), torch.tensor(own, device=mine.device))
+    other = torch.tensor([t["own"] if isinstance(t, dict) else t for t in targets], device=embedding.device)
+    return objective.likeness(
+        embedding, other.to(objective.wide(embedding).dtype), torch.tensor(own, device=embedding.device)
+    )
 
 
 _CLASS = ("ForSequenceClassification",)
 TASKS: Mapping[str, TaskRow] = {
     row.name: row
     for row in (
-        TaskRow(
-            "classification", "text", _decide_class, _read_class, _CLASS, "AutoModelForSequenceClassification"
-        ),
+        TaskRow("classification", "text", _decide_class, _read_class, _CLASS, "AutoModelForSequenceClassification"),
         TaskRow("multi_label", "text", _decide_class, _read_labels, (), "AutoModelForSequenceClassification"),
         TaskRow(
             "regression", "text", _decide_number, _read_number, (), "AutoModelForSequenceClassification", labelled=False
         ),
         TaskRow(
-            "token_classification", "text", _decide_token_class, _read_token_class, ("ForTokenClassification",),
-            "AutoModelForTokenClassification", placed=True,
+            "token_classification",
+            "text",
+            _decide_token_class,
+            _read_token_class,
+            ("ForTokenClassification",),
+            "AutoModelForTokenClassification",
+            placed=True,
         ),
         TaskRow(
-            "question_answering", "text", _decide_span, _read_span,
-            ("ForQuestionAnswering", "ForQuestionAnsweringSimple"), "AutoModelForQuestionAnswering",
-            placed=True, labelled=False,
-        ),
-        TaskRow(
-            "next_token", "text", _decide_next, _read_next, ("ForCausalLM", "LMHeadModel"), "AutoModelForCausalLM",
+            "question_answering",
+            "text",
+            _decide_span,
+            _read_span,
+            ("ForQuestionAnswering", "ForQuestionAnsweringSimple"),
+            "AutoModelForQuestionAnswering",
+            placed=True,
             labelled=False,
         ),
         TaskRow(
-            "masked_token", "text", _decide_masked, _read_masked, ("ForMaskedLM", "ForPreTraining"),
-            "AutoModelForMaskedLM", placed=True, labelled=False,
+            "next_token",
+            "text",
+            _decide_next,
+            _read_next,
+            ("ForCausalLM", "LMHeadModel"),
+            "AutoModelForCausalLM",
+            labelled=False,
         ),
         TaskRow(
-            "sequence_to_sequence", "text", _decide_sequence, _read_sequence, ("ForConditionalGeneration", "MTModel"),
-            "AutoModelForSeq2SeqLM", labelled=False,
+            "masked_token",
+            "text",
+            _decide_masked,
+            _read_masked,
+            ("ForMaskedLM", "ForPreTraining"),
+            "AutoModelForMaskedLM",
+            placed=True,
+            labelled=False,
+        ),
+        TaskRow(
+            "sequence_to_sequence",
+            "text",
+            _decide_sequence,
+            _read_sequence,
+            ("ForConditionalGeneration", "MTModel"),
+            "AutoModelForSeq2SeqLM",
+            labelled=False,
         ),
         TaskRow("similarity", "text", _decide_likeness, _read_likeness, ("Model",), "AutoModel", labelled=False),
         TaskRow(
-            "image_classification", "image", _decide_class, _read_class,
-            ("ForImageClassification", "ForImageClassificationWithTeacher"), "AutoModelForImageClassification",
+            "image_classification",
+            "image",
+            _decide_class,
+            _read_class,
+            ("ForImageClassification", "ForImageClassificationWithTeacher"),
+            "AutoModelForImageClassification",
         ),
         TaskRow(
-            "audio_classification", "audio", _decide_class, _read_class, ("ForAudioClassification",),
+            "audio_classification",
+            "audio",
+            _decide_class,
+            _read_class,
+            ("ForAudioClassification",),
             "AutoModelForAudioClassification",
         ),
         TaskRow("series_classification", "series", _decide_class, _read_class, ("ForClassification",)),
         TaskRow("forecasting", "series", _decide_number, _read_number, labelled=False),
         TaskRow("tabular_classification", "tabular", _decide_class, _read_class),
     )
-}  # fmt: skip
+}
 """Tasks by name. The first whose ending fits the architecture is inferred; `task=` overrides it."""

@@ -78,21 +78,24 @@ def of_softmax(
     rows = layout.canonical(scores.detach())
     line = rows[0, head, row].double()
     values = _values(event.softmax.values, rows.shape[1], rows.shape[3], head)
-    made = event.softmax.scores
-    sides = None if made is None else (made.q, made.k) if made.q is not None and made.k is not None else made.factors
+    operands = event.softmax.scores
+    sides = None
+    if operands is not None:
+        whole = operands.q is not None and operands.k is not None
+        sides = (operands.q, operands.k) if whole else operands.factors
     if sides is not None and sides[0] is not None and sides[1] is not None:
-        found = _product(sides[0], sides[1], rows, head, row)
-        if found is not None:
-            query, keys, factor = _unscaled(*found, linears, head, row)
+        product = _product(sides[0], sides[1], rows, head, row)
+        if product is not None:
+            query, keys, factor = _unscaled(*product, linears, head, row)
             return Vectors(form="dot", query=query, keys=keys, factor=factor, scores=line, values=values)
     for linear in (called for called in linears if called.layer.out_features == 1):
-        found_features = _features(linear, rows, head, row)
-        if found_features is not None:
+        features = _features(linear, rows, head, row)
+        if features is not None:
             notes = () if linear.layer.bias is None else (f"'added' holds the bias {float(linear.layer.bias):.4f}",)
             return Vectors(
                 form="additive",
                 query=linear.layer.weight[0],
-                keys=found_features,
+                keys=features,
                 factor=1.0,
                 scores=line,
                 values=values,
@@ -128,9 +131,9 @@ def _unscaled(
         for called in linears:
             outputs = called.outputs.reshape(-1, called.outputs.shape[-1])
             if row < len(outputs) and (head + 1) * size <= outputs.shape[1]:
-                given = outputs[row, head * size : (head + 1) * size].double()
-                if float((given - whole).abs().max()) <= FITS and float(whole.abs().max()) > FITS:
-                    return given, keys, 1.0 / math.sqrt(size)
+                candidate = outputs[row, head * size : (head + 1) * size].double()
+                if float((candidate - whole).abs().max()) <= FITS and float(whole.abs().max()) > FITS:
+                    return candidate, keys, 1.0 / math.sqrt(size)
     return query, keys, factor
 
 
@@ -169,9 +172,9 @@ def _features(linear: Called, rows: Tensor, head: int, row: int) -> Tensor | Non
     start = {keys: 0, queries * keys: row * keys}.get(len(outputs))
     if start is None:
         return None
-    mine = slice(start, start + keys)
-    fits = float((outputs[mine] - line)[open_].abs().max()) <= FITS
-    return inputs[mine] if fits else None
+    window = slice(start, start + keys)
+    fits = float((outputs[window] - line)[open_].abs().max()) <= FITS
+    return inputs[window] if fits else None
 
 
 def _values(values: Tensor | None, heads: int, keys: int, head: int) -> Tensor | None:

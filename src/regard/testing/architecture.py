@@ -82,12 +82,12 @@ def enliven(model: nn.Module) -> None:
 
 def tensors(output: Any) -> dict[str, Tensor]:
     """Every floating-point tensor of a model's output by its path; caches and attention weights left out."""
-    found: dict[str, Tensor] = {}
+    by_path: dict[str, Tensor] = {}
 
     def walk(path: str, value: Any) -> None:
         if isinstance(value, Tensor):
             if value.is_floating_point():
-                found[path] = value.detach()
+                by_path[path] = value.detach()
         elif isinstance(value, Mapping):
             for key, item in value.items():
                 if "attentions" not in key and "past_key_values" not in key:
@@ -97,4 +97,4 @@ def tensors(output: Any) -> dict[str, Tensor]:
                 walk(f"{path}[{i}]", item)
 
     walk("", output)
-    return found
+    return by_path

@@ -42,10 +42,10 @@ def long_text() -> Inputs:
 
 def text_with_global_token() -> Inputs:
     """The first token sees, and is seen by, every other; so does the third of the first text."""
-    chosen = torch.zeros(2, LENGTH, dtype=torch.long)
-    chosen[:, 0] = 1
-    chosen[0, 2] = 1
-    return {**text(), "global_attention_mask": chosen}
+    global_mask = torch.zeros(2, LENGTH, dtype=torch.long)
+    global_mask[:, 0] = 1
+    global_mask[0, 2] = 1
+    return {**text(), "global_attention_mask": global_mask}
 
 
 def text_without_mask() -> Inputs:

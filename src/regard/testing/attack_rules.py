@@ -37,11 +37,11 @@ def _keeps_to_the_threat(function: Attack) -> Iterator[str]:
     entry = describe(function)
     for threat in THREATS:
         case = ToyCase()
-        got = function(case, threat)
-        if len(got) != len(case.ids) or [one.id for one in got] != list(case.ids):
-            yield f"it returns records of {[one.id for one in got]}, not one for each example in order"
+        records = function(case, threat)
+        if len(records) != len(case.ids) or [one.id for one in records] != list(case.ids):
+            yield f"it returns records of {[one.id for one in records]}, not one for each example in order"
             return
-        for i, one in enumerate(got):
+        for i, one in enumerate(records):
             if one.queries > threat.budget:
                 yield f"it asked {one.queries} questions with a budget of {threat.budget}"
             if one.status == "skipped" and not one.why:
@@ -59,10 +59,10 @@ def _honest(case: ToyCase, i: int, one: Attacked, goal: str, threat: Threat) -> 
         return
     rows = answers_to(case.subset([i]), [[one.example]]).distribution
     assert rows is not None
-    found = int(rows[0].argmax())
-    wanted = 1 if threat.target is not None else 1 - int(str(case.targets[i]))
-    if (goal == "prediction" and found != wanted) or (goal != "prediction" and found != case.targets[i]):
-        yield f"a success on {one.example.inputs} is answered with class {found}"
+    predicted = int(rows[0].argmax())
+    goal_class = 1 if threat.target is not None else 1 - int(str(case.targets[i]))
+    if (goal == "prediction" and predicted != goal_class) or (goal != "prediction" and predicted != case.targets[i]):
+        yield f"a success on {one.example.inputs} is answered with class {predicted}"
     if one.example.id == one.id or (one.example.parent or "") != one.id:
         yield "the changed example has no id of its own, or does not name the one it was made from"
 
@@ -93,8 +93,8 @@ def _repeats_in_any_order(function: Attack) -> Iterator[str]:
 
 def _same(one: Sequence[Attacked], other: Sequence[Attacked]) -> bool:
     def key(record: Attacked) -> tuple[object, ...]:
-        made = None if record.example is None else str(record.example.inputs)
-        return record.id, record.status, record.queries, made
+        inputs = None if record.example is None else str(record.example.inputs)
+        return record.id, record.status, record.queries, inputs
 
     close = all(np.allclose(a.said_after, b.said_after, atol=1e-6) for a, b in zip(one, other, strict=True))
     return list(map(key, one)) == list(map(key, other)) and close
@@ -104,6 +104,6 @@ def _looks_at_labels(function: Attack) -> Iterator[str]:
     case = ToyCase()
     first, *others = case.examples
     wrong = case.labels[1 - int(str(case.targets[0]))]
-    got = function(ToyCase([replace(first, label=wrong), *others]), THREATS[0])
-    if got[0].status != "skipped" or got[0].why != "misclassified":
+    records = function(ToyCase([replace(first, label=wrong), *others]), THREATS[0])
+    if records[0].status != "skipped" or records[0].why != "misclassified":
         yield "an example that is wrong from the start must be skipped as misclassified"

@@ -92,14 +92,14 @@ def check(function: Callable[..., Any], kind: str) -> None:
 
 
 def _general(function: Callable[..., Any], kind: str) -> list[str]:
-    found = list(problems(function, kind))
+    violations = list(problems(function, kind))
     try:
-        known = describe(function).kind
+        declared = describe(function).kind
     except RegardError:
-        known = ""
-    if known != kind:
-        _verdict(function, found)  # nothing more can be asked of it
-    return found
+        declared = ""
+    if declared != kind:
+        _verdict(function, violations)  # nothing more can be asked of it
+    return violations
 
 
 def problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
@@ -136,14 +136,14 @@ def problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
 
 def _signature_problems(function: Callable[..., Any], kind: str) -> Iterator[str]:
     signature = inspect.signature(function)
-    given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
-    if any(p.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for p in given):
+    positional = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    if any(p.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for p in positional):
         yield "no *args and no **kwargs"
-    count, shown = POSITIONAL.get(kind, (0, "(*, own parameters)"))
+    count, expected = POSITIONAL.get(kind, (0, "(*, own parameters)"))
     if kind == "perturbation" and "model" in typing.cast("list[str]", describe(function).facts["needs"]):
-        count, shown = 4, "(example, severity, rng, model, *, own parameters)"
-    if len(given) != count:
-        yield f"expected {shown}, got {signature}"
+        count, expected = 4, "(example, severity, rng, model, *, own parameters)"
+    if len(positional) != count:
+        yield f"expected {expected}, got {signature}"
     if signature.return_annotation is inspect.Signature.empty:
         yield "its return type is not annotated"
 

@@ -28,19 +28,19 @@ def methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
         if kind in GATHERED:
             yield from _gathered(kind, package)
             continue
-        for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
-            if found.name.startswith("_") or found.ispkg:
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
+            if info.name.startswith("_") or info.ispkg:
                 continue
-            module = importlib.import_module(f"{room}.{found.name}")
-            function = getattr(module, found.name, None)
+            module = importlib.import_module(f"{room}.{info.name}")
+            function = getattr(module, info.name, None)
             if not callable(function):
                 raise InputError(
-                    f"{room}.{found.name}",
-                    expected=f"a function {found.name} decorated as {kind}",
+                    f"{room}.{info.name}",
+                    expected=f"a function {info.name} decorated as {kind}",
                     got="none",
                     remedy="name the function like its file, or start the file name with an underscore",
                 )
-            yield kind, found.name, function
+            yield kind, info.name, function
 
 
 def _gathered(kind: str, package: ModuleType) -> Iterator[tuple[str, str, Callable[..., Any]]]:

@@ -39,26 +39,26 @@ TOYS: Mapping[str, Cases] = {
 
 def explainer_problems(function: Explainer, cases: Mapping[str, Cases], size: int) -> Iterator[str]:
     """What is wrong with an explainer, in words. A case may be refused with `Unsupported`, but not all of them."""
-    refused = []
+    refusals = []
     for name, make in cases.items():
         try:
             function(make(range(size), 0))
         except Unsupported as reason:
-            refused.append(f"{name}: {reason}")
+            refusals.append(f"{name}: {reason}")
             continue
         except Exception as error:
             yield f"on {name}, {failure(error, 'the case gave it')}"
             continue
         for rule in (_shape, _honesty, _repeats, _any_order, _parameters):
             try:
-                found = list(rule(function, make, size))
+                violations = list(rule(function, make, size))
             except Exception as error:
-                found = [failure(error, "the case gave it")]
-            yield from (f"on {name}, {problem}" for problem in found)
-            if found and rule is _shape:
+                violations = [failure(error, "the case gave it")]
+            yield from (f"on {name}, {problem}" for problem in violations)
+            if violations and rule is _shape:
                 break  # the other rules take a well-formed relevance for granted
-    if len(refused) == len(cases):
-        yield "it refuses every case: " + "; ".join(refused)
+    if len(refusals) == len(cases):
+        yield "it refuses every case: " + "; ".join(refusals)
 
 
 def failure(error: Exception, given: str) -> str:
@@ -70,36 +70,36 @@ def failure(error: Exception, given: str) -> str:
 
 def _shape(function: Explainer, make: Cases, size: int) -> Iterator[str]:
     case = make(range(size), 0)
-    got = function(case)
-    if not isinstance(got, Relevance):
-        yield f"it returns {type(got).__name__}, not a Relevance"
+    relevance = function(case)
+    if not isinstance(relevance, Relevance):
+        yield f"it returns {type(relevance).__name__}, not a Relevance"
         return
-    if got.method != function.__name__:
-        yield f"its relevance is called {got.method!r}, not {function.__name__!r}"
-    sizes, wanted = np.diff(got.offsets).tolist(), [len(units) for units in case.units]
-    if got.ids != case.ids or sizes != wanted:
-        yield f"it gives {sizes} values where the examples have {wanted} units"
+    if relevance.method != function.__name__:
+        yield f"its relevance is called {relevance.method!r}, not {function.__name__!r}"
+    sizes, unit_counts = np.diff(relevance.offsets).tolist(), [len(units) for units in case.units]
+    if relevance.ids != case.ids or sizes != unit_counts:
+        yield f"it gives {sizes} values where the examples have {unit_counts} units"
         return
-    if not np.isfinite(got.values).all():
+    if not np.isfinite(relevance.values).all():
         yield "some values are not finite"
-    for row, units in zip(got, case.units, strict=True):
+    for row, units in zip(relevance, case.units, strict=True):
         if row[units.special].any():
             yield f"special units must be exactly 0, got {row[units.special].tolist()}"
             break
-    for name, extra in got.extras.items():
-        if len(extra) not in (len(got.ids), len(got.values)):
+    for name, extra in relevance.extras.items():
+        if len(extra) not in (len(relevance.ids), len(relevance.values)):
             yield f"extra {name!r} has {len(extra)} entries, neither one per example nor one per unit"
 
 
 def _honesty(function: Explainer, make: Cases, size: int) -> Iterator[str]:
     case, facts = make(range(size), 0), describe(function).facts
-    got = function(case)
-    if got.signed != facts["signed"]:
-        yield f"it is declared signed={facts['signed']} but its relevance says signed={got.signed}"
+    relevance = function(case)
+    if relevance.signed != facts["signed"]:
+        yield f"it is declared signed={facts['signed']} but its relevance says signed={relevance.signed}"
     needs = facts["needs"]
-    for asked, need in _NEEDS.items():
-        if isinstance(case, ToyCase) and case.calls[asked] and isinstance(needs, list) and need not in needs:
-            yield f"it asks for {asked} but does not declare needs={need!r}"
+    for request, need in _NEEDS.items():
+        if isinstance(case, ToyCase) and case.calls[request] and isinstance(needs, list) and need not in needs:
+            yield f"it asks for {request} but does not declare needs={need!r}"
 
 
 def _repeats(function: Explainer, make: Cases, size: int) -> Iterator[str]:
@@ -137,6 +137,6 @@ def _parameters(function: Explainer, make: Cases, size: int) -> Iterator[str]:
         yield "giving the defaults explicitly changes the values"
     for parameter in parameters:
         for choice in parameter.choices:
-            got = function(make(range(size), 0), **{parameter.name: choice})
-            if not np.isfinite(got.values).all():
+            relevance = function(make(range(size), 0), **{parameter.name: choice})
+            if not np.isfinite(relevance.values).all():
                 yield f"{parameter.name}={choice!r} gives values that are not finite"

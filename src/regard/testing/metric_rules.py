@@ -43,34 +43,34 @@ def planted(case: ToyCase, kind: str, draw: int = 0) -> Relevance:
     rows = []
     for i, units in enumerate(case.units):
         exact = case.exact(i)
-        drawn = case.rng(i, "planted", draw).random(len(units))
-        row = {"truth": exact, "inverse": exact.max(initial=0.0) - exact, "random": drawn}[kind]
+        noise = case.rng(i, "planted", draw).random(len(units))
+        row = {"truth": exact, "inverse": exact.max(initial=0.0) - exact, "random": noise}[kind]
         rows.append(np.where(units.free, row, 0.0))
     return Relevance.of("planted", case.ids, rows, signed=kind == "truth")
 
 
 def _shape(function: Metric) -> Iterator[str]:
     case, entry = ToyCase(), describe(function)
-    got = function(case, planted(case, "truth"))
-    if not isinstance(got, Score):
-        yield f"it returns {type(got).__name__}, not a Score"
+    score = function(case, planted(case, "truth"))
+    if not isinstance(score, Score):
+        yield f"it returns {type(score).__name__}, not a Score"
         return
-    if (got.metric, got.method, got.ids) != (entry.name, "planted", case.ids):
-        yield f"its score is about {(got.metric, got.method)} and {len(got.ids)} examples"
-    if got.better != entry.facts["better"]:
-        yield f"it is declared better={entry.facts['better']!r} but its score says {got.better!r}"
-    if np.isnan(got.values).all():
+    if (score.metric, score.method, score.ids) != (entry.name, "planted", case.ids):
+        yield f"its score is about {(score.metric, score.method)} and {len(score.ids)} examples"
+    if score.better != entry.facts["better"]:
+        yield f"it is declared better={entry.facts['better']!r} but its score says {score.better!r}"
+    if np.isnan(score.values).all():
         yield "all values are undefined"
-    if TEXTS[-1] == "" and "removal" in list(map(str, _list(entry.facts["needs"]))) and not np.isnan(got.values[-1]):
+    if TEXTS[-1] == "" and "removal" in list(map(str, _list(entry.facts["needs"]))) and not np.isnan(score.values[-1]):
         yield "an example without removable units must be NaN"
     try:
-        json.dumps(dict(got.where))
+        json.dumps(dict(score.where))
     except TypeError as error:
         yield f"`where` is not JSON: {error}"
-    for name, curve in got.curves.items():
+    for name, curve in score.curves.items():
         points = np.shape(curve)
-        if len(points) != 2 or points[0] != len(got.ids) or points[1] not in (1, len(got.grid)):
-            yield f"curve {name!r} has shape {points} for {len(got.ids)} examples and a grid of {len(got.grid)}"
+        if len(points) != 2 or points[0] != len(score.ids) or points[1] not in (1, len(score.grid)):
+            yield f"curve {name!r} has shape {points} for {len(score.ids)} examples and a grid of {len(score.grid)}"
 
 
 def _list(value: object) -> Sequence[object]:

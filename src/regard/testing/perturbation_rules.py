@@ -35,18 +35,18 @@ _SLACK = 0.02
 
 def samples(modality: str) -> list[Example]:
     """Examples that a noise of this modality can be put on, for texts also an empty one; read-only."""
-    made = _samples(modality)
-    for value in (v for example in made for v in example.inputs.values()):
+    examples = _samples(modality)
+    for value in (v for example in examples for v in example.inputs.values()):
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
-    return made
+    return examples
 
 
 def _samples(modality: str) -> list[Example]:
     rng = keyed_rng(0, "perturbation samples", modality)
     if modality == "text":
-        marked = ((2.0, 7.0),)
-        texts = [Example(f"t{i}", {"text": text}, i % 2, marked) for i, text in enumerate(_TEXTS)]
+        rationale = ((2.0, 7.0),)
+        texts = [Example(f"t{i}", {"text": text}, i % 2, rationale) for i, text in enumerate(_TEXTS)]
         pair = Example("pair", {"text": _TEXTS[0], "text_pair": _TEXTS[1]}, label=1, group="g", parent="p")
         return [*texts, pair, Example("empty", {"text": ""}, label=0), Example("mark", {"text": "!"}, label=1)]
     if modality == "image":
@@ -89,42 +89,42 @@ def perturbation_problems(function: Noise, model: Any = None) -> Iterator[str]:
         return function(example, severity, stream_of(spec.name, severity, 0)(example.id), *more, **own)
 
     try:
-        made = _all(put_on, examples)
+        results = _all(put_on, examples)
     except Unsupported:
         raise
     except Exception as error:
         yield failure(error, "the example holds")
         return
-    yield from _kept(examples, made)
-    yield from _aligned(examples, made)
-    yield from _repeats(put_on, examples, made)
-    yield from _named(spec, model, examples, made)
+    yield from _kept(examples, results)
+    yield from _aligned(examples, results)
+    yield from _repeats(put_on, examples, results)
+    yield from _named(spec, model, examples, results)
     yield from _grows(put_on, examples)
 
 
 Put = Callable[[Example, int], Any]
-Made = Mapping[tuple[str, int], Any]
+Changes = Mapping[tuple[str, int], Any]
 
 
-def _all(put_on: Put, examples: Sequence[Example]) -> Made:
+def _all(put_on: Put, examples: Sequence[Example]) -> Changes:
     return {(e.id, s): put_on(e, s) for e in examples for s in SEVERITIES}
 
 
-def _kept(examples: Sequence[Example], made: Made) -> Iterator[str]:
+def _kept(examples: Sequence[Example], changes: Changes) -> Iterator[str]:
     for example in examples:
         for s in SEVERITIES:
-            got = made[example.id, s]
-            if not isinstance(got, Perturbed):
-                yield f"it returns {type(got).__name__}, not a Perturbed"
+            change = changes[example.id, s]
+            if not isinstance(change, Perturbed):
+                yield f"it returns {type(change).__name__}, not a Perturbed"
                 return
-            facts = [(e.id, e.label, e.group, e.parent, e.slices) for e in (example, got.example)]
+            facts = [(e.id, e.label, e.group, e.parent, e.slices) for e in (example, change.example)]
             if facts[0] != facts[1]:
                 yield f"id, label, group, parent and slices must stay: {facts[0]} became {facts[1]}"
                 return
-            if set(got.example.inputs) != set(example.inputs):
-                yield f"the inputs {sorted(example.inputs)} became {sorted(got.example.inputs)}"
+            if set(change.example.inputs) != set(example.inputs):
+                yield f"the inputs {sorted(example.inputs)} became {sorted(change.example.inputs)}"
                 return
-            for name, value in got.example.inputs.items():
+            for name, value in change.example.inputs.items():
                 if isinstance(value, np.ndarray):
                     if value.shape != np.shape(example.inputs[name]):
                         yield f"the shape {np.shape(example.inputs[name])} of {name} became {value.shape}"
@@ -132,41 +132,42 @@ def _kept(examples: Sequence[Example], made: Made) -> Iterator[str]:
                         yield f"severity {s} gives values of {name} that are not finite"
 
 
-def _aligned(examples: Sequence[Example], made: Made) -> Iterator[str]:
+def _aligned(examples: Sequence[Example], changes: Changes) -> Iterator[str]:
     for example in examples:
         if "text" not in example.inputs:
-            if any(made[example.id, s].origin is not None for s in SEVERITIES):
+            if any(changes[example.id, s].origin is not None for s in SEVERITIES):
                 yield "places correspond one to one here, so origin must be None"
             continue
         before = Script.of(example).words
         for s in SEVERITIES:
-            got = made[example.id, s]
-            after = Script.of(got.example).words
-            if got.origin is None or len(got.origin) != len(after):
-                yield f"origin has {None if got.origin is None else len(got.origin)} entries for {len(after)} words"
+            change = changes[example.id, s]
+            after = Script.of(change.example).words
+            if change.origin is None or len(change.origin) != len(after):
+                entries = None if change.origin is None else len(change.origin)
+                yield f"origin has {entries} entries for {len(after)} words"
                 return
-            if len(got.origin) and (got.origin.min() < -1 or got.origin.max() >= len(before)):
-                yield f"origin names words that are not there: {got.origin.tolist()} of {len(before)}"
+            if len(change.origin) and (change.origin.min() < -1 or change.origin.max() >= len(before)):
+                yield f"origin names words that are not there: {change.origin.tolist()} of {len(before)}"
                 return
-            if "text_pair" not in example.inputs and got.example.inputs == example.inputs and after != before:
+            if "text_pair" not in example.inputs and change.example.inputs == example.inputs and after != before:
                 yield "the text is the same but its words are not"
 
 
-def _repeats(put_on: Put, examples: Sequence[Example], made: Made) -> Iterator[str]:
+def _repeats(put_on: Put, examples: Sequence[Example], changes: Changes) -> Iterator[str]:
     legacy, state = np.random.get_state(), random.getstate()
     again = _all(put_on, list(reversed(examples)))
     untouched = all(np.array_equal(a, b) for a, b in zip(legacy, np.random.get_state(), strict=True))
     if not untouched or state != random.getstate():
         yield "it draws from global random numbers; use rng"
-    if any(amount(made[key].example, again[key].example) for key in made):
+    if any(amount(changes[key].example, again[key].example) for key in changes):
         yield "the same key gives another change the second time, or in another order"
 
 
-def _named(spec: Spec, model: Any, examples: Sequence[Example], made: Made) -> Iterator[str]:
+def _named(spec: Spec, model: Any, examples: Sequence[Example], changes: Changes) -> Iterator[str]:
     if spec.name not in names("perturbation"):
         return
     through = perturber(spec, 0, model)
-    if any(amount(through(e, 3).example, made[e.id, 3].example) for e in examples):
+    if any(amount(through(e, 3).example, changes[e.id, 3].example) for e in examples):
         yield "put on through its name it gives another change than called directly"
 
 
@@ -174,8 +175,8 @@ def _grows(put_on: Put, examples: Sequence[Example]) -> Iterator[str]:
     # the mean over several draws: how much a draw changes is partly chance
     draws = 2 if "text" in examples[0].inputs else DRAWS  # how many words are changed is fixed
     many = [replace(e, id=f"{e.id} {draw}") for e in examples for draw in range(draws)]
-    made = _all(put_on, many)
-    sizes = [float(np.mean([amount(e, made[e.id, s].example) for e in many])) for s in SEVERITIES]
+    results = _all(put_on, many)
+    sizes = [float(np.mean([amount(e, results[e.id, s].example) for e in many])) for s in SEVERITIES]
     if sizes[-1] == 0:
         yield "it changes nothing at severity 5"
     slack = _SLACK * max(sizes)

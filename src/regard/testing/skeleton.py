@@ -110,11 +110,11 @@ def new_method(kind: str, name: str, directory: Path) -> list[Path]:
         raise UnknownName("kind of new method", kind, TEMPLATES)
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):
         raise InputError(f"name {name!r}", expected="a lower-case Python name like my_method", got=name)
-    given = {"name": name, "kind": kind, "title": name.replace("_", " ").capitalize()}
+    fields = {"name": name, "kind": kind, "title": name.replace("_", " ").capitalize()}
     texts = {directory / f"{name}.py": TEMPLATES[kind], directory / f"test_{name}.py": TEST}
     for path in texts:
         if path.exists():
             raise InputError(str(path), expected="a new file", got="one that is there already", remedy="another name")
     for path, template in texts.items():
-        write_output(path, template.substitute(given).encode())
+        write_output(path, template.substitute(fields).encode())
     return list(texts)

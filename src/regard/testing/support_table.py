@@ -52,7 +52,7 @@ class Finding:
     identity_error: float = 0.0
     smallest_change: float = 0.0
     restored: bool = True
-    refused: str = ""
+    refusal: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,8 +98,8 @@ def examine(row: Architecture) -> Finding:
     before = subject.state()
     try:
         out, taps = subject.capture(mode="qk", check="always")
-    except CaptureError as refused:
-        return Finding(refused=str(refused), restored=subject.state() == before)
+    except CaptureError as error:
+        return Finding(refusal=str(error), restored=subject.state() == before)
     light = subject.capture(mode="qk")[1]
     explicit_out, explicit = subject.capture(mode="weights", check="always")
     dense = {s.site.key: s.dense() for s in taps.sites}
@@ -157,17 +157,18 @@ def _against_own(row: Architecture, taps: Taps) -> tuple[int, float]:
     reported = Subject.of(row, attention="eager").run(output_attentions=True)
     compared, worst = 0, 0.0
     for path, pattern in row.own:
-        given: Any = reported
+        own: Any = reported
         for step in path.split("."):
-            given = given[step]
+            own = own[step]
         sites = [s for s in taps.sites if fnmatchcase(s.site.key, pattern)]
-        if len(sites) != len(given):
+        if len(sites) != len(own):
             return compared, float("inf")
-        for site, weights in zip(sites, given, strict=True):
-            mine = site.dense().weights
+        for site, weights in zip(sites, own, strict=True):
+            captured = site.dense().weights
             # padded rows are 0 here and filler there
-            theirs = np.where(mine.sum(-1, keepdims=True) == 0, 0.0, weights.numpy()) if _fits(mine, weights) else None
-            worst = max(worst, float("inf") if theirs is None else _difference(mine, theirs))
+            empty = captured.sum(-1, keepdims=True) == 0
+            fits = _fits(captured, weights)
+            worst = max(worst, _difference(captured, np.where(empty, 0.0, weights.numpy())) if fits else float("inf"))
             compared += 1
     return compared, worst
 
@@ -194,8 +195,8 @@ those reports are a cross-check here, never the source.
 def page(findings: Sequence[tuple[Architecture, Finding]]) -> str:
     """docs/support.md."""
     captured = [(row, found) for row, found in findings if not row.error]
-    refused = [(row, found) for row, found in findings if row.error]
-    lines = [_HEAD, f"{len(captured)} architectures captured, {len(refused)} rightly refused.", ""]
+    refusals = [(row, found) for row, found in findings if row.error]
+    lines = [_HEAD, f"{len(captured)} architectures captured, {len(refusals)} rightly refused.", ""]
     for family in dict.fromkeys(row.family for row, _ in captured):
         lines += [f"## {family[0].upper()}{family[1:]}", ""]
         lines += ["| architecture | class | sites | why that many | own weights |", "|---|---|---|---|---|"]
@@ -206,7 +207,7 @@ def page(findings: Sequence[tuple[Architecture, Finding]]) -> str:
     lines += ["", "## Not attention", "", "A softmax that is not attention is listed with its reason:", ""]
     lines += [f"- {reason}: {', '.join(names)}." for reason, names in _reasons(captured).items()]
     lines += ["", "## Refused, and why", "", "These get an error, never an empty result:", ""]
-    lines += [f"- **{row.name}** (`{row.model}`): {row.because}." for row, _ in refused]
+    lines += [f"- **{row.name}** (`{row.model}`): {row.because}." for row, _ in refusals]
     return "\n".join(lines) + "\n"
 
 
@@ -218,8 +219,8 @@ def _line(row: Architecture, found: Finding) -> str:
 
 def _reasons(findings: Sequence[tuple[Architecture, Finding]]) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
-    for row, found in findings:
-        for reason in dict.fromkeys(reason for _, reason in found.rejected):
+    for row, finding in findings:
+        for reason in dict.fromkeys(reason for _, reason in finding.rejected):
             reasons.setdefault(reason, []).append(row.name)
     return reasons
 

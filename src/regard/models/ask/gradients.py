@@ -26,7 +26,7 @@ from regard.tap.capture_call import rewritten_call
 
 Row = tuple[int, Point]
 """Which item, where."""
-Found = tuple[Floats, Floats, float]
+Slope = tuple[Floats, Floats, float]
 """dot (n,), norm (n,) and the value there."""
 
 
@@ -46,7 +46,7 @@ def slopes(
     top = Point(1.0, points[0].baseline)
     bottoms = [Point(0.0, point.baseline, draw=_drawn(point)) for point in points]
     on_path = any(point.alpha != 1.0 for point in points)
-    results: dict[Row, Found] = {}
+    results: dict[Row, Slope] = {}
     for chunk in _chunks(model, items, [(i, point) for i in range(len(items)) for point in points]):
         results.update(zip(chunk, _differentiate(model, items, targets, chunk), strict=True))
     end_points = [point for point in dict.fromkeys([top, *bottoms]) if point not in points] if on_path else []
@@ -125,7 +125,7 @@ def _backward(
 
 def _differentiate(
     model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]
-) -> list[Found]:
+) -> list[Slope]:
     gradient, value, path_ends = _backward(model, items, targets, chunk)
     values = value.double().cpu().numpy()
     out = []
@@ -170,7 +170,7 @@ class _Detached:
 _DETACHED = _Detached()
 
 
-def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]) -> list[Found]:
+def _evaluate(model: TorchModel, items: Sequence[Item], targets: Sequence[Target], chunk: Sequence[Row]) -> list[Slope]:
     """The value alone."""
     about = [targets[i] for i, _ in chunk]
     tensors, request = model.tensors([items[i] for i, _ in chunk], about)

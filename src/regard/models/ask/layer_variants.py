@@ -59,13 +59,13 @@ class _Enough(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Instead:
-    """Rewrites the weights of the wanted sites, and tells when they come by."""
+    """Rewrite the weights of the sites that `selects` accepts, and report when they pass."""
 
-    wanted: Callable[[Site], bool]
+    selects: Callable[[Site], bool]
     change: Callable[[Site, Tensor], Tensor]
 
     def wants(self, site: Site) -> bool:
-        return self.wanted(site)
+        return self.selects(site)
 
     def scores(self, site: Site, scores: Tensor) -> Tensor:
         return scores

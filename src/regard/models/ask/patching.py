@@ -29,7 +29,7 @@ from regard.tap.pass_history import forgettable
 
 LINEAR = 1e-3
 """How far half of the weights may be from half of the way, relative to the whole way."""
-MOVED = 1e-6
+SMALLEST_CHANGE = 1e-6
 Donor = tuple[Encoded, Target, Sequence[Read]]
 
 
@@ -117,14 +117,14 @@ def _seen(model: TorchModel, item: Item, target: Target, read: Read, factor: flo
     _run(model, item, target, reads=[read], factor=factor, watch=watch)
     if not outputs:
         raise _refused(read.site, f"{place.module} to be run for every example", "it was not")
-    site, queries = watch.known[read.site]
+    site, queries = watch.site_queries[read.site]
     return _Seen(rows_first(outputs[0], 1, site, queries)[0], queries)
 
 
 def _adding(read: Read, gifts: Sequence[Tensor], rows: int, watch: _Watch) -> Callable[[Tensor], Tensor]:
     def add(tensor: Tensor) -> Tensor:
         patched = tensor.clone(memory_format=torch.contiguous_format)
-        site, queries = watch.known[read.site]
+        site, queries = watch.site_queries[read.site]
         view = rows_first(patched, rows, site, queries)
         rows_read = list(read.queries) if view.shape[1] == queries else slice(None)
         for row, gift in enumerate(gifts):
@@ -157,12 +157,12 @@ def _find(model: TorchModel, item: Item, target: Target, read: Read) -> _Place |
         passes.append(watch)
     whole, nothing, half = passes
     weights = whole.weights[read.site]
-    for (place, tensor), (_, without), (_, between) in zip(whole.seen, nothing.seen, half.seen, strict=False):
+    for (place, tensor), (_, without), (_, between) in zip(whole.outputs, nothing.outputs, half.outputs, strict=False):
         if tensor.shape != without.shape or _same_numbers(tensor, weights):
             continue
         way = (tensor - without).float()
         size = float(way.abs().max()) if way.numel() else 0.0
-        if size <= MOVED * max(1.0, float(tensor.float().abs().max())):
+        if size <= SMALLEST_CHANGE * max(1.0, float(tensor.float().abs().max())):
             continue
         off = float((between.float() - without.float() - way / 2).abs().max())
         if off > LINEAR * size:
@@ -219,15 +219,15 @@ class _Watch:
     root: nn.Module
     everything: bool = False
     at: dict[tuple[_Place, str], Callable[[Tensor], Tensor | None]] = field(default_factory=dict)
-    seen: list[tuple[_Place, Tensor]] = field(default_factory=list)
+    outputs: list[tuple[_Place, Tensor]] = field(default_factory=list)
     weights: dict[str, Tensor] = field(default_factory=dict)
-    known: dict[str, tuple[Site, int]] = field(default_factory=dict)
+    site_queries: dict[str, tuple[Site, int]] = field(default_factory=dict)
     _times: dict[str, dict[tuple[str, str], int]] = field(default_factory=dict)
 
     def met(self, site: Site, weights: Tensor) -> None:
-        self.weights[site.key], self.known[site.key] = weights, (site, weights.shape[2])
+        self.weights[site.key], self.site_queries[site.key] = weights, (site, weights.shape[2])
         self._times[site.key] = {}
-        self.seen.clear()
+        self.outputs.clear()
 
     @contextmanager
     def on(self) -> Iterator[None]:
@@ -267,7 +267,7 @@ class _Watch:
             if at is None:
                 continue
             if self.everything:
-                self.seen.append((place, leaves[at].clone()))
+                self.outputs.append((place, leaves[at].clone()))
             act = self.at.get((place, key))
             new = act(leaves[at]) if act is not None else None
             if new is not None:

@@ -40,7 +40,7 @@ class Projection:
 class _Product:
     parameter: nn.Parameter
     axis: int
-    given: Tensor
+    factor: Tensor
 
 
 class _Products(TorchFunctionMode):
@@ -94,9 +94,9 @@ def projections(model: TorchModel, item: Item, target: Target, heads: Heads) -> 
             raise _refused(site, "a projection that reads its heads and nothing else", "none that falls silent")
         columns = {}
         for head in numbers:
-            one = _run(model, item, target, (Edit("mask_heads", site, (head,)),))[-n:][at].given
-            silent = (one == 0).all(0) & (whole[at].given != 0).any(0)
-            if not bool(silent.any()) or not torch.allclose(one[:, ~silent], whole[at].given[:, ~silent], atol=1e-4):
+            one = _run(model, item, target, (Edit("mask_heads", site, (head,)),))[-n:][at].factor
+            silent = (one == 0).all(0) & (whole[at].factor != 0).any(0)
+            if not bool(silent.any()) or not torch.allclose(one[:, ~silent], whole[at].factor[:, ~silent], atol=1e-4):
                 raise _refused(site, f"columns of head {head} of its own", "columns that heads share")
             columns[head] = tuple(int(i) for i in torch.nonzero(silent).flatten())
         by_site[site] = Projection(names[id(whole[at].parameter)], whole[at].axis, columns)
@@ -117,7 +117,7 @@ def _run(model: TorchModel, item: Item, target: Target, edits: Sequence[Edit]) -
 
 
 def _silent(whole: _Product, off: _Product) -> bool:
-    return whole.parameter is off.parameter and not bool(off.given.any()) and bool(whole.given.any())
+    return whole.parameter is off.parameter and not bool(off.factor.any()) and bool(whole.factor.any())
 
 
 def _refused(site: str, expected: str, got: str) -> Unsupported:

@@ -134,7 +134,7 @@ class _Batch:
             name: t.index_select(0, index.to(t.device)) if t.dim() and len(t) == len(self.items) else t
             for name, t in self.tensors.items()
         }
-        request = Request([self.items[r] for r in rows], tensors, self.request.kept)
+        request = Request([self.items[r] for r in rows], tensors, self.request.positions)
         outputs, _ = rewritten_call(
             self.model.module,
             lambda: self.model.run(tensors, request),

@@ -33,8 +33,8 @@ def check_adapter(folder: Path) -> None:
     if kind_of(place) != "directory":
         return
     if kind_of(place / "adapter_config.json") == "file":
-        got = "the adapter itself" if place.resolve() == folder.resolve() else "another adapter"
-        raise InputError(subject, expected="a whole model as its base", got=f"{got} ({base})")
+        base_kind = "the adapter itself" if place.resolve() == folder.resolve() else "another adapter"
+        raise InputError(subject, expected="a whole model as its base", got=f"{base_kind} ({base})")
     check_model(place)
 
 

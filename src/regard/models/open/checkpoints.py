@@ -56,12 +56,12 @@ def open_pretrained(
     """(model, processor, task, notes) of a directory or of an id in the local cache."""
     config = _config(source, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
-    chosen = task or infer_task(config, architecture)
+    resolved = task or infer_task(config, architecture)
     module, notes, missing = _weights(
-        source, config, architecture, task=chosen, asked=task, trust_remote_code=trust_remote_code, download=download
+        source, config, architecture, task=resolved, asked=task, trust_remote_code=trust_remote_code, download=download
     )
-    _refuse_missing(source, missing, chosen, architecture)
-    return module, open_processor(source, config, chosen, trust_remote_code, download), chosen, notes
+    _refuse_missing(source, missing, resolved, architecture)
+    return module, open_processor(source, config, resolved, trust_remote_code, download), resolved, notes
 
 
 def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = False) -> tuple[nn.Module, Any]:
@@ -83,7 +83,9 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
     _refuse_missing(source, missing, "words and pictures", architecture)
     try:
         with quiet(download=download):
-            made = opener.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
+            processor = opener.from_pretrained(
+                source, local_files_only=not download, trust_remote_code=trust_remote_code
+            )
     except Exception as error:  # each processor fails in its own way
         raise InputError(
             f"model {source}",
@@ -91,7 +93,7 @@ def open_pair(source: str, *, trust_remote_code: bool = False, download: bool = 
             got=_short(error),
             remedy="processor.save_pretrained into the model's directory",
         ) from error
-    return module.eval(), made
+    return module.eval(), processor
 
 
 def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
@@ -99,11 +101,11 @@ def _config(source: str, trust_remote_code: bool, download: bool) -> Any:
 
     folder = Path(source)
     if folder.is_dir() and not (folder / "config.json").is_file():
-        there = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or "nothing"
+        file_names = ", ".join(sorted(p.name for p in folder.iterdir())[:6]) or "nothing"
         raise InputError(
             f"directory {source}",
             expected="a model: config.json (Hugging Face), regard.json or adapter_config.json",
-            got=there,
+            got=file_names,
         )
     try:
         with quiet(download=download):
@@ -128,8 +130,8 @@ def _weights(
     row = task_row(task)
     fits = row.endings and architecture.endswith(row.endings)
     kind: Any = getattr(transformers, architecture, None)
-    named = isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
-    if not named or not (asked is None or fits) or task == "masked_token":
+    has_class = isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
+    if not has_class or not (asked is None or fits) or task == "masked_token":
         kind = getattr(transformers, row.auto, None) if row.auto else None
     if kind is None:
         raise Unsupported(f"model {source}", expected=f"an architecture for {task}", got=architecture or "none named")
@@ -171,11 +173,11 @@ def _refuse_missing(source: str, missing: list[str], task: str, architecture: st
     # the pooler of an encoder is not read when token vectors are averaged
     needed = [name for name in missing if not (task == "similarity" and name.startswith("pooler."))]
     if needed:
-        shown = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
+        listing = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
         raise InputError(
             f"weights of {source}",
             expected=f"every weight of the model for {task}",
-            got=f"no {shown}",
+            got=f"no {listing}",
             remedy="it would run on random numbers: fine-tune it first, or choose the task it was trained for",
         )
 
@@ -191,13 +193,15 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
     maker = makers.get(modality, transformers.AutoImageProcessor)
     noun = {"text": "tokenizer", "audio": "feature extractor"}.get(modality, "image processor")
     problem: Exception | None = None
-    made = None
+    processor = None
     try:
         with quiet(download=download):
-            made = maker.from_pretrained(source, local_files_only=not download, trust_remote_code=trust_remote_code)
+            processor = maker.from_pretrained(
+                source, local_files_only=not download, trust_remote_code=trust_remote_code
+            )
     except Exception as error:  # each tokenizer fails in its own way
         problem = error
-    if made is None or (modality == "text" and _hollow(made)):
+    if processor is None or (modality == "text" and _hollow(processor)):
         raise InputError(
             f"model {source}",
             expected=f"a {noun} beside the weights",
@@ -205,7 +209,7 @@ def open_processor(source: str, config: Any, task: str, trust_remote_code: bool,
             remedy=code_remedy(problem, trust_remote_code)
             or f"save it there ({noun.replace(' ', '_')}.save_pretrained), or load(model, processor=...)",
         ) from problem
-    return made
+    return processor
 
 
 def _hollow(tokenizer: Any) -> bool:
@@ -253,17 +257,27 @@ def open_peft(
         shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
     config = _config(base, trust_remote_code, download)
     architecture = (config.architectures or [""])[0]
-    chosen = task or _PEFT_TASKS.get(str(about.get("task_type"))) or infer_task(config, architecture)
+    resolved = task or _PEFT_TASKS.get(str(about.get("task_type"))) or infer_task(config, architecture)
     heads = [s[0] for name, s in shapes.items() if len(s) == 2 and name.endswith(("classifier.weight", "score.weight"))]
-    if heads and chosen in ("classification", "token_classification", "multi_label") and config.num_labels != heads[0]:
+    if (
+        heads
+        and resolved in ("classification", "token_classification", "multi_label")
+        and config.num_labels != heads[0]
+    ):
         config.num_labels = heads[0]
     module, notes, missing = _weights(
-        base, config, architecture, task=chosen, asked=chosen, trust_remote_code=trust_remote_code, download=download
+        base,
+        config,
+        architecture,
+        task=resolved,
+        asked=resolved,
+        trust_remote_code=trust_remote_code,
+        download=download,
     )
-    given = {name.removeprefix("base_model.model.").replace("modules_to_save.", "") for name in shapes}
-    _refuse_missing(base, [name for name in missing if name not in given], chosen, architecture)
+    trained_names = {name.removeprefix("base_model.model.").replace("modules_to_save.", "") for name in shapes}
+    _refuse_missing(base, [name for name in missing if name not in trained_names], resolved, architecture)
     with quiet(download=download):
         module = PeftModel.from_pretrained(module, str(folder)).merge_and_unload()
     own = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json"))
-    processor = open_processor(str(folder) if own else base, config, chosen, trust_remote_code, download)
-    return module, processor, chosen, [*notes, f"adapter {folder.name} merged into {base}"]
+    processor = open_processor(str(folder) if own else base, config, resolved, trust_remote_code, download)
+    return module, processor, resolved, [*notes, f"adapter {folder.name} merged into {base}"]

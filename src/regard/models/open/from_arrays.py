@@ -39,8 +39,8 @@ class ArrayAttention:
         return self.record.shape
 
     def rows(self, example: int, queries: Sequence[int], heads: Sequence[int] | None = None) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self.record.weights[example][:, list(queries)]
-        return found if heads is None else found[list(heads)]
+        weights: NDArray[np.float32] = self.record.weights[example][:, list(queries)]
+        return weights if heads is None else weights[list(heads)]
 
     def dense(self) -> Attention:
         return self.record
@@ -78,12 +78,12 @@ def from_arrays(
     >>> capture.sites[0].shape, capture.sites[0].site.key, capture.checked
     ((1, 2, 3, 3), 'layer.0', 'given: rows sum to 1')
     """
-    named = _named(attentions)
-    if not named:
+    arrays = _named(attentions)
+    if not arrays:
         raise InputError("attentions", expected="at least one array", got="none")
     built, lowest = [], 1.0
-    for layer, (name, given) in enumerate(named.items()):
-        weights = _weights(name, given)
+    for layer, (name, array) in enumerate(arrays.items()):
+        weights = _weights(name, array)
         total = weights.sum(-1, dtype=np.float64)
         filled = total > 0
         if not filled.any():
@@ -145,9 +145,9 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Any], list[str] | None]:
 
     kind_of(path)  # refuses pipes and devices
     try:
-        with safe_open(str(path), "np") as held:
-            arrays = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118
-            names = (held.metadata() or {}).get("units")
+        with safe_open(str(path), "np") as tensors:
+            arrays = {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118
+            names = (tensors.metadata() or {}).get("units")
     except (SafetensorError, OSError, TypeError, ValueError) as problem:
         raise InputError(f"file {path}", expected="a .safetensors file", got=reason(problem)) from problem
     try:
@@ -163,11 +163,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _array(name: str, given: Any) -> NDArray[np.float32]:
-    if type(given).__module__.partition(".")[0] == "torch":
-        given = given.detach().cpu().float()  # numpy cannot read a tensor with gradients, or bfloat16
+def _array(name: str, values: Any) -> NDArray[np.float32]:
+    if type(values).__module__.partition(".")[0] == "torch":
+        values = values.detach().cpu().float()  # numpy cannot read a tensor with gradients, or bfloat16
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
     except ValueError as problem:
         raise InputError(
             f"attention {name}", expected="an array of numbers", got="lists of unequal length"
@@ -213,10 +213,10 @@ def _kind(weights: NDArray[np.float32]) -> SiteKind:
 def _units(units: Sequence[Units] | Units | Sequence[str]) -> tuple[Units, ...]:
     if isinstance(units, Units):
         return (units,)
-    given = list(units)
-    if all(isinstance(u, Units) for u in given):
-        return tuple(u for u in given if isinstance(u, Units))
-    names = tuple(str(u) for u in given)
+    entries = list(units)
+    if all(isinstance(u, Units) for u in entries):
+        return tuple(u for u in entries if isinstance(u, Units))
+    names = tuple(str(u) for u in entries)
     ends = np.cumsum([len(n) + 1 for n in names])
     places = np.stack([ends - 1 - [len(n) for n in names], ends - 1], -1) if names else np.zeros((0, 2))
     n = len(names)

@@ -55,10 +55,10 @@ def snapshot_of(source: str) -> Path | None:
         from huggingface_hub.errors import HFValidationError
 
         try:
-            held = try_to_load_from_cache(source, "config.json")
+            config_path = try_to_load_from_cache(source, "config.json")
         except HFValidationError:
             return None
-    return Path(held).parent if isinstance(held, str) else None
+    return Path(config_path).parent if isinstance(config_path, str) else None
 
 
 def _enter() -> None:
@@ -97,9 +97,9 @@ def _leave() -> None:
 
 def _as_imported(variable: str, off: bool) -> bool:
     """The value that a library imported inside the block would have had outside."""
-    asked = (os.environ.get(variable) or "").upper() in ("1", "ON", "YES", "TRUE")
+    switched_on = (os.environ.get(variable) or "").upper() in ("1", "ON", "YES", "TRUE")
     if variable == "USE_HUB_KERNELS":
-        return asked if variable in os.environ else not off
+        return switched_on if variable in os.environ else not off
     if variable == "HF_HUB_DISABLE_TELEMETRY":
-        return asked
-    return asked or (os.environ.get("HF_HUB_OFFLINE") or "").upper() in ("1", "ON", "YES", "TRUE")
+        return switched_on
+    return switched_on or (os.environ.get("HF_HUB_OFFLINE") or "").upper() in ("1", "ON", "YES", "TRUE")

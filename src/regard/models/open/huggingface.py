@@ -72,8 +72,8 @@ class Options:
 def _spelt(tokenizer: Any, token: int) -> str:
     """A token as a reader sees it; a blank one by signs that can be seen, its raw name where it is nothing at all."""
     text = str(tokenizer.decode([token]))
-    seen = text.strip() or text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
-    return seen or str(tokenizer.convert_ids_to_tokens(token))
+    visible = text.strip() or text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
+    return visible or str(tokenizer.convert_ids_to_tokens(token))
 
 
 def infer_task(config: Any, architecture: str) -> str:
@@ -89,10 +89,10 @@ def infer_task(config: Any, architecture: str) -> str:
         if architecture.endswith(row.endings) and row.endings:
             if row.name != "classification":
                 return row.name
-            said = getattr(config, "problem_type", None)
-            if said == "regression" or (said is None and getattr(config, "num_labels", 2) == 1):
+            problem_type = getattr(config, "problem_type", None)
+            if problem_type == "regression" or (problem_type is None and getattr(config, "num_labels", 2) == 1):
                 return "regression"
-            return "multi_label" if said == "multi_label_classification" else "classification"
+            return "multi_label" if problem_type == "multi_label_classification" else "classification"
     raise Unsupported(
         f"task of {architecture or 'this model'}",
         expected="an architecture whose task is known",
@@ -121,10 +121,10 @@ def from_transformers(module: nn.Module, processor: Any, options: Options) -> To
     pools_class = options.folder is not None and row.name == "similarity" and _class_pooled(options.folder)
 
     def call(inner: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
-        given = {key: value for key, value in tensors.items() if key in accepted}
+        arguments = {key: value for key, value in tensors.items() if key in accepted}
         if evens_out:  # inside the function that is explained and attacked
-            given["input_values"] = normalised(given["input_values"])
-        out = inner(**given)
+            arguments["input_values"] = normalised(arguments["input_values"])
+        out = inner(**arguments)
         return {"sentence_embedding": out["last_hidden_state"][:, 0]} if pools_class else out
 
     return TorchModel(
@@ -147,8 +147,8 @@ def _labels(config: Any, row: TaskRow, given: str | Sequence[str] | Mapping[str,
     if not row.labelled:
         return ()
     count = int(getattr(config, "num_labels", 0) or 0)
-    known = getattr(config, "id2label", None) or {}
-    labels = [str(known.get(i, f"LABEL_{i}")) for i in range(count)]
+    label_names = getattr(config, "id2label", None) or {}
+    labels = [str(label_names.get(i, f"LABEL_{i}")) for i in range(count)]
     return rename(labels, given)
 
 
@@ -172,12 +172,12 @@ def rename(labels: Sequence[str], given: str | Sequence[str] | Mapping[str, int]
     return tuple(out)
 
 
-Made = tuple[Reader, Traits, nn.Module | None]
+ReaderParts = tuple[Reader, Traits, nn.Module | None]
 
 
 def _text(
     module: nn.Module, tokenizer: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
-) -> Made:
+) -> ReaderParts:
     if tokenizer is None:
         raise InputError(
             f"model {name}",
@@ -206,7 +206,7 @@ def _text(
         maskable=masks,
         deletable=not row.placed,
         siamese=row.name == "similarity",
-        said=notes,
+        observations=notes,
         spell=lambda ids: [_spelt(tokenizer, i) for i in ids],
         join=lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
         pieces=lambda ids: pieces_of(tokenizer, ids),
@@ -238,8 +238,8 @@ def _limit(config: Any, tokenizer: Any, options: Options) -> tuple[int, list[str
     declared = [int(tokenizer.model_max_length)] if tokenizer.model_max_length < 1_000_000 else []
     positions = getattr(config.get_text_config(), "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
-        used = int(config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
-        declared.append(positions - used)
+        offset = int(config.pad_token_id or 0) + 1 if config.model_type in _OFFSET_POSITIONS else 0
+        declared.append(positions - offset)
     if options.max_length is not None:
         if declared and options.max_length > min(declared):
             raise InputError("max_length", expected=f"at most {min(declared)}", got=str(options.max_length))
@@ -267,7 +267,7 @@ def settings(config: Any) -> dict[str, Json]:
 
 def _image(
     module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
-) -> Made:
+) -> ReaderParts:
     config: Any = module.config
     patch = getattr(config, "patch_size", None)
     channels = int(getattr(config, "num_channels", 3))
@@ -312,7 +312,7 @@ def _class_tokens(module: nn.Module) -> int:
 
 def _series(
     module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
-) -> Made:
+) -> ReaderParts:
     config: Any = module.config
     if "past_values" not in accepted or getattr(config, "patch_length", None) is None:
         raise Unsupported(f"{name} for {row.name}", expected="a model of patches of past_values (PatchTST)", got=name)
@@ -328,7 +328,7 @@ def _series(
 
 def _audio(
     module: nn.Module, processor: Any, row: TaskRow, options: Options, accepted: frozenset[str], name: str
-) -> Made:
+) -> ReaderParts:
     config: Any = module.config
     kernels, strides = getattr(config, "conv_kernel", None), getattr(config, "conv_stride", None)
     if "input_values" not in accepted or not kernels or not strides:

@@ -72,8 +72,8 @@ def match_labels(
     >>> match_labels(["LABEL_0", "LABEL_1"], ["neg", "pos"]).rows()
     [('neg', 0, 'LABEL_0', 'guessed by meaning'), ('pos', 1, 'LABEL_1', 'guessed by meaning')]
     """
-    given = parse_labels(override) if isinstance(override, str) else dict(override or {})
-    for name, at in given.items():
+    overrides = parse_labels(override) if isinstance(override, str) else dict(override or {})
+    for name, at in overrides.items():
         if not 0 <= at < len(model):
             raise InputError(f"label {name}={at}", expected=f"a class index from 0 to {len(model) - 1}", got=str(at))
     index, how = dict[str, int](), dict[str, str]()
@@ -81,15 +81,15 @@ def match_labels(
         key = _key(label)
         if label is None or key in index:
             continue
-        found = _match(model, key, given)
-        if found is None:
+        match = _match(model, key, overrides)
+        if match is None:
             raise InputError(
                 f"label {key!r} of the data",
                 expected="one of the model's labels: " + ", ".join(model),
                 got="no match",
                 remedy=f"--labels {key}=0,... (label of the data = class index), or leave those rows out",
             )
-        index[key], how[key] = found
+        index[key], how[key] = match
     return LabelTable(tuple(model), index, how)
 
 
@@ -109,8 +109,8 @@ def _match(model: Sequence[str], key: str, given: Mapping[str, int]) -> tuple[in
     folded = [name.casefold() for name in model]
     if folded.count(key.casefold()) == 1:
         return folded.index(key.casefold()), "same name in another case"
-    mine = _meaning(key)
-    alike = [i for i, name in enumerate(folded) if mine is not None and _meaning(name) == mine]
+    meaning = _meaning(key)
+    alike = [i for i, name in enumerate(folded) if meaning is not None and _meaning(name) == meaning]
     if len(alike) == 1:
         return alike[0], "synonym"
     numbered = _PLAIN.fullmatch(key)
@@ -118,8 +118,8 @@ def _match(model: Sequence[str], key: str, given: Mapping[str, int]) -> tuple[in
     if number.isdigit() and int(number) < len(model) and not any(name.isdigit() for name in model):
         return int(number), "class index"
     nameless = all(_PLAIN.fullmatch(name) for name in model)
-    if nameless and len(model) == 2 and mine in ("negative", "positive"):
-        return int(mine == "positive"), "guessed by meaning"
+    if nameless and len(model) == 2 and meaning in ("negative", "positive"):
+        return int(meaning == "positive"), "guessed by meaning"
     return None
 
 

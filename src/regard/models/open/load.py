@@ -76,14 +76,14 @@ def load(
         "download": download,
         "name": name,
     }
-    given = {key: value for key, value in params.items() if value not in (None, False)}
-    options = replace(options, spec=Spec("model", text, given))
-    named = None if exists(text) else named_model(text)
-    if named is not None:
-        made, options = build(named)(), replace(options, name=name or text)
-        if isinstance(made, str):
-            return _directory(made, options, trust_remote_code, download)
-        return _made(made, options)
+    arguments = {key: value for key, value in params.items() if value not in (None, False)}
+    options = replace(options, spec=Spec("model", text, arguments))
+    spec = None if exists(text) else named_model(text)
+    if spec is not None:
+        product, options = build(spec)(), replace(options, name=name or text)
+        if isinstance(product, str):
+            return _directory(product, options, trust_remote_code, download)
+        return _made(product, options)
     code = code_file(text)
     if code is not None:
         return _factory(*code, processor, options)
@@ -120,8 +120,8 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
         if (folder / "adapter_config.json").is_file():
             with opening(source):
                 check_adapter(folder)
-                opened = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
-                return _adapted(opened, options)
+                parts = open_peft(folder, options.task, trust_remote_code=trust_remote_code, download=download)
+                return _adapted(parts, options)
         source = str(folder)
     elif not _may_be_id(source):
         raise InputError(f"model {source}", expected="a name, a directory or a Hugging Face id", got="no such path")
@@ -130,14 +130,14 @@ def _directory(source: str, options: Options, trust_remote_code: bool, download:
     with opening(source):
         if (place := folder if folder.is_dir() else snapshot_of(source)) is not None:
             check_model(place)
-        opened = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
-        return _adapted(opened, options)
+        parts = open_pretrained(source, options.task, trust_remote_code=trust_remote_code, download=download)
+        return _adapted(parts, options)
 
 
 def _family(family: Family, options: Options, trust_remote_code: bool, download: bool) -> Model:
     """One member stands for all: the best on dev. The note says which."""
-    there = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
-    note = f"family of {family.size}{there}: opened {family.best}, the best on dev"
+    trained = "" if len(family.members) == family.size else f" ({len(family.members)} of them trained)"
+    note = f"family of {family.size}{trained}: opened {family.best}, the best on dev"
     name = options.name or f"{family.directory.resolve().name}/{family.best}"
     noted = replace(options, notes=(*options.notes, note), name=name)
     return _directory(str(family.directory / family.best), noted, trust_remote_code, download)
@@ -224,12 +224,12 @@ def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
     """The user named this file to be run; nothing else is ever executed."""
     if not path.is_file():
         raise InputError(f"file {path}", expected="a Python file", got="no such file")
-    found = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
+    file_spec = importlib.util.spec_from_file_location(f"_regard_{path.stem}", path)
+    assert file_spec is not None
+    assert file_spec.loader is not None
+    module = importlib.util.module_from_spec(file_spec)
     with contained(f"file {path}", expected="a file that can be imported"):
-        found.loader.exec_module(module)
+        file_spec.loader.exec_module(module)
     public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     if name not in public:
         raise UnknownName(f"factory in {path.name}", name, public)
@@ -239,11 +239,11 @@ def _factory(path: Path, name: str, processor: Any, options: Options) -> Model:
     except (TypeError, ValueError) as problem:
         raise InputError(f"factory {name}", expected="one that needs no arguments", got=str(problem)) from problem
     with contained(f"factory {name} in {path.name}", expected="a model", crashes=False):
-        made = make()
+        product = make()
     beside = processor
-    if isinstance(made, tuple) and len(made) == 2:
-        made, beside = made
-    model = _live(made, beside, replace(options, name=options.name or f"{path.name}:{name}"))
+    if isinstance(product, tuple) and len(product) == 2:
+        product, beside = product
+    model = _live(product, beside, replace(options, name=options.name or f"{path.name}:{name}"))
     if isinstance(model, TorchModel):
         model.spec = options.spec
     return model

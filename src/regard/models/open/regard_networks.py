@@ -92,15 +92,15 @@ def _call_classifier(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
 
 def _call_translator(module: nn.Module, tensors: Mapping[str, Tensor]) -> Any:
     labels = tensors["labels"]
-    written = labels.masked_fill(labels < 0, PAD)
-    before = torch.cat([torch.full_like(written[:, :1], START), written[:, :-1]], dim=1)
+    target_ids = labels.masked_fill(labels < 0, PAD)
+    before = torch.cat([torch.full_like(target_ids[:, :1], START), target_ids[:, :-1]], dim=1)
     return module(tensors["input_ids"], before, tensors["attention_mask"].bool())
 
 
 def _write(module: nn.Module, tensors: Mapping[str, Tensor], limit: int) -> list[list[int]]:
     writer: Any = module
-    made = writer.generate(tensors["input_ids"], tensors["attention_mask"].bool(), limit=limit).tolist()
-    return [row[: row.index(END) + 1] if END in row else row for row in made]
+    rows = writer.generate(tensors["input_ids"], tensors["attention_mask"].bool(), limit=limit).tolist()
+    return [row[: row.index(END) + 1] if END in row else row for row in rows]
 
 
 def _tokenize(vocabulary: Vocabulary, text: str) -> Tokens:
@@ -147,7 +147,7 @@ def text_reader(
         pieces=lambda ids: ([vocabulary.words[i] for i in ids], [True] * len(ids)),
     )
     if network.config["attention"] == "frozen":
-        reader.imposed = _imposed(load_imposed(directory), reader.said)
+        reader.imposed = _imposed(load_imposed(directory), reader.observations)
     return reader
 
 
@@ -158,8 +158,8 @@ def _imposed(stored: Mapping[str, Weights], said: list[str]) -> Callable[[str, i
         row = stored.get(ident)
         if row is not None and len(row) == n:
             return row
-        got = "no stored attention" if row is None else f"stored attention over {len(row)} words, not {n}"
-        note = f"{ident}: {got}; uniform attention is imposed instead"
+        fault = "no stored attention" if row is None else f"stored attention over {len(row)} words, not {n}"
+        note = f"{ident}: {fault}; uniform attention is imposed instead"
         if note not in said:
             said.append(note)
         return np.full(n, 1 / max(1, n), np.float32)

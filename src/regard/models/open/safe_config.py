@@ -40,12 +40,12 @@ def without_kernels(config: Any, subject: str) -> list[str]:
     notes = []
     for place, part in _parts(config):
         for attribute, what, allowed in _CHOICES:
-            asked = getattr(part, f"{attribute}_internal", None)
-            if asked is None or asked in allowed:
+            implementation = getattr(part, f"{attribute}_internal", None)
+            if implementation is None or implementation in allowed:
                 continue
             setattr(part, f"{attribute}_internal", None)
             notes.append(
-                f"config.json asks for the {what} implementation {_shown(asked)}{place}: "
+                f"config.json asks for the {what} implementation {_shown(implementation)}{place}: "
                 f"regard uses the default (allowed: {', '.join(allowed)})"
             )
         _refuse_quantization(getattr(part, "quantization_config", None), subject)
@@ -70,12 +70,12 @@ def refuse_adapter_code(about: Mapping[str, Any], subject: str) -> None:
 
 def _parts(config: Any) -> Iterator[tuple[str, Any]]:
     """(where, part) of a config and of every config inside it."""
-    waiting, seen = [("", config)], set[int]()
+    waiting, visited = [("", config)], set[int]()
     while waiting:
         place, part = waiting.pop(0)
-        if id(part) in seen:
+        if id(part) in visited:
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         yield place, part
         for name, value in vars(part).items():
             if hasattr(value, "_attn_implementation_internal"):
@@ -85,9 +85,9 @@ def _parts(config: Any) -> Iterator[tuple[str, Any]]:
 def _refuse_quantization(asked: Any, subject: str) -> None:
     if asked is None:
         return
-    held = asked.get("quant_method") if isinstance(asked, Mapping) else getattr(asked, "quant_method", None)
+    method = asked.get("quant_method") if isinstance(asked, Mapping) else getattr(asked, "quant_method", None)
     bits = isinstance(asked, Mapping) and (asked.get("load_in_4bit") or asked.get("load_in_8bit"))
-    name = str(getattr(held, "value", held) or ("bitsandbytes" if bits else None))
+    name = str(getattr(method, "value", method) or ("bitsandbytes" if bits else None))
     if name not in QUANTIZATION:
         raise Unsupported(
             f"model {subject}",

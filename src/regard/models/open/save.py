@@ -66,9 +66,14 @@ def save_changed(model: Model, source: Path, out: Path, facts: Mapping[str, Json
     module: Any = torch_module(model)
     if (source / "regard.json").is_file():
         _, about = load_checkpoint(source)
-        kept = {key: value for key, value in about.items() if key not in _OWN}
+        inherited = {key: value for key, value in about.items() if key not in _OWN}
         save_checkpoint(
-            out, module, labels=about["labels"], task=about["task"], modality=about["modality"], facts={**kept, **facts}
+            out,
+            module,
+            labels=about["labels"],
+            task=about["task"],
+            modality=about["modality"],
+            facts={**inherited, **facts},
         )
         return
     shutil.copytree(source, out, ignore=shutil.ignore_patterns(*_WEIGHTS), dirs_exist_ok=True)

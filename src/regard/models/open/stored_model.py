@@ -16,7 +16,7 @@ from regard.records import Spec
 from regard.registry import named_model
 from regard.trust import code_refused
 
-_KNOWN = ("device", "download", "dtype", "labels", "max_length", "name", "overflow", "task", "trust_remote_code")
+_PARAMETERS = ("device", "download", "dtype", "labels", "max_length", "name", "overflow", "task", "trust_remote_code")
 _FILES = ("*.safetensors", "*.bin", "*.index.json", "config.json", "regard.json", "adapter_config.json")
 """What decides the numbers of a model in a directory."""
 
@@ -30,9 +30,9 @@ def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
         raise code_refused(subject, code)
     if spec.kind == "function":
         return spec
-    unknown = sorted(set(spec.params) - set(_KNOWN))
+    unknown = sorted(set(spec.params) - set(_PARAMETERS))
     if unknown:
-        raise InputError(subject, expected=f"parameters among {', '.join(_KNOWN)}", got=unknown[0])
+        raise InputError(subject, expected=f"parameters among {', '.join(_PARAMETERS)}", got=unknown[0])
     return Spec(spec.kind, spec.name, {k: v for k, v in spec.params.items() if k != "download"})
 
 

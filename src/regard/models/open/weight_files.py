@@ -53,15 +53,15 @@ def header(file: Path) -> dict[str, tuple[int, ...]]:
     """Shapes of the tensors of a safetensors file, from its first bytes."""
     subject = f"weights of {file}"
     size = check_file(file, subject, largest=1 << 50)
-    with file.open("rb") as opened:
-        start = opened.read(8)
+    with file.open("rb") as stream:
+        start = stream.read(8)
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else 1 << 63
         if length > min(LARGEST_HEADER, size - 8):
-            got = (
+            fault = (
                 f"a header of {shown_size(float(length))} in {shown_size(size)}" if len(start) == 8 else "too few bytes"
             )
-            raise InputError(subject, expected="a safetensors file", got=got)
-        text = opened.read(length)
+            raise InputError(subject, expected="a safetensors file", got=fault)
+        text = stream.read(length)
     try:
         entries = parse_json(text)
     except ValueError:

@@ -70,9 +70,9 @@ def wrap(
     if row.modality != modality:
         raise InputError(f"task {task}", expected=f"a task for {modality}", got=f"one for {row.modality}")
     parameters = list(inspect.signature(module.forward).parameters)
-    for given in filter(None, (mask, padding)):
-        if given not in parameters:
-            raise UnknownName("argument of the module", given, parameters)
+    for argument in filter(None, (mask, padding)):
+        if argument not in parameters:
+            raise UnknownName("argument of the module", argument, parameters)
     reader: Reader
     layer: nn.Module | None = None
     if modality == "text":
@@ -124,12 +124,12 @@ def wrap(
 
 
 def _embedding(module: nn.Module, path: str | None) -> nn.Module | None:
-    named: dict[str, nn.Module] = dict(module.named_modules())
+    modules: dict[str, nn.Module] = dict(module.named_modules())
     if path is not None:
-        if path not in named:
-            raise UnknownName("module", path, named)
-        return named[path]
-    return next((inner for inner in named.values() if isinstance(inner, nn.Embedding)), None)
+        if path not in modules:
+            raise UnknownName("module", path, modules)
+        return modules[path]
+    return next((inner for inner in modules.values() if isinstance(inner, nn.Embedding)), None)
 
 
 def _text(
@@ -165,29 +165,29 @@ def tokenize_by(encode: Encode, special_ids: frozenset[int], rows: int | None) -
 
     def tokenize(text: str, pair: str | None) -> Tokens:
         whole = text if pair is None else f"{text} {pair}"
-        made = encode(whole)
-        if isinstance(made, Mapping) and "input_ids" in made:  # a tokenizer of transformers
-            made = made["input_ids"]
-        ids_given, spans = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        encoding = encode(whole)
+        if isinstance(encoding, Mapping) and "input_ids" in encoding:  # a tokenizer of transformers
+            encoding = encoding["input_ids"]
+        ids_given, spans = encoding if isinstance(encoding, tuple) and len(encoding) == 2 else (encoding, None)
         try:
             ids = np.asarray(ids_given, dtype=np.int64).reshape(-1)
         except (TypeError, ValueError) as problem:
             raise InputError(
-                "encode function", expected="token ids", got=f"{type(made).__name__}: {problem}"
+                "encode function", expected="token ids", got=f"{type(encoding).__name__}: {problem}"
             ) from problem
         if rows is not None and len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
             raise InputError(
                 "encode function", expected=f"ids from 0 to {rows - 1}", got=f"{int(ids.min())} to {int(ids.max())}"
             )
         special = np.array([int(i) in special_ids for i in ids], dtype=bool)
-        found = _spans(whole, special) if spans is None else [(int(a), int(b)) for a, b in spans]
-        if len(found) != len(ids):
-            raise InputError("encode function", expected=f"{len(ids)} spans, one per id", got=str(len(found)))
+        token_spans = _spans(whole, special) if spans is None else [(int(a), int(b)) for a, b in spans]
+        if len(token_spans) != len(ids):
+            raise InputError("encode function", expected=f"{len(ids)} spans, one per id", got=str(len(token_spans)))
         names = tuple(
             whole[a:b] if b > a else (f"[{i}]" if special[at] else f"#{at}:{i}")
-            for at, (i, (a, b)) in enumerate(zip(ids.tolist(), found, strict=True))
+            for at, (i, (a, b)) in enumerate(zip(ids.tolist(), token_spans, strict=True))
         )
-        return Tokens(ids, tuple(found), special, np.zeros(len(ids), dtype=np.int64), names)
+        return Tokens(ids, tuple(token_spans), special, np.zeros(len(ids), dtype=np.int64), names)
 
     return tokenize
 

@@ -50,13 +50,13 @@ def tokenize_with(tokenizer: Any, *, types: bool, rows: int | None, subject: str
             spans = _found_spans(names, special, part, (text, pair or ""), tokenizer)
         texts = (text, pair or "")
         spans = [(0, 0) if s else _bare(texts[p], span) for s, p, span in zip(special, part, spans, strict=True)]
-        shown = tuple(
+        token_names = tuple(
             str(name) if special[i] or b <= a else texts[part[i]][a:b]
             for i, (name, (a, b)) in enumerate(zip(names, spans, strict=True))
         )
         kinds = np.array(encoding["token_type_ids"], dtype=np.int64) if "token_type_ids" in encoding else None
         return Tokens(
-            ids=ids, spans=tuple(spans), special=special, part=part, names=shown, types=kinds if types else None
+            ids=ids, spans=tuple(spans), special=special, part=part, names=token_names, types=kinds if types else None
         )
 
     return tokenize
@@ -99,9 +99,9 @@ def _found_spans(names: Sequence[str], special: Any, part: Ints, texts: tuple[st
             piece = piece.replace(mark, "")
         while here < len(text) and text[here].isspace():
             here += 1
-        found = text.lower().find(piece.lower(), here) if piece else here
-        if piece and 0 <= found <= here + 2:
-            span = (found, found + len(piece))
+        start = text.lower().find(piece.lower(), here) if piece else here
+        if piece and 0 <= start <= here + 2:
+            span = (start, start + len(piece))
         else:
             stop = here
             while stop < len(text) and not text[stop].isspace():

@@ -35,8 +35,8 @@ def blur(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
 def noise(image: Array, gone: Bools, rng: np.random.Generator) -> Array:
     """Gaussian noise with the mean and spread of the image's channels."""
     centre, spread = image.mean(axis=(1, 2), keepdims=True), image.std(axis=(1, 2), keepdims=True)
-    drawn: Array = centre + spread * rng.standard_normal(image.shape)
-    return drawn
+    sample: Array = centre + spread * rng.standard_normal(image.shape)
+    return sample
 
 
 def resample(image: Array, gone: Bools, rng: np.random.Generator) -> Array:

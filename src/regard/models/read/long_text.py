@@ -20,12 +20,12 @@ def cut(special: Bools, part: Ints, limit: int) -> NDArray[np.intp]:
     sides = [free[part[free] == side] for side in (0, 1)]
     excess = len(special) - limit
     longer = int(len(sides[1]) > len(sides[0]))
-    gone = sides[longer][max(len(sides[longer]) - excess, 0) :]
-    excess -= len(gone)
+    removed = sides[longer][max(len(sides[longer]) - excess, 0) :]
+    excess -= len(removed)
     if excess > 0:
         other = sides[1 - longer]
-        gone = np.concatenate([gone, other[max(len(other) - excess, 0) :]])
-    return np.setdiff1d(np.arange(len(special)), gone)
+        removed = np.concatenate([removed, other[max(len(other) - excess, 0) :]])
+    return np.setdiff1d(np.arange(len(special)), removed)
 
 
 def text_windows(
@@ -55,23 +55,27 @@ def text_windows(
     name = ("text", "text_pair")[side]
     text = str(example.inputs[name])
     here = [int(i) for i in free if part[i] == side]
-    mine = [spans[i] for i in here if spans[i][1] > spans[i][0]]
-    made: list[Example] = []
+    text_spans = [spans[i] for i in here if spans[i][1] > spans[i][0]]
+    windows: list[Example] = []
     start = 0
     while True:
-        stop = min(start + room, len(mine))
-        if stop < len(mine):
-            stop = _whole_word(text, mine, stop, start + room // 2)
-        window = _window(example, name, text, start=mine[start][0], stop=mine[stop - 1][1], number=len(made))
+        stop = min(start + room, len(text_spans))
+        if stop < len(text_spans):
+            stop = _whole_word(text, text_spans, stop, start + room // 2)
+        window = _window(
+            example, name, text, start=text_spans[start][0], stop=text_spans[stop - 1][1], number=len(windows)
+        )
         excess = count(window) - limit
         while excess > 0 and stop - excess > start:
             stop -= excess
-            window = _window(example, name, text, start=mine[start][0], stop=mine[stop - 1][1], number=len(made))
+            window = _window(
+                example, name, text, start=text_spans[start][0], stop=text_spans[stop - 1][1], number=len(windows)
+            )
             excess = count(window) - limit
-        made.append(window)
-        if stop >= len(mine):
-            return made
-        back = _whole_word(text, mine, stop - int(overlap * room), start + 1)
+        windows.append(window)
+        if stop >= len(text_spans):
+            return windows
+        back = _whole_word(text, text_spans, stop - int(overlap * room), start + 1)
         start = max(back, start + 1)
 
 

@@ -23,22 +23,22 @@ _NUMBERS = ("I", "F")
 def as_pixels(image: Any, channels: int) -> Array:
     """The numbers of an image; a PIL image in another mode (palette, transparent) in the model's colours first."""
     mode = getattr(image, "mode", None)
-    wanted = _COLOURS.get(channels)
-    if isinstance(mode, str) and wanted is not None and mode != wanted and not mode.startswith(_NUMBERS):
-        image = image.convert(wanted)
+    model_mode = _COLOURS.get(channels)
+    if isinstance(mode, str) and model_mode is not None and mode != model_mode and not mode.startswith(_NUMBERS):
+        image = image.convert(model_mode)
     return np.asarray(image)
 
 
 def on_255(image: Any, channels: int, subject: str) -> Array:
     """(channels, height, width) of an image on 0..255, not rounded."""
-    given = as_pixels(image, channels)
-    array = as_channels_first(given, channels, subject)
-    top = full_brightness(given) if given.size else 1.0
+    raw = as_pixels(image, channels)
+    array = as_channels_first(raw, channels, subject)
+    top = full_brightness(raw) if raw.size else 1.0
     if top is None:
         raise InputError(
             subject,
             expected="pixels of 0..1 or 0..255 (uint8 is always 0..255)",
-            got=f"{given.min():g} to {given.max():g}" if np.isfinite(given).all() else "NaN or infinity",
+            got=f"{raw.min():g} to {raw.max():g}" if np.isfinite(raw).all() else "NaN or infinity",
             remedy="give the image as it is before normalisation: the model's image processor normalises it",
         )
     return array if top == 255.0 else np.asarray(np.clip(array, 0.0, 1.0) * np.float32(255.0))
@@ -57,8 +57,8 @@ def processed(processor: Any, pixels: Array) -> Array:
         pixels = as_bytes(pixels)
     if reads_unit_range(processor):
         options |= {"do_rescale": True, "rescale_factor": 1 / 255}
-    made = processor(images=pixels, input_data_format="channels_first", return_tensors="np", **options)
-    return np.asarray(made["pixel_values"][0], dtype=np.float32)
+    batch = processor(images=pixels, input_data_format="channels_first", return_tensors="np", **options)
+    return np.asarray(batch["pixel_values"][0], dtype=np.float32)
 
 
 def as_bytes(pixels: Array) -> Array:

@@ -35,7 +35,7 @@ class ArrayReader:
     lay_out: LayOut
     fills: Mapping[str, Fill]
     middle: Fill | None = None
-    said: list[str] = field(default_factory=list)
+    observations: list[str] = field(default_factory=list)
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class ArrayReader:
         return ("mean", "zero", "resample") if "resample" in self.fills else ("mean", "zero")
 
     def notes(self) -> list[str]:
-        return list(self.said)
+        return list(self.observations)
 
     def unknown(self, item: Item) -> int:
         return 0  # numbers have no vocabulary
@@ -58,8 +58,8 @@ class ArrayReader:
                 expected=f"inputs with an entry {self.entry!r}",
                 got=", ".join(sorted(example.inputs)) or "no entry",
             )
-        given = example.inputs[self.entry]
-        array = self.prepare(given, f"example {example.id!r}")
+        value = example.inputs[self.entry]
+        array = self.prepare(value, f"example {example.id!r}")
         if array.size == 0:
             raise InputError(f"example {example.id!r}", expected="an array with values", got="an empty one")
         if not np.isfinite(array).all():
@@ -69,7 +69,7 @@ class ArrayReader:
                 got="NaN or infinity",
                 remedy="fill in or drop the missing values",
             )
-        units, owner = self.lay_out(array, given)
+        units, owner = self.lay_out(array, value)
         return Item(units, {self.main: array}, owner, len(units))
 
     def windows(self, example: Example) -> list[Example]:
@@ -78,11 +78,11 @@ class ArrayReader:
     def remove(self, item: Item, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
         if operator not in self.fills:
             raise UnknownName("operator", operator, self.fills)
-        gone = np.asarray(drop, bool) & item.units.free
-        if not gone.any():
+        removed = np.asarray(drop, bool) & item.units.free
+        if not removed.any():
             return item
         array = item.arrays[self.main]
-        entries = np.append(gone, False)[item.owner]  # owner -1 reads the appended False
+        entries = np.append(removed, False)[item.owner]  # owner -1 reads the appended False
         filled = np.where(entries, self.fills[operator](array, entries, rng), array)
         return replace(item, arrays={self.main: filled.astype(array.dtype)})
 

@@ -40,8 +40,8 @@ def as_steps(series: Any, channels: int | None, subject: str) -> Array:
     array = np.asarray(series, dtype=np.float32)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or (channels is not None and array.shape[1] != channels):
-        wanted = f"(steps, {channels})" if channels is not None else "(steps, channels)"
-        raise InputError(subject, expected=f"a series {wanted}", got=str(np.shape(series)))
+        shape = f"(steps, {channels})" if channels is not None else "(steps, channels)"
+        raise InputError(subject, expected=f"a series {shape}", got=str(np.shape(series)))
     return np.ascontiguousarray(array)
 
 

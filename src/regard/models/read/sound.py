@@ -37,12 +37,12 @@ class SoundReader(ArrayReader):
     rate: int = 0
 
     def encode(self, example: Example) -> Item:
-        given = example.inputs.get("rate")
-        if self.rate and given is not None and int(given) != self.rate:
+        rate = example.inputs.get("rate")
+        if self.rate and rate is not None and int(rate) != self.rate:
             raise InputError(
                 f"example {example.id!r}",
                 expected=f"{self.rate} samples per second",
-                got=str(given),
+                got=str(rate),
                 remedy=f"resample the sound to {self.rate} Hz (sox in.wav -r {self.rate} out.wav)",
             )
         return ArrayReader.encode(self, example)

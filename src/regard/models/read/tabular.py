@@ -55,5 +55,7 @@ def tabular_reader(
     fills: dict[str, Fill] = {"mean": mean, "resample": resample}
     reader = ArrayReader(modality="tabular", main=main, entry="row", prepare=prepare, lay_out=lay_out, fills=fills)
     if centre is None:
-        reader.said.append("no statistics of the columns are known: a removed column becomes 0 (standardised data)")
+        reader.observations.append(
+            "no statistics of the columns are known: a removed column becomes 0 (standardised data)"
+        )
     return reader

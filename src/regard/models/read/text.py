@@ -71,7 +71,7 @@ class TextReader:
     siamese: bool = False
     kind: str = "token"
     blank_baseline: bool = True
-    said: list[str] = field(default_factory=list)
+    observations: list[str] = field(default_factory=list)
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
     imposed: Callable[[str, int], NDArray[np.float32]] | None = None
@@ -100,7 +100,7 @@ class TextReader:
         return ("mask", "zero", "resample") if self.alphabet.blank is not None else ("zero", "resample")
 
     def notes(self) -> list[str]:
-        return list(self.said)
+        return list(self.observations)
 
     def unknown(self, item: Item) -> int:
         """Units that the vocabulary does not know: the model reads the same nothing for all of them."""
@@ -152,8 +152,8 @@ class TextReader:
                 remedy="read it in windows (model.windows(example)) or load the model with overflow='cut'",
             )
         note = f"{subject}: cut from {n} to {self.limit} tokens"
-        if note not in self.said:
-            self.said.append(note)
+        if note not in self.observations:
+            self.observations.append(note)
         keep = cut(tokens.special, tokens.part, self.limit)
         return Tokens(
             ids=tokens.ids[keep],
@@ -175,7 +175,7 @@ class TextReader:
             return [example]
         if self.overflow == "error":
             self._fitted(example.id, tokens)
-        made = text_windows(
+        windows = text_windows(
             example,
             tokens.spans,
             tokens.special,
@@ -185,12 +185,12 @@ class TextReader:
             count=self._count,
         )
         note = (
-            f"{example.id}: {len(tokens.ids)} tokens read in {len(made)} windows of at most {self.limit} "
+            f"{example.id}: {len(tokens.ids)} tokens read in {len(windows)} windows of at most {self.limit} "
             f"that overlap by {self.overlap:.0%}"
         )
-        if note not in self.said:
-            self.said.append(note)
-        return made
+        if note not in self.observations:
+            self.observations.append(note)
+        return windows
 
     def _count(self, example: Example) -> int:
         text, pair = self.texts(example)
@@ -199,24 +199,24 @@ class TextReader:
     def remove(self, item: Item, drop: Bools, operator: str, rng: np.random.Generator) -> Item:
         if operator not in self.operators:
             raise UnknownName("operator", operator, self.operators)
-        gone = np.asarray(drop, bool) & item.units.free
-        if not gone.any():
+        removed = np.asarray(drop, bool) & item.units.free
+        if not removed.any():
             return item
         arrays = dict(item.arrays)
         if operator == "delete":
-            return self._deleted(item, gone)
+            return self._deleted(item, removed)
         if operator == "attention_mask":
-            arrays["attention_mask"] = np.where(gone, 0, arrays["attention_mask"])
+            arrays["attention_mask"] = np.where(removed, 0, arrays["attention_mask"])
             if not arrays["attention_mask"].any():  # attention over nothing is no number
-                return self._deleted(item, gone)
+                return self._deleted(item, removed)
         else:
             ids = arrays["input_ids"].copy()
             if operator == "resample":
-                ids[gone] = self.alphabet.plain[rng.integers(len(self.alphabet.plain), size=len(ids))][gone]
+                ids[removed] = self.alphabet.plain[rng.integers(len(self.alphabet.plain), size=len(ids))][removed]
             else:
-                ids[gone] = self.alphabet.blank
+                ids[removed] = self.alphabet.blank
             arrays["input_ids"] = ids
-        shift = None if item.shift is None else np.where(gone[:, None], np.float32(0), item.shift)
+        shift = None if item.shift is None else np.where(removed[:, None], np.float32(0), item.shift)
         return replace(item, arrays=arrays, shift=shift)
 
     def _deleted(self, item: Item, gone: Bools) -> Item:
@@ -261,11 +261,11 @@ def _arrays(tokens: Tokens) -> dict[str, NDArray[Any]]:
 def _units(tokens: Tokens, texts: tuple[str, str], kind: str) -> Units:
     groups = np.full(len(tokens.ids), -1, dtype=np.int64)
     for side in (0, 1):
-        mine = np.flatnonzero((tokens.part == side) & ~tokens.special)
-        if len(mine):
-            found, _ = group_spans([tokens.spans[i] for i in mine], texts[side])
+        positions = np.flatnonzero((tokens.part == side) & ~tokens.special)
+        if len(positions):
+            word_indices, _ = group_spans([tokens.spans[i] for i in positions], texts[side])
             first = int(groups.max()) + 1
-            groups[mine] = np.where(found >= 0, found + first, -1)
+            groups[positions] = np.where(word_indices >= 0, word_indices + first, -1)
     n = len(tokens.ids)
     places = np.array(tokens.spans, dtype=np.float64).reshape(n, 2)
     return Units(

@@ -129,15 +129,19 @@ def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
     if len(spans):
         begin, end = np.array(spans, dtype=np.int64).T
         lowest, highest = np.searchsorted(stops, begin, "right"), np.searchsorted(starts, end, "left") - 1
-        there = (end > begin) & (lowest <= highest)
-        first[there], last[there] = lowest[there], highest[there]
-        mine = first[there]
-        if (there == (end > begin)).all() and (last == first).all() and (mine[1:] >= mine[:-1]).all():
+        in_words = (end > begin) & (lowest <= highest)
+        first[in_words], last[in_words] = lowest[in_words], highest[in_words]
+        word_indices = first[in_words]
+        if (
+            (in_words == (end > begin)).all()
+            and (last == first).all()
+            and (word_indices[1:] >= word_indices[:-1]).all()
+        ):
             # every span lies in one word, one after the other: nearly always, and attacks ask it of every candidate
-            found, number = np.unique(mine, return_inverse=True)
+            distinct, number = np.unique(word_indices, return_inverse=True)
             alone = np.full(len(spans), -1, dtype=np.int64)
-            alone[there] = number
-            return alone, [words[w] for w in found]
+            alone[in_words] = number
+            return alone, [words[w] for w in distinct]
     joined = np.zeros(len(words) + 1, dtype=bool)  # joined[w]: word w continues word w - 1
     for several in np.flatnonzero(last > first):  # a span over several words
         joined[first[several] + 1 : last[several] + 1] = True
@@ -146,16 +150,16 @@ def group_spans(spans: Sequence[Span], text: str) -> tuple[Ints, list[Span]]:
     for w, (a, b) in enumerate(words):
         g = int(number[w])
         merged[g] = (min(a, merged.get(g, (a, b))[0]), b)
-    kept: dict[tuple[str, int], int] = {}
+    group_of: dict[tuple[str, int], int] = {}
     groups, places = np.full(len(spans), -1, dtype=np.int64), list[Span]()
     for i, (a, b) in enumerate(spans):
         if b <= a:
             continue
         key = ("word", int(number[first[i]])) if first[i] >= 0 else ("blank", i)
-        if key not in kept:
-            kept[key] = len(places)
+        if key not in group_of:
+            group_of[key] = len(places)
             places.append(merged[key[1]] if key[0] == "word" else (a, b))
-        groups[i] = kept[key]
+        groups[i] = group_of[key]
     return groups, places
 
 
@@ -167,17 +171,17 @@ def aggregate(values: ArrayLike, groups: Ints, how: Aggregation = "sum") -> Floa
     """
     if how not in get_args(Aggregation):
         raise UnknownName("aggregation", how, get_args(Aggregation))
-    given = np.asarray(values, np.float64)
+    relevances = np.asarray(values, np.float64)
     inside = groups >= 0
     n = int(groups.max()) + 1 if inside.any() else 0
-    where, kept = groups[inside], given[inside]
+    where, members = groups[inside], relevances[inside]
     if how in ("sum", "mean"):
-        total = np.bincount(where, kept, minlength=n).astype(np.float64)
+        total = np.bincount(where, members, minlength=n).astype(np.float64)
         return total if how == "sum" else total / np.maximum(np.bincount(where, minlength=n), 1)
     out = np.zeros(n)
-    strength = kept if how == "max" else np.abs(kept)
+    strength = members if how == "max" else np.abs(members)
     for i in np.argsort(strength, kind="stable"):
-        out[where[i]] = kept[i]
+        out[where[i]] = members[i]
     return out
 
 
