@@ -36,7 +36,7 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     """
     way, grid = operator or case.operators[0], steps(bins)
     if case.ids and case.base().distribution is None:
-        raise Unsupported("decision_flip", expected="a model that decides among classes", got="an objective without")
+        raise Unsupported("decision_flip", expected="a classifier", got="an objective without classes")
     found = walk(case, relevance, grid, way, keep=False)
     free = np.array([int(units.free.sum()) for units in case.units])
     flipped = found.same == 0

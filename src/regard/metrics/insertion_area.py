@@ -23,8 +23,8 @@ from regard.registry import THOROUGH, InProfile, metric
 def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operator: str | None = None) -> Score:
     """Area under the insertion curve: mean probability while the most relevant units are inserted.
 
-    Returns one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1)
-    over the share of units that are there, from 0 to 1. operator: removal operator.
+    Returns one value per example in 0..1; NaN without removable units. Curve `probability`: (examples, bins + 1) over
+    the share of inserted units, from 0 to 1. operator: removal operator for the other units.
 
     >>> from regard.testing.toy import ToyCase
     >>> case = ToyCase(("wonderful film with a dull end",))
