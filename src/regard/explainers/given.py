@@ -143,7 +143,7 @@ def _from_function(spec: str) -> Tell:
     home, _, name = spec.rpartition(":")
     if not home or not name:
         raise InputError(f"function {spec!r}", expected="package.module:name or file.py:name", got=repr(spec))
-    with contained(f"function {spec!r}", expected="an importable module"):
+    with contained(f"function {spec!r}", expected="a module that can be imported"):
         module = _loaded(Path(home)) if home.endswith(".py") else importlib.import_module(home)
     called = getattr(module, name, None)
     if not callable(called):

@@ -71,15 +71,7 @@ def agreement(
     if sign == "keep":
         where["sign"] = sign
     columns = _null(measure, k, np.array([len(x) for x in xs], np.int64))
-    return Score(
-        metric="agreement",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
-        better="higher",
-        where=where,
-        curves=columns,
-    )
+    return relevance.score("agreement", values, better="higher", where=where, curves=columns)
 
 
 def _formula(measure: Measure, k: int) -> measures.Measure:

@@ -42,9 +42,7 @@ def auprc(case: Case, relevance: Relevance) -> Score:
         for measure in (average_precision, expected_average_precision, _prevalence)
     )
     columns = {"chance": chance[:, None], "prevalence": prevalence[:, None]}
-    return Score(
-        metric="auprc", method=relevance.method, ids=case.ids, values=values, better="higher", where={}, curves=columns
-    )
+    return relevance.score("auprc", values, better="higher", curves=columns)
 
 
 def _prevalence(values: Floats, marked: Bools) -> float:

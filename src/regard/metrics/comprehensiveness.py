@@ -37,11 +37,9 @@ def comprehensiveness(
     """
     way = operator or case.operators[0]
     drops = probability_drops(case, relevance, fractions, way, keep=False)
-    return Score(
-        metric="comprehensiveness",
-        method=relevance.method,
-        ids=case.ids,
-        values=aopc(drops),
+    return relevance.score(
+        "comprehensiveness",
+        aopc(drops),
         better="higher",
         where={"operator": way},
         curves={"drop": drops},

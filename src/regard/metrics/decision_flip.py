@@ -45,11 +45,9 @@ def decision_flip(case: Case, relevance: Relevance, *, bins: int = BINS, operato
     ever = flipped.any(-1)
     values = np.where(free > 0, np.where(ever, share, 1.0), np.nan)
     column = np.where(free > 0, ever.astype(np.float64), np.nan)[:, None]
-    return Score(
-        metric="decision_flip",
-        method=relevance.method,
-        ids=case.ids,
-        values=values,
+    return relevance.score(
+        "decision_flip",
+        values,
         better="lower",
         where={"operator": way},
         curves={"flipped": column, "same": found.same},

@@ -33,11 +33,9 @@ def insertion_area(case: Case, relevance: Relevance, *, bins: int = BINS, operat
     """
     way, grid = operator or case.operators[0], steps(bins)
     curve = walk(case, relevance, grid, way, keep=True).probability
-    return Score(
-        metric="insertion_area",
-        method=relevance.method,
-        ids=case.ids,
-        values=area(curve, grid),
+    return relevance.score(
+        "insertion_area",
+        area(curve, grid),
         better="higher",
         where={"operator": way},
         curves={"probability": curve},

@@ -54,6 +54,4 @@ def label_randomisation(
     xs = [row[f] for row, f in zip(part_relevance, free, strict=True)]
     values = ragged(spearman, xs, [row[f] for row, f in zip(other, free, strict=True)])
     where: dict[str, Json] = {"by": "another class" if isinstance(change, OtherClass) else "shuffled labels"}
-    return Score(
-        metric="label_randomisation", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
-    )
+    return part_relevance.score("label_randomisation", values, better="lower", where=where)

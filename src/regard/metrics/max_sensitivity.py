@@ -39,6 +39,4 @@ def max_sensitivity(
     fine = (size > 0) & (displacement > 0).any(-1)
     values = np.where(fine, change.max(-1, initial=0.0) / np.where(size > 0, size, 1.0), np.nan)
     where: dict[str, Json] = {"noise": str(noise), "draws": draws}
-    return Score(
-        metric="max_sensitivity", method=relevance.method, ids=part.ids, values=values, better="lower", where=where
-    )
+    return part_relevance.score("max_sensitivity", values, better="lower", where=where)

@@ -37,11 +37,9 @@ def sufficiency(
     """
     way = operator or case.operators[0]
     drops = probability_drops(case, relevance, fractions, way, keep=True)
-    return Score(
-        metric="sufficiency",
-        method=relevance.method,
-        ids=case.ids,
-        values=aopc(drops),
+    return relevance.score(
+        "sufficiency",
+        aopc(drops),
         better="lower",
         where={"operator": way},
         curves={"drop": drops},

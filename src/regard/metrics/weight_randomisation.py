@@ -53,11 +53,9 @@ def weight_randomisation(
         columns.append(ragged(spearman, magnitudes, [np.abs(row[f]) for row, f in zip(other, free, strict=True)]))
     similarity = np.stack(columns, -1)
     where: dict[str, Json] = {"draw": draw}
-    return Score(
-        metric="weight_randomisation",
-        method=relevance.method,
-        ids=part.ids,
-        values=similarity[:, -1],
+    return part_relevance.score(
+        "weight_randomisation",
+        similarity[:, -1],
         better="lower",
         where=where,
         curves={"similarity": similarity},
