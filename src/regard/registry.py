@@ -56,7 +56,7 @@ GATHERED = ("score", "question", "planted")
 SHELVES: Mapping[str, tuple[str, ...]] = {"perturbation": ("text", "image", "audio", "series", "table")}
 """Kinds with so many methods that they stand on shelves: packages inside the room, one for each modality."""
 
-UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show"}
+UPSTAIRS: Mapping[str, str] = {"show": "regard.live.show", "render": "regard.present.messages.messages"}
 """Function -> the module above that holds it, for methods that objects of lower rooms offer (`capture.show()`)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -434,8 +434,9 @@ def language_file(name: str) -> Traversable:
 
 
 def _language_package(name: str) -> str:
-    if _language_file(ROOMS["language"], name).is_file():
-        return ROOMS["language"]
+    package = ROOMS["language"]
+    if f"{name}.toml" in {file.name for file in importlib.resources.files(package).iterdir()}:
+        return package
     if name not in _outsiders("language"):
         raise UnknownName("language", name, names("language"))
     return _outsiders("language")[name].value
