@@ -11,14 +11,13 @@ import numpy as np
 from regard.errors import RegardError, Unsupported
 from regard.records import Relevance
 from regard.registry import describe
-from regard.testing.toy import TEXTS, ToyCase
+from regard.testing.toy import ToyCase
 
 Explainer = Callable[..., Any]
 Cases = Callable[[Sequence[int], int], Any]
 """(positions, seed) -> a case with these of its examples. The first example alone must be a fair test."""
 
 TOLERANCE = 1e-6
-_ALL = range(len(TEXTS))
 _NEEDS = {"attention": "attention", "slopes": "gradient", "removed": "removal"}
 
 

@@ -17,13 +17,12 @@ from regard.errors import InputError, UnknownName, Unsupported
 from regard.files import exists
 from regard.foreign_code import contained
 from regard.models.adapter import TorchModel, pick_device, pick_dtype
-from regard.models.open.adapter_limits import check_adapter
 from regard.models.open.checkpoints import open_peft, open_pretrained
-from regard.models.open.code_names import code_file
-from regard.models.open.config_limits import check_model, opening
+from regard.models.open.config_limits import check_adapter, check_model, opening
 from regard.models.open.hub import snapshot_of
 from regard.models.open.huggingface import Options, from_transformers, task_row
 from regard.models.open.regard_networks import open_network
+from regard.models.open.stored_model import code_file
 from regard.models.open.wrap import wrap
 from regard.models.read.text import Overflow
 from regard.networks.family import Family, is_family, read_family

@@ -70,7 +70,6 @@ class TextReader:
     deletable: bool = True
     siamese: bool = False
     kind: str = "token"
-    blank_baseline: bool = True
     observations: list[str] = field(default_factory=list)
     spell: Callable[[list[int]], list[str]] | None = None
     join: Callable[[list[int]], str] = str
