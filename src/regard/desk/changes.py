@@ -50,13 +50,13 @@ Admit = Callable[[Example], Admission]
 
 
 class DeskChange(Change):
-    """What a change may touch: the model, how examples are read, what is asked. By default nothing."""
+    """Base of all changes: may replace the model, the reading of examples, or the targets. By default nothing."""
 
     cached: ClassVar[bool] = True
     """Whether the desk keeps the variant for whoever asks for it again."""
 
     def bound(self, case: Case, companions: Sequence[Example]) -> DeskChange:
-        """The change with what it needs to know of the case."""
+        """Return the change with the facts it needs from the case."""
         return self
 
     def model(self, model: Model) -> Model:
@@ -70,7 +70,7 @@ class DeskChange(Change):
         return examples
 
     def targets(self, names: Sequence[str], origin: Desk) -> list[Target]:
-        """What the objective is about, for examples of the variant."""
+        """Targets of the objective for examples of the variant."""
         return origin.targets(names)
 
 

@@ -1,4 +1,4 @@
-"""Where the units of a changed example come from: sub-words -> words -> original words -> original units.
+"""Align the units of a changed example with the original: sub-words -> words -> original words -> original units.
 
 The pieces of a changed word are laid over the pieces of the word it comes from, in order: piece r of k lies on piece
 floor(r m / k) of m. An untouched word has the same pieces, so they correspond one to one; a misspelt word that falls

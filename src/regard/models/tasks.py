@@ -118,7 +118,7 @@ def _decide_class(run: Runner, items: Sequence[Item]) -> list[Target]:
 
 
 def decides_by_outputs(row: TaskRow) -> bool:
-    """Whether the logits of one pass say what is decided, and nothing else is needed."""
+    """Whether the logits of one pass determine the target."""
     return row.decide is _decide_class
 
 

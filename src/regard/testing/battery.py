@@ -1,4 +1,4 @@
-"""The conformance battery: what every method of every kind is put through, ours and yours.
+"""The conformance battery: the checks for every method of every kind, built-in or external.
 
     from regard.testing.battery import check_explainer
     from my_package.my_method import my_method
@@ -77,7 +77,7 @@ def check_attack(function: Callable[..., Any]) -> None:
 
 
 def check(function: Callable[..., Any], kind: str) -> None:
-    """The check for a kind; sources and engines are only looked at, not started."""
+    """Run the check for a kind; sources and engines are inspected, not started."""
     special = {
         "explainer": check_explainer,
         "metric": check_metric,

@@ -105,7 +105,7 @@ TEMPLATES = {"explainer": EXPLAINER, "metric": METRIC}
 
 
 def new_method(kind: str, name: str, directory: Path) -> list[Path]:
-    """Writes NAME.py and test_NAME.py into `directory`, and says which files those are. Nothing is overwritten."""
+    """Write NAME.py and test_NAME.py into `directory` and return their paths. Never overwrite a file."""
     if kind not in TEMPLATES:
         raise UnknownName("kind of new method", kind, TEMPLATES)
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or name.startswith("_"):

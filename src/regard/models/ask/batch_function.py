@@ -174,7 +174,7 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
 
 
 def _beside(u: Array, whole: bool) -> Array:
-    """Another value for an input whose entries are all the same, towards 0 so that it stays on the same scale."""
+    """A second value for a constant input, closer to 0 so that it stays on the same scale."""
     if not u.any():
         return u + 1
     return u - np.sign(u) if whole else u * 0.75
@@ -183,7 +183,7 @@ def _beside(u: Array, whole: bool) -> Array:
 def _layout(
     given: tuple[int, ...], made: tuple[int, ...], subject: str
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """From the user's axes to the module's, and back."""
+    """Convert between the user's axes and the module's."""
     if given == made:
         return (lambda a: a), (lambda a: a)
     if int(np.prod(given)) == int(np.prod(made)) and (len(given) != 3 or 1 in given):  # one axis of length 1 more

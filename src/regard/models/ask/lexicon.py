@@ -1,4 +1,4 @@
-"""What the tokens of a model's input vocabulary are written like, and their vectors."""
+"""Input vocabulary of a model: the spelling of each token and its embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a config.json or adapter_config.json may choose: only what runs code that is installed already."""
+"""Safe configs: a config.json or adapter_config.json may select installed code only."""
 
 from __future__ import annotations
 

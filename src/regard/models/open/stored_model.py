@@ -1,4 +1,4 @@
-"""The model that a stored run names: opened without code, without network, and only if its files are the same."""
+"""Reopen the model of a stored run: without code, without network, and only from unchanged files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILES = ("*.safetensors", "*.bin", "*.index.json", "config.json", "regard.json"
 
 
 def stored_spec(spec: Spec, subject: str, *, allow_code: bool = False) -> Spec:
-    """The Spec of a stored model as it may be opened: code is refused unless allowed, and nothing is downloaded."""
+    """Return the Spec of a stored model for opening; refuse code unless allowed, and never download."""
     if spec.kind not in ("model", "function"):
         raise InputError(subject, expected="the Spec of a model", got=f"kind {spec.kind!r}")
     code = _code_of(spec)

@@ -1,4 +1,4 @@
-"""Images in front of a Hugging Face image processor: whatever the user gives, on the one scale the processor reads.
+"""Images for a Hugging Face image processor: convert any user image to the scale that the processor expects.
 
 A processor is made for pictures of 0..255: it resizes, rescales and normalises them itself. So uint8 arrays, floats of
 0..1 or 0..255 and PIL images all become 0..255 here, and the processor does its work exactly once.

@@ -21,7 +21,7 @@ Overflow = Literal["windows", "cut", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a tokenizer made of one text or pair. Spans of special tokens are empty; part is 0 or 1."""
+    """Tokens of one text or pair. Spans of special tokens are empty; part is 0 or 1."""
 
     ids: Ints
     spans: tuple[Span, ...]
@@ -102,7 +102,7 @@ class TextReader:
         return list(self.observations)
 
     def unknown(self, item: Item) -> int:
-        """Units that the vocabulary does not know: the model reads the same nothing for all of them."""
+        """Count the units outside the vocabulary, which all share one embedding."""
         if self.alphabet.unknown is None:
             return 0
         return int((item.units.free & (item.arrays["input_ids"] == self.alphabet.unknown)).sum())
