@@ -153,7 +153,7 @@ def checked(relevance: object, case: DeskCase, label: str) -> Relevance:
         raise InputError(f"relevance by {label}", expected="finite numbers", got=f"{bad} that are NaN or infinite")
     special = np.concatenate([units.special for units in case.units]) if case.ids else np.zeros(0, np.bool_)
     if np.any(relevance.values[special]):
-        raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="other values")
+        raise InputError(f"relevance by {label}", expected="exactly 0 for special units", got="nonzero values")
     return Relevance(
         method=label,
         ids=relevance.ids,

@@ -25,7 +25,7 @@ def unit_origins(before: Units, after: Units, original: Example, made: Perturbed
                 f"example {original.id!r} under noise",
                 expected=f"{len(before)} units in the same places",
                 got=f"{len(after)} units",
-                remedy="a noise that changes how many units there are needs an origin",
+                remedy="return an origin from a noise that changes the number of units",
             )
         return np.arange(len(after))
     words, original_words = words_of_units(after, made.example), words_of_units(before, original)

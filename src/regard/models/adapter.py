@@ -358,7 +358,7 @@ class _Once:
 
 def own(encoded: Encoded) -> Item:
     if not isinstance(encoded, Item):
-        raise InputError("encoded example", expected="what this model's encode() made", got=type(encoded).__name__)
+        raise InputError("encoded example", expected="an example encoded by this model", got=type(encoded).__name__)
     return encoded
 
 

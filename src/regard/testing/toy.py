@@ -247,7 +247,7 @@ class ToyModel:
 
     def slopes(self, batch: Sequence[Encoded], targets: Sequence[Target], points: Sequence[Point]) -> list[Slopes]:
         if any(p.baseline != "zero" for p in points):
-            raise Unsupported("the toy model", expected='baseline "zero"', got="another")
+            raise Unsupported("the toy model", expected='baseline "zero"', got="another baseline")
         self.calls["slopes"] += len(batch) * len(points)
         gradients = []
         for item, target in zip(map(_own, batch), targets, strict=True):

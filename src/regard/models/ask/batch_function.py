@@ -168,7 +168,7 @@ def _space(reader: ArrayReader, example: Example, made: Array) -> Space:
             f"attack on {subject} in the user's own numbers",
             expected="a reader that scales and shifts every entry by itself",
             got=f"one whose scaling is off by {error:.2g} on another input (it resizes, or mixes entries)",
-            remedy="give inputs of the size the model reads, and switch resizing off (do_resize=False)",
+            remedy="pass inputs of the size the model reads, and switch resizing off (do_resize=False)",
         )
     return Space(u, scale, offset, put_back, whole)
 
@@ -196,5 +196,5 @@ def _layout(
         f"attack on {subject} in the user's own numbers",
         expected=f"an input of the size the model reads, {made}",
         got=str(given),
-        remedy="resize the inputs before they are given to the model",
+        remedy="resize the inputs to the size that the model reads",
     )

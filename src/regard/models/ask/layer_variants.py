@@ -244,7 +244,9 @@ class LayerVariants:
         except _Enough:
             return rows_first(observed[0], len(part), site, part.shape[2])
         raise Unsupported(
-            f"the attention of {site.key}", expected=f"{place.name} to be computed after it", got="it was not"
+            f"the attention of {site.key}",
+            expected=f"{place.name} to be computed after it",
+            got="a module that runs before it, or never",
         )
 
 

@@ -113,8 +113,8 @@ def _check_ranks(about: Mapping[str, Any], subject: str, shapes: Mapping[str, tu
 
 def read_config(path: Path) -> dict[str, Any]:
     """The settings of a model or an adapter."""
-    if check_file(path) > LARGEST_CONFIG:
-        raise InputError(f"file {path}", expected=f"at most {shown_size(LARGEST_CONFIG)}", got="more")
+    if (size := check_file(path)) > LARGEST_CONFIG:
+        raise InputError(f"file {path}", expected=f"at most {shown_size(LARGEST_CONFIG)}", got=shown_size(size))
     config = read_json(path)
     if not isinstance(config, dict):
         raise InputError(f"file {path}", expected="a JSON object", got=type(config).__name__)
@@ -126,7 +126,7 @@ def _refuse(path: Path, needed: int, weights: Held) -> None:
         f"file {path}",
         expected=f"a model that fits its weights ({shown_size(weights.size)})",
         got=f"{needed:,} numbers",
-        remedy="the config.json that was saved with these weights",
+        remedy="use the config.json that was saved with these weights",
     )
 
 

@@ -95,8 +95,8 @@ def infer_task(config: Any, architecture: str) -> str:
             return "multi_label" if problem_type == "multi_label_classification" else "classification"
     raise Unsupported(
         f"task of {architecture or 'this model'}",
-        expected="an architecture whose task is known",
-        got="an unknown one",
+        expected="an architecture with a known task",
+        got="an unknown architecture",
         remedy=f"task=..., one of {', '.join(TASKS)}",
     )
 

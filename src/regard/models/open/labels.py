@@ -87,7 +87,7 @@ def match_labels(
                 f"label {key!r} of the data",
                 expected="one of the model's labels: " + ", ".join(model),
                 got="no match",
-                remedy=f"--labels {key}=0,... (label of the data = class index), or leave those rows out",
+                remedy=f"--labels {key}=0,... (label of the data = class index), or drop those rows",
             )
         index[key], how[key] = match
     return LabelTable(tuple(model), index, how)

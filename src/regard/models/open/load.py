@@ -193,7 +193,7 @@ def _live(source: Any, processor: Any, options: Options) -> Model:
     raise InputError(
         f"model of type {type(source).__name__}",
         expected="a name, a directory, file.py:factory, a transformers model or pipeline, or regard.wrap(module, ...)",
-        got="something else",
+        got="an object of another kind",
     )
 
 

@@ -39,8 +39,8 @@ def folder_of(source: str) -> Path:
         raise Unsupported(
             f"writing a changed {source}",
             expected="a model from a directory or a name of `regard list source`",
-            got="something else",
-            remedy="save it with its tokenizer into a directory, and give that",
+            got="a model without a directory",
+            remedy="save it with its tokenizer into a directory, and load that",
         )
     if (folder / "adapter_config.json").is_file():
         raise Unsupported(
@@ -56,7 +56,7 @@ def refuse_taken(out: Path) -> None:
     """Refuse to write into a directory that is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(
-            f"directory {out}", expected="a new or empty one", got="one with files", remedy="another --out"
+            f"directory {out}", expected="a new or empty one", got="one with files", remedy="choose another --out"
         )
 
 

@@ -67,7 +67,7 @@ def refuse_changed_files(spec: Spec, digest: object, subject: str) -> None:
             subject,
             expected="the files that the run was about",
             got="other weights, another config or other code",
-            remedy="put them back, or audit this model anew",
+            remedy="restore the files, or audit this model again",
         )
 
 

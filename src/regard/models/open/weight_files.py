@@ -83,7 +83,7 @@ def _listed(index: Path) -> set[str]:
     value = read_json(index)
     table = value.get("weight_map") if isinstance(value, dict) else None
     if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
-        raise InputError(f"file {index}", expected='"weight_map": tensor names and file names', got="something else")
+        raise InputError(f"file {index}", expected='"weight_map": tensor names and file names', got="another structure")
     for name in table.values():
         if Path(name).name != name or name in ("", ".", "..") or "\\" in name or "\0" in name:
             raise InputError(

@@ -117,7 +117,7 @@ class TextReader:
                 f"example {example.id!r}",
                 expected="text with at least one unit of its own",
                 got="empty text" if not text.strip() else f"only special tokens in {text[:40]!r}",
-                remedy="drop the example or give it text",
+                remedy="drop the example or add text",
             )
         aside: dict[str, NDArray[Any]] = {}
         if side is not None:
